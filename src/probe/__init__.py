@@ -1,0 +1,3 @@
+"""MCP Probe: a diagnostic Model Context Protocol server."""
+
+__version__ = "0.1.0"

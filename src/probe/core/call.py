@@ -1,0 +1,115 @@
+"""One call from its start to its end: who may answer it, and who ended it.
+
+Two parties race for a call: its handler, which wants to answer, and whoever wants it stopped. This table decides, and
+since nothing awaits between the decision and its mark, exactly one of them wins (product contract, section 3).
+
+    state       cancel        expire        settle
+    RUNNING     CANCELLING    EXPIRING      ANSWERED
+    CANCELLING  CANCELLING    CANCELLING    SILENT      a handler that finishes after its cancellation is not heard
+    EXPIRING    EXPIRING      EXPIRING      ANSWERED    the answer names the deadline, or the shutdown
+    ANSWERED    ANSWERED      ANSWERED      -
+    SILENT      SILENT        SILENT        -
+
+The first cause wins; a later one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, StrEnum, auto
+
+
+class State(Enum):
+    """Where a call stands."""
+
+    RUNNING = auto()
+    CANCELLING = auto()
+    EXPIRING = auto()
+    ANSWERED = auto()
+    SILENT = auto()
+
+
+class Cause(StrEnum):
+    """Who ended a call or a task before it was done."""
+
+    NOTIFICATION = "notification"
+    DISCONNECT = "disconnect"
+    TASKS_CANCEL = "tasks_cancel"
+    DEADLINE = "deadline"
+    TTL = "ttl"
+    SESSION_END = "session_end"
+    SHUTDOWN = "shutdown"
+
+
+class Input(Enum):
+    """What can happen to a call."""
+
+    CANCEL = auto()
+    EXPIRE = auto()
+    SETTLE = auto()
+
+
+class CallViolationError(RuntimeError):
+    """The engine did something the table has no row for: a defect of this server, never of a client."""
+
+
+_TRANSITIONS: Mapping[tuple[State, Input], State] = {
+    (State.RUNNING, Input.CANCEL): State.CANCELLING,
+    (State.RUNNING, Input.EXPIRE): State.EXPIRING,
+    (State.RUNNING, Input.SETTLE): State.ANSWERED,
+    # 2025-11-25 basic/utilities/cancellation: "Not send a response for the cancelled request".
+    (State.CANCELLING, Input.CANCEL): State.CANCELLING,
+    (State.CANCELLING, Input.EXPIRE): State.CANCELLING,
+    (State.CANCELLING, Input.SETTLE): State.SILENT,
+    (State.EXPIRING, Input.CANCEL): State.EXPIRING,
+    (State.EXPIRING, Input.EXPIRE): State.EXPIRING,
+    (State.EXPIRING, Input.SETTLE): State.ANSWERED,
+    # "cancellation notifications may arrive after request processing has completed": both parties handle the race.
+    (State.ANSWERED, Input.CANCEL): State.ANSWERED,
+    (State.ANSWERED, Input.EXPIRE): State.ANSWERED,
+    (State.SILENT, Input.CANCEL): State.SILENT,
+    (State.SILENT, Input.EXPIRE): State.SILENT,
+}
+
+# The peer did not ask for these two, so it is owed an answer that says what happened.
+_ANSWERED_CAUSES = frozenset({Cause.DEADLINE, Cause.SHUTDOWN})
+
+
+class Call:
+    """The machine of one call. `cause`, `reason` and `cancelled_at` tell the first cancellation, `settled_at` the end."""
+
+    def __init__(self) -> None:
+        self.state = State.RUNNING
+        self.cause: Cause | None = None
+        self.reason: str | None = None
+        self.cancelled_at: float | None = None
+        self.settled_at: float | None = None
+
+    def cancel(self, cause: Cause, now: float, reason: str | None = None) -> bool:
+        """Ask the work to stop. True: this was the first cause, so its scope must be cancelled now."""
+        before = self.state
+        self._move(Input.EXPIRE if cause in _ANSWERED_CAUSES else Input.CANCEL)
+        first = before is State.RUNNING
+        if first:
+            self.cause, self.reason, self.cancelled_at = cause, reason, now
+        return first
+
+    def settle(self, now: float) -> bool:
+        """The work is over. True: the caller, and nobody else, sends the answer. False: nothing is sent.
+
+        Raises `CallViolationError` when the call has settled before.
+        """
+        self._move(Input.SETTLE)
+        self.settled_at = now
+        return self.state is State.ANSWERED
+
+    @property
+    def settled(self) -> bool:
+        """Whether the call is over."""
+        return self.state in (State.ANSWERED, State.SILENT)
+
+    def _move(self, event: Input) -> None:
+        try:
+            self.state = _TRANSITIONS[self.state, event]
+        except KeyError:
+            raise CallViolationError(f"call cannot {event.name} in state {self.state.name}") from None

@@ -1,0 +1,135 @@
+"""The rungs a request climbs before the engine sees it: pure, in order, the first failure is the answer.
+
+    1 Host, 2 Origin          403    2025-11-25 basic/transports, Security Warning
+    3 HTTP method             405    "MUST provide a single HTTP endpoint path … that supports both POST and GET methods"
+    4 Content-Type            415    Sending Messages to the Server
+    5 Accept                  406    "The client MUST include an Accept header, listing both …"
+    6 MCP-Protocol-Version    400    "invalid or unsupported MCP-Protocol-Version, it MUST respond with 400"
+    7 MCP-Session-Id          400 when missing, 404 when unknown (the session table is the engine's)
+
+The same functions serve to answer and to judge, so the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from ..wire.errors import Refusal, Rejection
+from ..wire.revisions import LEGACY
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_JSON, _EVENTS = "application/json", "text/event-stream"
+
+
+@dataclass(frozen=True)
+class HttpHead:
+    """The head of an HTTP request; header names are lower case, values as received (latin-1)."""
+
+    method: str
+    headers: Sequence[tuple[str, str]]
+
+    def get(self, name: str) -> str | None:
+        """The value of a header that may stand once. Raises `Rejection` when it stands twice with different values."""
+        values = {value.strip(" \t") for key, value in self.headers if key == name}
+        if len(values) > 1:
+            raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {len(values)} different {name} headers")
+        return next(iter(values), None)
+
+    def all(self, name: str) -> str:
+        """All values of a list header, joined as RFC 9110 section 5.3 allows."""
+        return ", ".join(value for key, value in self.headers if key == name)
+
+
+@dataclass(frozen=True)
+class HostPolicy:
+    """Who may be named in Host and Origin: loopback, the bound address, and what the settings name (lower case)."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+
+    @classmethod
+    def of(cls, bound: str, hosts: Iterable[str], origins: Iterable[str]) -> HostPolicy:
+        """The policy of a server bound to an address. A wildcard address is nobody's name, so it allows nothing."""
+        own = f"[{bound}]" if ":" in bound else bound
+        named = _LOOPBACK | {own.lower()} | {host.strip().lower() for host in hosts}
+        return cls(named - {"0.0.0.0", "[::]", ""}, frozenset(origin.strip().lower() for origin in origins) - {""})
+
+    def check(self, head: HttpHead) -> None:
+        """Rungs 1 and 2. Raises `Rejection`."""
+        host = head.get("host")
+        if host is None or _hostname(host) not in self.hosts:
+            raise Rejection(Refusal.FORBIDDEN_HOST, f"Forbidden: Host {host!r} is not served here (allowed_hosts)")
+        origin = head.get("origin")
+        if origin is not None and not self._trusts(origin.lower()):
+            raise Rejection(Refusal.FORBIDDEN_ORIGIN, f"Forbidden: Origin {origin!r} is not allowed (allowed_origins)")
+
+    def _trusts(self, origin: str) -> bool:
+        if origin in self.origins:
+            return True
+        scheme, separator, authority = origin.partition("://")
+        return bool(separator) and scheme in ("http", "https") and _hostname(authority) in self.hosts
+
+
+def _hostname(authority: str) -> str | None:
+    """The host of `host[:port]`, lower case, brackets kept; None for anything else."""
+    try:
+        parts = urlsplit(f"//{authority.lower()}")
+        port = parts.port
+    except ValueError:
+        return None
+    host = parts.hostname or ""
+    literal = f"[{host}]" if ":" in host else host
+    spelled = literal if port is None and not authority.endswith(":") else f"{literal}:{authority.rpartition(':')[2]}"
+    return literal if spelled == authority.lower() else None
+
+
+def check_post(head: HttpHead) -> None:
+    """Rungs 4 and 5 for POST. Raises `Rejection`."""
+    media, *parameters = [part.strip().lower() for part in (head.get("content-type") or "").split(";")]
+    charset = [part.removeprefix("charset=").strip('"') for part in parameters if part.startswith("charset=")]
+    if media != _JSON or any(name not in ("utf-8", "utf8") for name in charset):
+        raise Rejection(Refusal.UNSUPPORTED_MEDIA_TYPE, f"Unsupported Media Type: Content-Type must be {_JSON} in UTF-8")
+    if not (accepts(head, _JSON) and accepts(head, _EVENTS)):
+        raise Rejection(Refusal.NOT_ACCEPTABLE, f"Not Acceptable: Accept must list both {_JSON} and {_EVENTS}")
+
+
+def check_get(head: HttpHead) -> None:
+    """Rung 5 for GET. Raises `Rejection`."""
+    if not accepts(head, _EVENTS):
+        raise Rejection(Refusal.NOT_ACCEPTABLE, f"Not Acceptable: Accept must list {_EVENTS}")
+
+
+def accepts(head: HttpHead, media: str) -> bool:
+    """Whether Accept lists a media type, by name or by range, with a weight above zero (RFC 9110, section 12.5.1)."""
+    ranges = {media, f"{media.partition('/')[0]}/*", "*/*"}
+    weights: dict[str, float] = {}
+    for part in head.all("accept").lower().split(","):
+        name, *parameters = [item.strip() for item in part.split(";")]
+        if name in ranges:
+            weights[name] = _weight(parameters)
+    most_specific = min(weights, key=lambda name: name.count("*"), default=None)
+    return most_specific is not None and weights[most_specific] > 0
+
+
+def _weight(parameters: Iterable[str]) -> float:
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                return float(parameter[2:])
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+def check_version(head: HttpHead) -> None:
+    """Rung 6. A request without the header is judged by its session's revision. Raises `Rejection`."""
+    version = head.get("mcp-protocol-version")
+    if version is not None and version not in LEGACY:
+        supported = ", ".join(LEGACY)
+        raise Rejection(
+            Refusal.UNSUPPORTED_VERSION,
+            f"Unsupported MCP-Protocol-Version {version!r}; this server speaks {supported}",
+            data={"supported": list(LEGACY), "requested": version},
+        )

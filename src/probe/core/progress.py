@@ -1,0 +1,93 @@
+"""What a source of progress may say, and how fast it is passed on.
+
+2025-11-25 basic/utilities/progress: "The `progress` value MUST increase with each notification", "Both parties SHOULD
+implement rate limiting to prevent flooding", "Progress notifications MUST stop after completion".
+
+A token bucket lets `burst` reports through at once and `rate` a second on average. A report that comes too early waits;
+a newer one replaces it; the last one is never lost, because `flush` is called before the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One step. `total` is None when unknown."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+class ProgressGate:
+    """Passes on the reports of one call or task, strictly increasing, none after `stop`.
+
+    `reported` counts valid reports, `emitted` those passed on, `coalesced` those replaced by a newer one and `invalid`
+    those that did not increase or were no finite number; `latest` is the newest valid one.
+    """
+
+    def __init__(self, rate: float, burst: int, now: float) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._room = float(burst)
+        self._filled_at = now
+        self._waiting: Report | None = None
+        self._stopped = False
+        self.latest: Report | None = None
+        self.reported = self.emitted = self.coalesced = self.invalid = self.late = 0
+
+    def report(self, report: Report, now: float) -> Report | None:
+        """Take a report; return it if it may be sent now."""
+        if self._stopped:
+            self.late += 1
+            return None
+        if not self._increases(report):
+            self.invalid += 1
+            return None
+        self.reported += 1
+        self.latest = report
+        self.coalesced += self._waiting is not None
+        self._waiting = report
+        return self.take(now)
+
+    def take(self, now: float) -> Report | None:
+        """The waiting report, if its time has come."""
+        self._fill(now)
+        if self._waiting is None or self._room < 1:
+            return None
+        self._room -= 1
+        return self.flush()
+
+    def flush(self) -> Report | None:
+        """The waiting report, whatever the rate says: the last one before the end is never lost."""
+        report, self._waiting = self._waiting, None
+        self.emitted += report is not None
+        return report
+
+    def stop(self) -> None:
+        """Nothing more: the call is answered or the task is terminal."""
+        self._stopped = True
+        self._waiting = None
+
+    @property
+    def due(self) -> float | None:
+        """When the waiting report may be sent; None when none waits."""
+        if self._waiting is None:
+            return None
+        return self._filled_at + max(0.0, 1 - self._room) / self._rate
+
+    def _increases(self, report: Report) -> bool:
+        numbers = (report.progress,) if report.total is None else (report.progress, report.total)
+        if not all(math.isfinite(number) for number in numbers):
+            return False
+        return self.latest is None or report.progress > self.latest.progress
+
+    def _fill(self, now: float) -> None:
+        self._room = min(self._burst, self._room + (now - self._filled_at) * self._rate)
+        # A caller woken exactly at `due` must find a whole token in spite of rounding.
+        if 1 - 1e-9 < self._room < 1:
+            self._room = 1.0
+        self._filled_at = now

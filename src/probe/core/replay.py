@@ -1,0 +1,79 @@
+"""One append-only log of a stream's messages, read by cursors.
+
+Replay and live tail are the same loop: a reader asks for what follows its cursor, whether that was written an hour ago
+or just now, so nothing can fall between the two. Positions count from 1; cursor 0 is the start, before any message.
+
+Bounded in messages and bytes. When full, the oldest messages go. A reader whose next message has gone is told so by
+`EvictedError` instead of being given the rest: silence about a loss would be worse than the loss.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+
+
+class EvictedError(LookupError):
+    """Messages after this cursor were evicted: `first` is the oldest position still there."""
+
+    def __init__(self, cursor: int, first: int) -> None:
+        super().__init__(f"messages {cursor + 1} to {first - 1} are gone")
+        self.first = first
+
+
+class LogClosedError(RuntimeError):
+    """Nothing may be appended to a log that has ended."""
+
+
+class ReplayLog:
+    """Messages of one stream, in order, each kept until the bounds push it out."""
+
+    def __init__(self, *, max_messages: int, max_bytes: int) -> None:
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._messages: deque[bytes] = deque()
+        self.first = 1
+        self.bytes = 0
+        self.closed = False
+
+    def __len__(self) -> int:
+        """How many messages are kept."""
+        return len(self._messages)
+
+    @property
+    def last(self) -> int:
+        """The position of the newest message; 0 when there was none yet."""
+        return self.first + len(self._messages) - 1
+
+    def append(self, message: bytes) -> int:
+        """Add a message and return its position. A single message beyond the byte bound is kept, alone.
+
+        Raises `LogClosedError` after `close`.
+        """
+        if self.closed:
+            raise LogClosedError("the stream has ended")
+        self._messages.append(message)
+        self.bytes += len(message)
+        while len(self._messages) > 1 and self._over():
+            self.bytes -= len(self._messages.popleft())
+            self.first += 1
+        return self.last
+
+    def _over(self) -> bool:
+        return len(self._messages) > self._max_messages or self.bytes > self._max_bytes
+
+    def close(self) -> None:
+        """The stream has ended; what is there can still be read."""
+        self.closed = True
+
+    def after(self, cursor: int) -> Sequence[bytes]:
+        """The messages after a cursor, oldest first.
+
+        Raises `EvictedError` when one of them is gone and `IndexError` for a cursor that was never reached.
+        """
+        if not 0 <= cursor <= self.last:
+            raise IndexError(f"cursor {cursor} is not within 0 to {self.last}")
+        if cursor + 1 < self.first:
+            raise EvictedError(cursor, self.first)
+        return list(islice(self._messages, cursor + 1 - self.first, None))

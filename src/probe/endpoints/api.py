@@ -1,0 +1,66 @@
+"""`/api`: read-only JSON about what happened, for the dashboard and for scripts. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quart import Response, request
+from quart_trio import QuartTrio
+
+from ..engine.engine import Engine
+from ..wire.jsonrpc import encode
+
+
+class _BadQueryError(ValueError):
+    """A query parameter is not what it must be."""
+
+
+def create(engine: Engine) -> QuartTrio:
+    """The side pages of one engine."""
+    app = QuartTrio("probe")
+    most = engine.settings.limits.api_page
+
+    @app.get("/api/events")
+    async def events() -> Response:
+        page = engine.log.since(_number("since", 0), min(_number("limit", most), most))
+        gap = None if page.gap is None else {"first": page.gap.first, "last": page.gap.last}
+        listed = [entry.as_json() for entry in page.entries]
+        return _json({"gap": gap, "events": listed, "next": page.next, "last": engine.log.last})
+
+    @app.get("/api/calls")
+    async def calls() -> Response:
+        newest = engine.records.newest(min(_number("limit", 50), most))
+        return _json({"calls": [record.as_json() for record in newest]})
+
+    @app.errorhandler(_BadQueryError)
+    async def bad_query(error: _BadQueryError) -> Response:
+        return _problem(400, "Bad Request", str(error))
+
+    @app.errorhandler(404)
+    async def not_found(error: Exception) -> Response:
+        return _problem(404, "Not Found", "known are /mcp, /health, /ready, /api/events and /api/calls")
+
+    @app.errorhandler(405)
+    async def not_allowed(error: Exception) -> Response:
+        return _problem(405, "Method Not Allowed", "the API is read-only: GET")
+
+    return app
+
+
+def _number(name: str, default: int) -> int:
+    given = request.args.get(name)
+    if given is None:
+        return default
+    if not given.isascii() or not given.isdecimal() or len(given) > 15:
+        raise _BadQueryError(f"{name} must be a whole number from 0, got {given[:40]!r}")
+    return int(given)
+
+
+def _json(value: Any) -> Response:
+    return Response(encode(value), content_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _problem(status: int, title: str, detail: str) -> Response:
+    """An RFC 9457 problem."""
+    body = encode({"type": "about:blank", "title": title, "status": status, "detail": detail})
+    return Response(body, status=status, content_type="application/problem+json")

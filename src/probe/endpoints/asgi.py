@@ -1,0 +1,70 @@
+"""The little of ASGI that the endpoints need: read a bounded body, write a response, notice that the client has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any, TypeAlias
+
+import trio
+
+from ..wire.errors import Refusal, Rejection
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+
+
+class ClientGoneError(Exception):
+    """The client closed before its request was complete: there is nobody to answer."""
+
+
+async def read_body(receive: Receive, *, max_bytes: int, timeout_s: float) -> bytes:
+    """The whole request body.
+
+    Raises `Rejection` 413 beyond `max_bytes` and 408 when it takes longer than `timeout_s`, and `ClientGoneError`.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        with trio.fail_after(timeout_s):
+            async for chunk in _body(receive):
+                size += len(chunk)
+                # Reading as much again before refusing lets most clients finish sending, so that they read the answer.
+                if size > 2 * max_bytes:
+                    break
+                if size <= max_bytes:
+                    chunks.append(chunk)
+    except trio.TooSlowError:
+        raise Rejection(Refusal.REQUEST_TIMEOUT, f"The request body took longer than {timeout_s:g} s") from None
+    if size > max_bytes:
+        raise Rejection(Refusal.BODY_TOO_LARGE, f"The request body is larger than {max_bytes} bytes (max_body_bytes)")
+    return b"".join(chunks)
+
+
+async def _body(receive: Receive) -> Any:
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise ClientGoneError
+        yield event.get("body", b"")
+        if not event.get("more_body", False):
+            return
+
+
+async def wait_disconnect(receive: Receive) -> None:
+    """Wait until the client has closed; what it sends before that is not read as a request."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def start(send: Send, status: int, headers: Headers) -> None:
+    """Send the head of a response whose body follows in parts."""
+    await send({"type": "http.response.start", "status": status, "headers": [*headers]})
+
+
+async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+    """Send a whole response."""
+    await start(send, status, [*headers, (b"content-length", b"%d" % len(body))])
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,225 @@
+"""One call = one nursery = one cancel scope = one record.
+
+    await run(call, work)
+
+opens the call's nursery under its scope, runs the work in it and settles the machine. Whoever wants the work stopped
+calls `CallScope.cancel`; whether it was heard in time is decided by `core.call` and by nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import trio
+
+from ..core.call import Call, Cause
+from ..core.deadline import Deadlines
+from ..observe.events import CallCancelled, CallSettled, CallStarted
+from ..observe.log import EventLog
+from ..observe.records import CallRecord
+from ..wire.errors import Code, McpError
+from ..wire.jsonrpc import Json, RequestId, encode
+from .clock import Clock
+from .tool import ClientRequestError, ToolFailureError, ToolResult, WorkCancelledError, failure, text
+
+logger = logging.getLogger(__name__)
+
+DEADLINE_META_KEY = "mcp-probe/deadline"
+"""Where the answer to an expired call carries its numbers."""
+
+OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the work came to: a result or a JSON-RPC error, whether or not anybody is told."""
+
+    kind: OutcomeKind
+    result: Json | None = None
+    error: McpError | None = None
+
+
+def _completed(result: ToolResult) -> Outcome:
+    return Outcome("tool_error" if result.get("isError") else "completed", result=result)
+
+
+def _failed(error: Exception) -> Outcome:
+    if isinstance(error, McpError):
+        return Outcome("protocol_error", error=error)
+    if isinstance(error, WorkCancelledError):
+        return Outcome("given_up", result=failure(str(error)))
+    if isinstance(error, ToolFailureError | ClientRequestError):
+        return Outcome("tool_error", result=failure(str(error)))
+    logger.error("a handler failed", exc_info=error)
+    return Outcome("protocol_error", error=McpError(Code.INTERNAL_ERROR, "Internal error"))
+
+
+def attempt(work: Callable[[], ToolResult]) -> Outcome:
+    """Run work that never waits. Its failure becomes an outcome here, and in `attempt_async`, and nowhere else."""
+    try:
+        return _completed(work())
+    except Exception as error:
+        return _failed(error)
+
+
+async def attempt_async(work: Callable[[], Awaitable[ToolResult]]) -> Outcome:
+    """Run work that waits; `trio.Cancelled` passes through."""
+    try:
+        return _completed(await work())
+    except Exception as error:
+        return _failed(error)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What identifies a call in the log."""
+
+    id: str
+    request_id: RequestId
+    method: str
+    session: str | None
+    task: str | None = None
+
+
+class CallScope:
+    """The machine, the trio scope and the record of one call. Made by the engine, run once by `run`.
+
+    `emitted` counts messages sent for the call, so that "nothing after the cancellation" is measured, not assumed.
+    """
+
+    def __init__(self, facts: CallFacts, record: CallRecord | None, log: EventLog, clock: Clock) -> None:
+        self.facts = facts
+        self.record = record
+        self.machine = Call()
+        self.scope = trio.CancelScope()
+        self.deadlines: Deadlines | None = None
+        self.expiry_cause = Cause.DEADLINE
+        self.emitted = 0
+        self.started = clock.now()
+        self._emitted_at_cancel = 0
+        self._log = log
+        self._clock = clock
+        log.append(
+            CallStarted(
+                call=facts.id,
+                session=facts.session,
+                task=facts.task,
+                request_id=facts.request_id,
+                method=facts.method,
+                tool=record.tool if record else None,
+                progress_token=record.progress_token if record else None,
+            )
+        )
+
+    def bound(self, deadlines: Deadlines) -> None:
+        """Set the dispatch deadlines: the deadline of the scope itself, so expiry and cancellation are one mechanism."""
+        self.deadlines = deadlines
+        self.scope.deadline = deadlines.at
+
+    def progressed(self) -> None:
+        """A valid progress report arrived: the idle deadline moves."""
+        if self.deadlines is not None:
+            self.bound(self.deadlines.progress(self._clock.now()))
+
+    def cancel(self, cause: Cause, reason: str | None = None) -> bool:
+        """Ask the work to stop; returns whether this is what stops it. Never waits: the scope exits later."""
+        effect = self.machine.cancel(cause, self._clock.now(), reason)
+        if effect:
+            self._emitted_at_cancel = self.emitted
+            self.scope.cancel(reason=cause.value)
+        facts = self.facts
+        self._log.append(
+            CallCancelled(facts.id, facts.session, facts.task, facts.request_id, cause.value, reason, effect)
+        )
+        return effect
+
+    @property
+    def audible(self) -> bool:
+        """Whether messages may still be sent for this call: not after its cancellation, not after its end."""
+        return not self.machine.settled and (self.machine.cause is None or self.machine.cause is Cause.DEADLINE)
+
+    def settle(self, outcome: Outcome | None) -> Outcome | None:
+        """The work has ended with `outcome`, or by its scope (None). Returns what must be answered, None for silence."""
+        now = self._clock.now()
+        if not self.machine.settle(now):
+            self._record("cancelled", outcome, answered=False)
+            return None
+        if self.machine.cause is not None:
+            outcome = self._expiry(now)
+        assert outcome is not None, "work that nobody cancelled has an outcome"
+        expired = "timed_out" if self.machine.cause is Cause.DEADLINE else "cancelled"
+        own = "cancelled" if outcome.kind == "given_up" else outcome.kind
+        self._record(expired if self.machine.cause else own, outcome, answered=True)
+        return outcome
+
+    def abandon(self) -> None:
+        """The whole engine is being torn down around the call: record it, answer nothing."""
+        if not self.machine.settled:
+            self.machine.cancel(Cause.SESSION_END, self._clock.now(), "the server stopped")
+            self.settle(None)
+
+    def _expiry(self, now: float) -> Outcome:
+        if self.machine.cause is Cause.DEADLINE and self.deadlines is not None:
+            sentence, numbers = self.deadlines.error(now)
+            # Not structuredContent: some clients check that against the tool's outputSchema even when isError is set.
+            result = {"content": [text(sentence), text(encode(numbers).decode())], "isError": True}
+            return Outcome("tool_error", result={**result, "_meta": {DEADLINE_META_KEY: numbers}})
+        error = McpError(Code.BUSY, "The server is shutting down; the request was cancelled")
+        return Outcome("protocol_error", error=error)
+
+    def _record(self, kind: str, outcome: Outcome | None, *, answered: bool) -> None:
+        machine, record, facts = self.machine, self.record, self.facts
+        duration = _ms(self.started, machine.settled_at)
+        latency = None if machine.cancelled_at is None else _ms(machine.cancelled_at, machine.settled_at)
+        sent_after = self.emitted - self._emitted_at_cancel if machine.cause else 0
+        if record is not None:
+            record.outcome, record.answered, record.duration_ms = kind, answered, duration
+            record.done = kind == "completed"
+            record.cancelled_by = machine.cause.value if machine.cause else None
+            record.cancel_reason, record.cancel_latency_ms = machine.reason, latency
+        self._log.append(
+            CallSettled(
+                call=facts.id,
+                session=facts.session,
+                task=facts.task,
+                request_id=facts.request_id,
+                outcome=kind,
+                answered=answered,
+                duration_ms=duration,
+                cancelled_by=machine.cause.value if machine.cause else None,
+                scope_exit_ms=latency,
+                steps_done=record.steps_done if record else None,
+                steps_total=record.steps_total if record else None,
+                sent_after_cancel=sent_after,
+            )
+        )
+
+
+def _ms(start: float, end: float | None) -> float:
+    return round(((end or start) - start) * 1000, 3)
+
+
+async def run(call: CallScope, work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]) -> Outcome | None:
+    """Run the work of a call in a nursery of its own; `beside` runs next to it and ends with it.
+
+    Returns the outcome before it is settled; None when the call's scope ended it. Cancellation from outside the scope
+    (the engine is torn down) passes through, after `CallScope.abandon`.
+    """
+    outcome: Outcome | None = None
+    try:
+        with call.scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(beside)
+                outcome = await attempt_async(work)
+                nursery.cancel_scope.cancel()
+    except BaseException:
+        call.abandon()
+        raise
+    if outcome is None and call.machine.cause is None:
+        call.cancel(call.expiry_cause)
+    call.scope.deadline = math.inf
+    return outcome

@@ -1,0 +1,134 @@
+"""What a server offers to one client: tools, resources, templates and prompts, each in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..wire.jsonrpc import Json
+from .tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One readable resource. `read` gives its contents without uri; `ticks_s` is how often it changes, in seconds."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+    read: Callable[[], Json]
+    ticks_s: float | None = None
+
+    def describe(self) -> Json:
+        """The entry in `resources/list`."""
+        return {
+            "uri": self.uri,
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "mimeType": self.mime_type,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A family of resources. `match` gives the contents without uri, or None for a uri that is not of the family."""
+
+    uri_template: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+    match: Callable[[str], Json | None]
+    completions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def describe(self) -> Json:
+        """The entry in `resources/templates/list`."""
+        return {
+            "uriTemplate": self.uri_template,
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "mimeType": self.mime_type,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One prompt argument and the values that `completion/complete` offers for it."""
+
+    name: str
+    description: str
+    required: bool = True
+    completions: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt. `render` gives the messages for its arguments, every required one being there."""
+
+    name: str
+    title: str
+    description: str
+    render: Callable[[Mapping[str, str]], list[Json]]
+    arguments: tuple[Argument, ...] = ()
+
+    def describe(self) -> Json:
+        """The entry in `prompts/list`."""
+        entry: Json = {"name": self.name, "title": self.title, "description": self.description}
+        if self.arguments:
+            entry["arguments"] = [
+                {"name": item.name, "description": item.description, "required": item.required}
+                for item in self.arguments
+            ]
+        return entry
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """A named group with its resources and prompts."""
+
+    name: str
+    tools: tuple[Tool, ...]
+    resources: tuple[Resource, ...] = ()
+    templates: tuple[Template, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+
+
+class UnknownSelectionError(ValueError):
+    """A selection names something that does not exist; the message lists what does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What one selection offers; `toolset_of` tells where a tool comes from."""
+
+    tools: Mapping[str, Tool]
+    toolset_of: Mapping[str, str]
+    resources: Mapping[str, Resource]
+    templates: tuple[Template, ...]
+    prompts: Mapping[str, Prompt]
+
+
+def select(toolsets: Sequence[Toolset], selection: str) -> Catalogue:
+    """The catalogue for a comma-separated list of toolset and tool names, or `all`; the order is the toolsets' own.
+
+    Raises `UnknownSelectionError`.
+    """
+    names = {name.strip() for name in selection.split(",")} - {""}
+    known = ["all", *(group.name for group in toolsets), *(tool.name for group in toolsets for tool in group.tools)]
+    unknown = sorted(names - set(known))
+    if unknown or not names:
+        what = f"unknown tools: {', '.join(unknown)}" if unknown else "no tools named"
+        raise UnknownSelectionError(f"{what}; known are {', '.join(known)}")
+    whole = [group for group in toolsets if names & {"all", group.name}]
+    chosen = [(tool, group.name) for group in toolsets for tool in group.tools if group in whole or tool.name in names]
+    return Catalogue(
+        tools={tool.name: tool for tool, _ in chosen},
+        toolset_of={tool.name: group for tool, group in chosen},
+        resources={item.uri: item for group in whole for item in group.resources},
+        templates=tuple(item for group in whole for item in group.templates),
+        prompts={item.name: item for group in whole for item in group.prompts},
+    )

@@ -1,0 +1,70 @@
+"""Requests from the server to one client: sampling, elicitation, roots, ping. Each has its own time-out and its own end.
+
+The ids count from 1 in each session, so they repeat in both directions and between sessions; that is legal, and a
+client that confuses the directions shows it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import trio
+
+from ..wire.jsonrpc import Json, RequestId, Response
+from .tool import ClientRequestError
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    answered: trio.Event
+    response: Response | None = None
+
+
+class ClientRequests:
+    """The requests of one session that wait for the client. Owned by the session."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._pending: dict[RequestId, _Pending] = {}
+
+    def resolve(self, response: Response) -> bool:
+        """A client's answer arrived. False: nothing waits for this id (unknown, answered before, or given up)."""
+        pending = None if response.id is None else self._pending.pop(response.id, None)
+        if pending is None:
+            return False
+        pending.response = response
+        pending.answered.set()
+        return True
+
+    async def ask(self, method: str, send: Callable[[int], None], withdraw: Callable[[int, str], None], timeout_s: float) -> Json:
+        """Send a request through `send(id)` and wait for its result.
+
+        On time-out, and when the asking work is cancelled, `withdraw(id, reason)` tells the client to stop (2025-11-25
+        basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). Raises `ClientRequestError`
+        on time-out and for an error answer.
+        """
+        self._next += 1
+        id, pending = self._next, _Pending(trio.Event())
+        self._pending[id] = pending
+        try:
+            send(id)
+            with trio.fail_after(timeout_s):
+                await pending.answered.wait()
+        except trio.TooSlowError:
+            withdraw(id, f"no answer within {timeout_s:g} s")
+            raise ClientRequestError(f"The client did not answer {method} within {timeout_s:g} s") from None
+        except trio.Cancelled:
+            withdraw(id, "the work that asked was cancelled")
+            raise
+        finally:
+            self._pending.pop(id, None)
+        return _result(method, pending.response)
+
+
+def _result(method: str, response: Response | None) -> Json:
+    assert response is not None, "the event is set only together with the response"
+    if response.error is not None:
+        error = response.error
+        raise ClientRequestError(f"The client answered {method} with error {error['code']}: {error['message']}")
+    return dict(response.result or {})

@@ -1,0 +1,35 @@
+"""Time for the engine: trio's clock, so that tests run in virtual time, and the wall clock tied to it once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import trio
+
+
+class Clock:
+    """`now` is trio's monotonic clock in seconds; `wall` is seconds since the epoch, moving with it.
+
+    Made inside a trio run. Tying the two together once keeps timestamps in order when the system clock is set.
+    """
+
+    def __init__(self, epoch: float) -> None:
+        self._offset = epoch - trio.current_time()
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return trio.current_time()
+
+    def wall(self) -> float:
+        """Seconds since the epoch."""
+        return trio.current_time() + self._offset
+
+    def both(self) -> tuple[float, float]:
+        """Wall and monotonic seconds of one moment."""
+        now = trio.current_time()
+        return now + self._offset, now
+
+
+def iso(wall: float) -> str:
+    """An ISO 8601 timestamp in UTC with milliseconds."""
+    return datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

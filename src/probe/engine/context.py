@@ -1,0 +1,150 @@
+"""The `ToolContext` of a running call or task: everything a tool says goes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import trio
+
+from ..core.progress import ProgressGate, Report
+from ..wire.jsonrpc import Json, ProgressToken
+from .calls import CallScope
+from .clock import Clock
+from .tool import LogLevel
+
+LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class Channel(Protocol):
+    """How messages of one call, or of one task, reach its client. The era and the transport are behind it."""
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification. Never waits; after a cancellation it is dropped and recorded."""
+
+    async def ask(self, method: str, params: Json) -> Json:
+        """Send a request to the client and wait for its result. Raises `ClientRequestError`."""
+
+    def set_status(self, message: str) -> None:
+        """Tell the task's status message; nothing for a call."""
+
+    def hang_up(self) -> None:
+        """Close the connection that reads the response; the stream goes on."""
+
+    def hears(self, level: LogLevel) -> bool:
+        """Whether the client wants log messages of this level."""
+
+
+class Context:
+    """Implements `engine.tool.ToolContext` for one call. Used by the call's own trio task only."""
+
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        token: ProgressToken | None,
+        call: CallScope,
+        channel: Channel,
+        gate: ProgressGate,
+        clock: Clock,
+    ) -> None:
+        self.arguments = arguments
+        self._token = token
+        self._call = call
+        self._channel = channel
+        self._gate = gate
+        self._clock = clock
+        self._slept_until = clock.now()
+        self._waiting = trio.lowlevel.ParkingLot()
+
+    @property
+    def notified(self) -> bool:
+        """Whether the client sent a progress token."""
+        return self._token is not None
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass without drift: consecutive sleeps end at the sum of their lengths."""
+        self._slept_until += seconds
+        await trio.sleep_until(self._slept_until)
+
+    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Step `progress` of `total` is done."""
+        gate = self._gate
+        before = gate.reported
+        sendable = gate.report(Report(progress, total, message), self._clock.now())
+        if gate.reported > before:
+            self._call.progressed()
+            self._note_steps(progress, total)
+        if sendable is not None:
+            self._send(sendable)
+        elif gate.due is not None:
+            self._waiting.unpark_all()
+
+    def _note_steps(self, progress: float, total: float | None) -> None:
+        record = self._call.record
+        if record is not None:
+            record.steps_done, record.steps_total, record.coalesced = progress, total, self._gate.coalesced
+
+    def _send(self, report: Report) -> None:
+        if self._token is None:
+            return
+        params: Json = {"progressToken": self._token, "progress": report.progress}
+        optional = {"total": report.total, "message": report.message}
+        params.update({name: value for name, value in optional.items() if value is not None})
+        self._channel.notify("notifications/progress", params)
+
+    async def pump_progress(self) -> None:
+        """Send coalesced reports when their time comes. Runs beside the work, in the call's nursery."""
+        while True:
+            if self._gate.due is None:
+                await self._waiting.park()
+            else:
+                await trio.sleep_until(self._gate.due)
+                report = self._gate.take(self._clock.now())
+                if report is not None:
+                    self._send(report)
+
+    def finish_progress(self) -> None:
+        """The work is over: the last report is never lost, and none follows."""
+        report = self._gate.flush()
+        if report is not None:
+            self._send(report)
+        self._gate.stop()
+
+    def set_status(self, message: str) -> None:
+        """The task's `statusMessage`."""
+        self._channel.set_status(message)
+
+    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+        """A log message, if the client's level lets it through."""
+        if self._channel.hears(level):
+            named = {} if logger is None else {"logger": logger}
+            self._channel.notify("notifications/message", {"level": level, **named, "data": data})
+
+    async def elicit(self, message: str, schema: Json) -> Json:
+        """Ask the person by a form."""
+        return await self._ask("elicitation/create", {"message": message, "requestedSchema": schema})
+
+    async def sample(self, params: Json) -> Json:
+        """Ask the client's model."""
+        return await self._ask("sampling/createMessage", params)
+
+    async def list_roots(self) -> Json:
+        """Ask for the client's roots."""
+        return await self._ask("roots/list", {})
+
+    async def ping(self) -> None:
+        """Ask whether the client is there."""
+        await self._ask("ping", {})
+
+    async def _ask(self, method: str, params: Json) -> Json:
+        try:
+            return await self._channel.ask(method, params)
+        finally:
+            # The time a person took is not time slept: sleeps go on from now.
+            self._slept_until = self._clock.now()
+
+    def hang_up(self) -> None:
+        """Close the connection of the response; the client must resume."""
+        self._channel.hang_up()
+
+

@@ -1,0 +1,135 @@
+"""One engine: its log, its sessions, its tasks, its limits. `app.py` makes it; several can live in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import cast
+
+import mcp_types as types
+import trio
+
+from .. import __version__
+from ..core.call import Cause
+from ..observe.events import ServerState
+from ..observe.log import EventLog
+from ..observe.records import CallRecords
+from ..settings import Settings
+from ..wire.errors import Refusal, Rejection
+from ..wire.jsonrpc import Json, Request
+from ..wire.revisions import negotiate
+from ..wire.v2025.codec import shape_result
+from ..wire.v2025.registry import request_params
+from .calls import CallScope
+from .catalogue import Catalogue, Toolset, select
+from .clock import Clock
+from .legacy.dispatch import Dispatch
+from .legacy.methods import Methods, capabilities
+from .legacy.tasks import TaskDesk
+from .legacy.tool_calls import ToolCalls
+from .outbox import Outbox
+from .sessions import Session, SessionService
+from .tasks import TaskService
+
+SERVER_INFO: Json = {
+    "name": "mcp-probe",
+    "title": "MCP Probe",
+    "version": __version__,
+    "description": "A diagnostic MCP server: trigger a feature, see what really happened on the wire.",
+}
+INSTRUCTIONS = (
+    "Each tool exercises one feature of the protocol and says in its description what a good client shows. "
+    "Tools with task support run only as tasks."
+)
+
+
+class Engine:
+    """Everything between the wire and the tools. Made inside a trio run; `serve` owns its services.
+
+    `epoch` is the wall clock at the moment of making it, in seconds since 1970; `new_id` gives unguessable ids of
+    visible ASCII characters.
+    """
+
+    def __init__(self, settings: Settings, toolsets: Sequence[Toolset], *, epoch: float, new_id: Callable[[], str]) -> None:
+        limits = settings.limits
+        self.settings = settings
+        self.clock = Clock(epoch)
+        self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
+        self.records = CallRecords(limits.call_records)
+        self.tasks = TaskService(self.log, self.clock, settings, new_id)
+        self.sessions = SessionService(self.log, self.clock, settings, new_id, self.tasks.end_owner)
+        self.outbox = Outbox(self.log)
+        self.draining = False
+        self._toolsets = toolsets
+        numbers = count(1)
+        desk = TaskDesk(self.tasks, self.clock, settings, self.outbox)
+        calls = ToolCalls(
+            self.log, self.records, self.clock, settings, self.outbox, desk, lambda: f"c{next(numbers)}"
+        )
+        methods = Methods(self.log, self.outbox, settings)
+        self.legacy = Dispatch(self.log, self.clock, self.outbox, methods, calls, desk)
+
+    def catalogue(self, selection: str) -> Catalogue:
+        """What a selection offers. Raises `UnknownSelectionError`."""
+        return select(self._toolsets, selection)
+
+    def initialize(self, request: Request, selection: str) -> tuple[Session, Json]:
+        """Open a session and give the `InitializeResult`.
+
+        Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection` 503 when no further
+        session can be had.
+        """
+        catalogue = self.catalogue(selection)
+        params = cast("types.InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
+        revision = negotiate(params.protocol_version)
+        given = request.params or {}
+        session = self.sessions.open(revision, given["capabilities"], given["clientInfo"], catalogue, selection)
+        if session is None:
+            retry = ((b"retry-after", b"60"),)
+            raise Rejection(Refusal.BUSY, "Too many sessions; try again later", id=request.id, headers=retry)
+        session.initialize_id = request.id
+        result: Json = {
+            "protocolVersion": revision,
+            "capabilities": capabilities(catalogue, revision),
+            "serverInfo": SERVER_INFO,
+            "instructions": INSTRUCTIONS,
+        }
+        return session, shape_result("initialize", revision, result)
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run sessions and tasks until cancelled."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.tasks.serve)
+            await nursery.start(self.sessions.serve)
+            self.log.append(ServerState("ready"))
+            task_status.started()
+
+    async def drain(self) -> None:
+        """Refuse new work, let running work finish for the grace period, then cancel it and end every stream.
+
+        Returns when all that is over; work that was cancelled answers that the server shuts down.
+        """
+        self.draining = True
+        self.log.append(ServerState("draining"))
+        with trio.move_on_after(self.settings.grace_s):
+            await self._wait_idle()
+        for call in self._running():
+            call.cancel(Cause.SHUTDOWN, "the server is shutting down")
+        for task in self.tasks.everyone():
+            if not task.machine.terminal:
+                self.tasks.cancel(task, Cause.SHUTDOWN, "The task was cancelled: the server is shutting down.")
+        await self._wait_idle()
+        for session in self.sessions:
+            session.end(Cause.SHUTDOWN, "shutdown")
+        self.log.append(ServerState("stopped"))
+
+    def _running(self) -> list[CallScope]:
+        return [call for session in self.sessions for call in session.calls.values()]
+
+    async def _wait_idle(self) -> None:
+        # Tasks that reach their end wake this only by time: a drain is rare and its grace period is seconds.
+        while self._running() or any(not task.machine.terminal for task in self.tasks.everyone()):
+            await trio.sleep(_DRAIN_LOOK_S)
+
+
+_DRAIN_LOOK_S = 0.02

@@ -1,0 +1,203 @@
+"""How a running call and a running task talk to a legacy client.
+
+A call talks on the stream of its own response. A task has no response left, so its messages go to the open
+`tasks/result` stream of that task, else to the session's GET stream; each message on exactly one (2025-11-25
+basic/transports, Multiple Connections: the server "MUST NOT broadcast the same message across multiple streams").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...settings import Settings
+from ...wire.jsonrpc import Json, notification, request
+from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
+from ..calls import CallScope
+from ..context import LEVELS
+from ..outbox import Outbox
+from ..sessions import Session
+from ..streams import Stream
+from ..tasks import Task, TaskService
+from ..tool import ClientRequestError, LogLevel
+
+RELATED_TASK = "io.modelcontextprotocol/related-task"
+
+
+def count_delivery(call: CallScope) -> Callable[[], None]:
+    """What a stream does when a message of this call was delivered: the record counts it."""
+
+    def count() -> None:
+        if call.record is not None:
+            call.record.delivered += 1
+
+    return count
+
+
+def _note_emitted(call: CallScope) -> None:
+    call.emitted += 1
+    if call.record is not None:
+        call.record.emitted += 1
+
+
+class _Channel:
+    """What calls and tasks share: capability checks, time-outs, the log level."""
+
+    def __init__(self, session: Session, call: CallScope, outbox: Outbox, settings: Settings) -> None:
+        self._session = session
+        self._call = call
+        self._outbox = outbox
+        self._settings = settings
+
+    def hears(self, level: LogLevel) -> bool:
+        """Whether the client wants log messages of this level."""
+        return LEVELS.index(level) >= LEVELS.index(self._session.log_level)
+
+    def set_status(self, message: str) -> None:
+        """Only a task has a status message."""
+
+    async def _ask(self, stream: Stream, method: str, params: Json, meta: Json) -> Json:
+        """Ask on a given stream; `meta` goes into the request's `_meta`."""
+        settings, session = self._settings, self._session
+        person = method in ("sampling/createMessage", "elicitation/create")
+        sent = {**params, "_meta": meta} if meta else params
+
+        def send(id: int) -> None:
+            self._emit(stream, request(id, method, sent))
+
+        def withdraw(id: int, reason: str) -> None:
+            params = {"requestId": id, "reason": reason}
+            self._emit(stream, notification("notifications/cancelled", {**params, **({"_meta": meta} if meta else {})}))
+
+        timeout_s = settings.client_request_s if person else settings.client_ping_s
+        result = await session.client_requests.ask(method, send, withdraw, timeout_s)
+        fault = client_result(method, result)
+        if fault is not None:
+            session.misuse("malformed result", f"{session.machine.revision} schema, {method}", fault)
+            raise ClientRequestError(f"The client's answer to {method} is malformed: {fault}")
+        return result
+
+    def _check(self, method: str) -> None:
+        machine = self._session.machine
+        row = SERVER_REQUESTS[method]
+        if row.since > machine.revision:
+            raise ClientRequestError(f"Revision {machine.revision} has no {method}")
+        if row.capability is not None and not offers(machine.capabilities, machine.revision, row.capability):
+            raise ClientRequestError(f"The client did not declare the {row.capability} capability")
+
+    def _emit(self, stream: Stream, message: Json) -> None:
+        raise NotImplementedError
+
+
+class CallChannel(_Channel):
+    """The channel of a `tools/call`: everything goes on the stream of its response."""
+
+    def __init__(self, session: Session, call: CallScope, outbox: Outbox, settings: Settings, stream: Stream) -> None:
+        super().__init__(session, call, outbox, settings)
+        self._stream = stream
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification on the response stream."""
+        self._emit(self._stream, notification(method, params))
+
+    async def ask(self, method: str, params: Json) -> Json:
+        """Ask the client on the response stream."""
+        self._check(method)
+        return await self._ask(self._stream, method, params, {})
+
+    def hang_up(self) -> None:
+        """Close the connection of the response."""
+        self._stream.hang_up()
+
+    def _emit(self, stream: Stream, message: Json) -> None:
+        call = self._call
+        if not call.audible:
+            self._outbox.drop(self._session.label, message, "the call was cancelled", call=call.facts.id)
+            return
+        _note_emitted(call)
+        self._outbox.send(stream, message, call=call.facts.id, on_delivery=count_delivery(call))
+
+
+class TaskRoutes:
+    """The open `tasks/result` streams of each task of one engine."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, list[Stream]] = {}
+
+    def open(self, task: str, stream: Stream) -> None:
+        """A `tasks/result` request waits on this stream."""
+        self._open.setdefault(task, []).append(stream)
+
+    def close(self, task: str, stream: Stream) -> None:
+        """That request is over."""
+        streams = self._open[task]
+        streams.remove(stream)
+        if not streams:
+            del self._open[task]
+
+    def live(self, task: str, session: Session) -> Stream | None:
+        """A stream that a connection reads at this moment."""
+        candidates: list[Any] = [*reversed(self._open.get(task, ())), session.standalone]
+        return next((stream for stream in candidates if stream is not None and stream.reader is not None), None)
+
+    def best(self, task: str, session: Session) -> Stream | None:
+        """A stream that is read now, else one that can be resumed; None when the client never opened any."""
+        waiting = self._open.get(task, ())
+        return self.live(task, session) or (waiting[-1] if waiting else session.standalone)
+
+
+class TaskChannel(_Channel):
+    """The channel of a task. Every message carries the related-task metadata, except the status itself."""
+
+    def __init__(
+        self,
+        session: Session,
+        call: CallScope,
+        outbox: Outbox,
+        settings: Settings,
+        task: Task,
+        tasks: TaskService,
+        routes: TaskRoutes,
+    ) -> None:
+        super().__init__(session, call, outbox, settings)
+        self._task = task
+        self._tasks = tasks
+        self._routes = routes
+        self._meta = {RELATED_TASK: {"taskId": task.id}}
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification about the task."""
+        message = notification(method, {**params, "_meta": self._meta})
+        stream = self._routes.best(self._task.id, self._session)
+        if self._task.machine.terminal or stream is None:
+            why = "no stream was ever opened" if stream is None else "the task has ended"
+            self._outbox.drop(self._session.label, message, why, call=self._call.facts.id, task=self._task.id)
+            return
+        self._emit(stream, message)
+
+    def set_status(self, message: str) -> None:
+        """Change the status message and announce it."""
+        self._tasks.note(self._task, message)
+
+    async def ask(self, method: str, params: Json) -> Json:
+        """Ask as soon as the client reads a stream that may carry it; the task is `input_required` meanwhile."""
+        self._check(method)
+        task, session = self._task, self._session
+        self._tasks.ask(task, f"Input required: {params.get('message', method)}")
+        try:
+            while (stream := self._routes.live(task.id, session)) is None:
+                await session.wait_reader()
+            return await self._ask(stream, method, params, self._meta)
+        finally:
+            self._tasks.answered(task)
+
+    def hang_up(self) -> None:
+        """A task has no connection of its own."""
+
+    def _emit(self, stream: Stream, message: Json) -> None:
+        task, call = self._task.id, self._call
+        if stream.replay.closed:
+            self._outbox.drop(self._session.label, message, "the stream has ended", call=call.facts.id, task=task)
+            return
+        _note_emitted(call)
+        self._outbox.send(stream, message, call=call.facts.id, task=task, on_delivery=count_delivery(call))

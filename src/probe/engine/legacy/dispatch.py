@@ -1,0 +1,241 @@
+"""One POST of a legacy session: its messages are judged, started and answered here.
+
+    what the POST holds                              the answer
+    only notifications and responses                 accepted, no body
+    requests that are all answered at once           their answers, as JSON
+    any request whose handler waits                  a stream: the waiting ones run in the session's nursery
+
+So a method's answer has the same form every time: JSON exactly where the handler never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import mcp_types as types
+import trio
+
+from ...core.call import Cause
+from ...core.session import DuplicateIdError, Input, TooManyInFlightError
+from ...observe.events import LimitReached
+from ...observe.log import EventLog
+from ...wire.errors import Code, McpError, Refusal, Rejection
+from ...wire.jsonrpc import Json, Message, Notification, Request, Response, error_response, result_response
+from ...wire.v2025.codec import shape_result
+from ...wire.v2025.registry import request_params
+from ..calls import CallFacts, CallScope, attempt, run
+from ..clock import Clock
+from ..outbox import Outbox
+from ..sessions import Session
+from ..streams import Stream
+from .methods import Methods
+from .tasks import TaskDesk
+from .tool_calls import Running, Start, ToolCalls
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Notifications and responses only: nothing to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Every request has its answer already; `bodies` are the encoded messages in request order."""
+
+    bodies: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """The answers come on this stream, which ends after the last of them."""
+
+    stream: Stream
+
+
+Answer: TypeAlias = Accepted | Answered | Streamed
+
+
+class _Response:
+    """The response to one POST while its requests run: it ends the stream when the last of them is over."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.stream: Stream | None = None
+        self._running = 0
+
+    def begin(self) -> Stream:
+        """One more request runs."""
+        self.stream = self.stream or self._session.open_stream()
+        self._running += 1
+        return self.stream
+
+    def done(self) -> None:
+        """One of them is over."""
+        self._running -= 1
+        if self._running == 0 and self.stream is not None:
+            self._session.end_stream(self.stream)
+
+
+class Dispatch:
+    """The legacy front of one engine."""
+
+    def __init__(self, log: EventLog, clock: Clock, outbox: Outbox, methods: Methods, tool_calls: ToolCalls, desk: TaskDesk) -> None:
+        self._log = log
+        self._clock = clock
+        self._outbox = outbox
+        self._methods = methods
+        self._tool_calls = tool_calls
+        self._desk = desk
+
+    def receive(self, session: Session, messages: Sequence[Message]) -> Answer:
+        """Take the messages of one POST. Never waits.
+
+        Raises `Rejection`, before anything has started, for an id that is in flight and beyond the in-flight limit.
+        """
+        session.machine.touch(self._clock.now())
+        self._begin_all(session, [message for message in messages if isinstance(message, Request)])
+        response = _Response(session)
+        answers: list[Json] = []
+        for message in messages:
+            if isinstance(message, Notification):
+                self._notified(session, message)
+            elif isinstance(message, Response):
+                self._resolved(session, message)
+            else:
+                answer = self._request(session, message, response)
+                if answer is not None:
+                    answers.append(answer)
+        return self._answer(session, answers, response)
+
+    def _answer(self, session: Session, answers: list[Json], response: _Response) -> Answer:
+        if response.stream is not None:
+            for answer in answers:
+                self._outbox.send(response.stream, answer)
+            return Streamed(response.stream)
+        bodies = [self._outbox.answer(session.label, answer) for answer in answers]
+        return Answered(bodies) if bodies else Accepted()
+
+    def _begin_all(self, session: Session, requests: Sequence[Request]) -> None:
+        for at, request in enumerate(requests):
+            try:
+                session.machine.begin(request.id)
+            except (DuplicateIdError, TooManyInFlightError) as error:
+                for earlier in requests[:at]:
+                    session.machine.finish(earlier.id)
+                raise self._refused(session, request, error) from None
+
+    def _refused(self, session: Session, request: Request, error: ValueError) -> Rejection:
+        if isinstance(error, DuplicateIdError):
+            session.misuse("duplicate id", "2025-11-25 basic: ids are not used twice within a session", str(error))
+            return Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {error}", id=request.id)
+        self._log.append(LimitReached(session.label, "max_in_flight", len(session.machine.in_flight)))
+        retry = ((b"retry-after", b"1"),)
+        return Rejection(Refusal.TOO_MANY_REQUESTS, f"Too many requests: {error}", id=request.id, headers=retry)
+
+    def _request(self, session: Session, request: Request, response: _Response) -> Json | None:
+        """The answer, or None when the request now runs."""
+        handled: list[Start] = []
+
+        def handle() -> Json:
+            result = self._handle(session, request)
+            if callable(result):
+                handled.append(result)
+                return {}
+            return result
+
+        outcome = attempt(handle)
+        if handled:
+            self._launch(session, request, handled[0], response)
+            return None
+        session.machine.finish(request.id)
+        if outcome.error is not None:
+            return error_response(request.id, outcome.error.body())
+        return self._result(session, request, outcome.result or {})
+
+    def _result(self, session: Session, request: Request, result: Json) -> Json:
+        return result_response(request.id, shape_result(request.method, session.machine.revision, result))
+
+    def _handle(self, session: Session, request: Request) -> Json | Start:
+        params = request_params(request.method, session.machine.revision, request.params)
+        match params:
+            case types.CallToolRequestParams():
+                return self._tool_calls.call(session, request, params)
+            case types.GetTaskRequestParams():
+                return self._desk.get(session, params)
+            case types.CancelTaskRequestParams():
+                return self._desk.cancel(session, params)
+            case types.GetTaskPayloadRequestParams():
+                return partial(self._start_result, session, request, params.task_id)
+            case types.InitializeRequestParams():
+                raise McpError(Code.INVALID_REQUEST, "Invalid Request: this session is initialized already")
+            case types.PaginatedRequestParams() if request.method == "tasks/list":
+                return self._desk.list(session, params)
+        return self._methods.handlers[request.method](session, params)
+
+    def _start_result(self, session: Session, request: Request, task_id: str, stream: Stream) -> Running:
+        facts = CallFacts(f"r{request.id}", request.id, request.method, session.label)
+        call = CallScope(facts, None, self._log, self._clock)
+
+        async def work() -> Json | McpError | None:
+            answer = call.settle(
+                await run(call, lambda: self._desk.result(session, task_id, stream), trio.sleep_forever)
+            )
+            return None if answer is None else answer.error or answer.result
+
+        return Running(call, work)
+
+    def _launch(self, session: Session, request: Request, start: Start, response: _Response) -> None:
+        stream = response.begin()
+        running = start(stream)
+        session.calls[request.id] = running.call
+
+        async def job() -> None:
+            try:
+                answer = await running.work()
+                if isinstance(answer, McpError):
+                    self._outbox.send(stream, error_response(request.id, answer.body()), call=running.call.facts.id)
+                elif answer is not None:
+                    self._outbox.send(stream, self._result(session, request, answer), call=running.call.facts.id)
+            finally:
+                del session.calls[request.id]
+                session.machine.finish(request.id)
+                session.machine.touch(self._clock.now())
+                response.done()
+
+        session.submit(job)
+
+    def _resolved(self, session: Session, response: Response) -> None:
+        if not session.client_requests.resolve(response):
+            session.misuse("answer without a question", "JSON-RPC 2.0, 5: a response answers a request", f"id {response.id!r}")
+
+    def _notified(self, session: Session, message: Notification) -> None:
+        match message.method:
+            case "notifications/initialized":
+                session.machine.receive(Input.INITIALIZED)
+            case "notifications/cancelled":
+                self._cancelled(session, message)
+            case "notifications/roots/list_changed" | "notifications/progress" | "notifications/tasks/status":
+                pass
+            case unknown:
+                session.misuse("unknown notification", f"{session.machine.revision} schema, ClientNotification", unknown)
+
+    def _cancelled(self, session: Session, message: Notification) -> None:
+        """2025-11-25 basic/utilities/cancellation: invalid ones are ignored; this server records them as well."""
+        clause = "2025-11-25 basic/utilities/cancellation, Behavior Requirements"
+        params = message.params or {}
+        id, reason = params.get("requestId"), params.get("reason")
+        if not isinstance(id, int | str) or isinstance(id, bool) or not isinstance(reason, str | None):
+            session.misuse("malformed cancellation", clause, "requestId or reason has the wrong type")
+            return
+        call = session.calls.get(id)
+        if call is not None:
+            call.cancel(Cause.NOTIFICATION, reason)
+        elif any(task.call.facts.request_id == id for task in self._desk.tasks.of(session.label)):
+            session.misuse("notifications/cancelled for a task", clause, f"request {id!r} made a task: use tasks/cancel")
+        elif id == session.initialize_id:
+            session.misuse("notifications/cancelled for initialize", clause, f"request {id!r}")
+        else:
+            session.misuse("cancellation without effect", clause, f"request {id!r} is unknown or finished")

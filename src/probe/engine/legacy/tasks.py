@@ -1,0 +1,148 @@
+"""Tasks as 2025-11-25 tells them: handles, `tasks/get`, `tasks/result`, `tasks/list`, `tasks/cancel`, notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+import mcp_types as types
+
+from ...core.call import Cause
+from ...core.progress import ProgressGate
+from ...settings import Settings
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json, ProgressToken, notification
+from ..calls import CallScope
+from ..clock import Clock, iso
+from ..context import Context
+from ..outbox import Outbox
+from ..paging import cursor, position
+from ..sessions import Session
+from ..streams import Stream
+from ..tasks import Task, TaskService
+from ..tool import Tool, ToolResult
+from .channels import RELATED_TASK, TaskChannel, TaskRoutes
+
+IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
+
+
+class TaskDesk:
+    """Where legacy clients create, ask for and cancel tasks."""
+
+    def __init__(self, tasks: TaskService, clock: Clock, settings: Settings, outbox: Outbox) -> None:
+        self.tasks = tasks
+        self._clock = clock
+        self._settings = settings
+        self._outbox = outbox
+        self._routes = TaskRoutes()
+
+    def create(
+        self,
+        session: Session,
+        tool: Tool,
+        call: CallScope,
+        gate: ProgressGate,
+        arguments: Mapping[str, Any],
+        token: ProgressToken | None,
+        ttl: int | None,
+    ) -> Json:
+        """Store the task, have it started, and give back the handle: a `CreateTaskResult`."""
+        run_tool = cast("Callable[[Context], Awaitable[ToolResult]]", tool.run)
+
+        def context(task: Task) -> Context:
+            channel = TaskChannel(session, call, self._outbox, self._settings, task, self.tasks, self._routes)
+            return Context(arguments, token, call, channel, gate, self._clock)
+
+        task = self.tasks.create(
+            id=call.facts.task or "",
+            owner=session.label,
+            tool=tool.name,
+            ttl_ms=self.tasks.ttl(ttl),
+            call=call,
+            announce=lambda: self._announce(session, task),
+            context=context,
+            work=run_tool,
+            message="The task has begun.",
+        )
+        said = f"{tool.title} is running as task {task.id}. Its result will follow; you can go on meanwhile."
+        meta = {RELATED_TASK: {"taskId": task.id}, IMMEDIATE_RESPONSE: said}
+        return {"task": self._describe(task), "_meta": meta}
+
+    def get(self, session: Session, params: types.GetTaskRequestParams) -> Json:
+        """`tasks/get`."""
+        return self._describe(self._find(session, params.task_id))
+
+    def list(self, session: Session, params: types.PaginatedRequestParams) -> Json:
+        """`tasks/list`: the session's own, oldest first. A cursor stays good when tasks before it expire."""
+        after, size = position("tasks", params.cursor), self._settings.page_size
+        rest = [task for task in self.tasks.of(session.label) if task.ordinal > after]
+        page: Json = {"tasks": [self._describe(task) for task in rest[:size]]}
+        return page if len(rest) <= size else {**page, "nextCursor": cursor("tasks", rest[size - 1].ordinal)}
+
+    def cancel(self, session: Session, params: types.CancelTaskRequestParams) -> Json:
+        """`tasks/cancel`: the status is `cancelled` before this answers."""
+        task = self._find(session, params.task_id)
+        if task.machine.terminal:
+            status = task.machine.status
+            raise McpError(Code.INVALID_PARAMS, f"Cannot cancel task: already in terminal status '{status}'")
+        self.tasks.cancel(task, Cause.TASKS_CANCEL, "The task was cancelled by request.")
+        return self._describe(task)
+
+    async def result(self, session: Session, task_id: str, stream: Stream) -> Json:
+        """`tasks/result`: wait for the terminal status, then give exactly what the call would have given.
+
+        While it waits, the task's messages go on this request's stream.
+        """
+        task = self._find(session, task_id)
+        self._routes.open(task.id, stream)
+        try:
+            await task.wait_terminal()
+        finally:
+            self._routes.close(task.id, stream)
+        return self._payload(task)
+
+    def _payload(self, task: Task) -> Json:
+        related = {RELATED_TASK: {"taskId": task.id}}
+        if task.call.machine.cause is Cause.TTL:
+            raise _not_found(task.id)
+        if task.outcome is None or task.outcome.kind == "given_up":
+            raise McpError(Code.TASK_CANCELLED, task.machine.message or "cancelled", {"_meta": related})
+        if task.outcome.error is not None:
+            raise task.outcome.error
+        result = task.outcome.result or {}
+        return {**result, "_meta": {**result.get("_meta", {}), **related}}
+
+    def _announce(self, session: Session, task: Task) -> None:
+        """Tell a change of status, on one stream.
+
+        2025-11-25 basic/utilities/tasks: the notification "SHOULD NOT include the related-task metadata".
+        """
+        message = notification("notifications/tasks/status", self._describe(task))
+        stream = self._routes.best(task.id, session)
+        if stream is None or stream.replay.closed:
+            self._outbox.drop(session.label, message, "no stream is open", task=task.id)
+        else:
+            self._outbox.send(stream, message, task=task.id)
+
+    def _find(self, session: Session, task_id: str) -> Task:
+        task = self.tasks.find(task_id, session.label)
+        if task is None:
+            raise _not_found(task_id)
+        return task
+
+    def _describe(self, task: Task) -> Json:
+        machine = task.machine
+        described: Json = {"taskId": task.id, "status": machine.status.value}
+        if machine.message is not None:
+            described["statusMessage"] = machine.message
+        return {
+            **described,
+            "createdAt": iso(machine.created_at),
+            "lastUpdatedAt": iso(machine.updated_at),
+            "ttl": task.ttl_ms,
+            "pollInterval": self._settings.task_poll_ms,
+        }
+
+
+def _not_found(task_id: str) -> McpError:
+    return McpError(Code.INVALID_PARAMS, f"Task not found: {task_id} is unknown, expired, or another session's")

@@ -1,0 +1,219 @@
+"""`tools/call` in the legacy era: answered at once, run as a dispatch on a stream, or made into a task.
+
+    the tool                     without `task`                 with `task` (2025-11-25)
+    taskSupport absent           runs                           -32601
+    taskSupport "required"       -32601                         a handle, at once
+    taskSupport "optional"       runs                           a handle, at once
+    before 2025-11-25            runs, unless "required"        `task` is ignored
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import mcp_types as types
+
+from ...core.deadline import Deadlines
+from ...core.progress import ProgressGate
+from ...observe import redaction
+from ...observe.log import EventLog
+from ...observe.records import CallRecord, CallRecords
+from ...settings import Settings
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json, ProgressToken, Request, is_id
+from ...wire.revisions import V2025_11_25
+from ...wire.v2025.registry import offers, task_wish
+from ..calls import CallFacts, CallScope, attempt, run
+from ..clock import Clock
+from ..context import Context
+from ..outbox import Outbox
+from ..params import ArgumentsError
+from ..sessions import Session
+from ..streams import Stream
+from ..tool import Tool, ToolResult, failure
+from .channels import CallChannel
+from .tasks import TaskDesk
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A call that will run in the session's nursery: `work` gives its answer, None for silence."""
+
+    call: CallScope
+    work: Callable[[], Awaitable[Json | McpError | None]]
+
+
+Start = Callable[[Stream], Running]
+"""What an asynchronous method gives back: the call begins once it has the stream for its response."""
+
+
+def progress_token(params: Mapping[str, Any] | None) -> ProgressToken | None:
+    """The token of a request; 0 and "" are tokens. Raises `McpError` for one of another type."""
+    meta = (params or {}).get("_meta")
+    if not isinstance(meta, Mapping) or "progressToken" not in meta:
+        return None
+    token = meta["progressToken"]
+    if not is_id(token):
+        raise McpError(Code.INVALID_PARAMS, "Invalid params: params._meta.progressToken must be a string or an integer")
+    return cast("ProgressToken", token)
+
+
+class ToolCalls:
+    """The `tools/call` handler of one engine."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        records: CallRecords,
+        clock: Clock,
+        settings: Settings,
+        outbox: Outbox,
+        desk: TaskDesk,
+        new_call_id: Callable[[], str],
+    ) -> None:
+        self._log = log
+        self._records = records
+        self._clock = clock
+        self._settings = settings
+        self._outbox = outbox
+        self._desk = desk
+        self._new_call_id = new_call_id
+
+    def call(self, session: Session, request: Request, params: types.CallToolRequestParams) -> Json | Start:
+        """The result, or how to start the work that gives it. Raises `McpError`.
+
+        Every call that names a tool of the selection leaves a record, whatever becomes of it.
+        """
+        tool = session.catalogue.tools.get(params.name)
+        if tool is None:
+            raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {params.name}")
+        token = progress_token(request.params)
+        wish = task_wish(params, session.machine.revision)
+        as_task = wish is not None
+        task_id = self._desk.tasks.new_id() if as_task else None
+        record = self._record(session, request, tool, params.arguments or {}, token, task_id)
+        facts = CallFacts(record.call, request.id, "tools/call", session.label, task_id)
+        call = CallScope(facts, record, self._log, self._clock)
+        try:
+            _check_task_support(tool, as_task, session.machine.revision)
+            _check_capabilities(tool, session)
+            arguments = tool.read_arguments(params.arguments or {})
+            if task_id is not None:
+                self._desk.tasks.check_room(session.label)
+        except ArgumentsError as error:
+            return self._refuse(call, _arguments_answer(error, session.machine.revision, as_task))
+        except McpError as error:
+            return self._refuse(call, error)
+        if wish is not None:
+            return self._desk.create(session, tool, call, self._gate(), arguments, token, wish.ttl)
+        if not tool.waits:
+            return self._answer_at_once(call, tool, arguments)
+        return lambda stream: self._start(session, tool, call, arguments, token, stream)
+
+    def _refuse(self, call: CallScope, answer: ToolResult | McpError) -> ToolResult:
+        def refuse() -> ToolResult:
+            if isinstance(answer, McpError):
+                raise answer
+            return answer
+
+        call.settle(attempt(refuse))
+        return refuse()
+
+    def _answer_at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
+        run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
+        outcome = call.settle(attempt(lambda: run_at_once(arguments)))
+        assert outcome is not None, "nothing can cancel a call that never waits"
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.result or {}
+
+    def _start(
+        self,
+        session: Session,
+        tool: Tool,
+        call: CallScope,
+        arguments: Mapping[str, Any],
+        token: ProgressToken | None,
+        stream: Stream,
+    ) -> Running:
+        channel = CallChannel(session, call, self._outbox, self._settings, stream)
+        context = Context(arguments, token, call, channel, self._gate(), self._clock)
+        run_tool = cast("Callable[[Context], Awaitable[ToolResult]]", tool.run)
+        settings = self._settings
+        call.bound(
+            Deadlines.start(
+                self._clock.now(),
+                idle_s=tool.idle_s or settings.idle_deadline_s,
+                ceiling_s=tool.ceiling_s or settings.ceiling_deadline_s,
+            )
+        )
+
+        async def work() -> Json | McpError | None:
+            outcome = await run(call, lambda: run_tool(context), context.pump_progress)
+            context.finish_progress()
+            answer = call.settle(outcome)
+            return None if answer is None else answer.error or answer.result
+
+        return Running(call, work)
+
+    def _gate(self) -> ProgressGate:
+        limits = self._settings.limits
+        return ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
+
+    def _record(
+        self,
+        session: Session,
+        request: Request,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        token: ProgressToken | None,
+        task_id: str | None,
+    ) -> CallRecord:
+        client = session.client
+        record = CallRecord(
+            call=self._new_call_id(),
+            tool=tool.name,
+            toolset=session.catalogue.toolset_of[tool.name],
+            arguments=redaction.message(dict(arguments)),
+            era="legacy",
+            revision=session.machine.revision,
+            transport="http",
+            session=session.label,
+            client_name=str(client.get("name", "")),
+            client_version=str(client.get("version", "")),
+            request_id=request.id,
+            progress_token=token,
+            task=task_id,
+            started_at=self._clock.wall(),
+        )
+        self._records.add(record)
+        return record
+
+
+def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:
+    if as_task and tool.task_support == "forbidden":
+        raise McpError(Code.METHOD_NOT_FOUND, f"Tool {tool.name} cannot run as a task; call it without params.task")
+    if not as_task and tool.task_support == "required":
+        way = "call it with params.task" if revision >= V2025_11_25 else f"revision {revision} has no tasks"
+        raise McpError(Code.METHOD_NOT_FOUND, f"Tool {tool.name} only runs as a task; {way}")
+
+
+def _check_capabilities(tool: Tool, session: Session) -> None:
+    machine = session.machine
+    missing = [name for name in tool.requires if not offers(machine.capabilities, machine.revision, name)]
+    if missing:
+        needed: Json = {"requiredCapabilities": {name: {} for name in missing}}
+        raise McpError(
+            Code.INVALID_PARAMS,
+            f"Tool {tool.name} asks the client, which did not declare the capability {', '.join(missing)}",
+            needed,
+        )
+
+
+def _arguments_answer(error: ArgumentsError, revision: str, as_task: bool) -> ToolResult | McpError:
+    """2025-11-25 server/tools: input validation errors are tool execution errors; a task's only result is its handle."""
+    if as_task or revision < V2025_11_25:
+        return McpError(Code.INVALID_PARAMS, f"Invalid params: {error}")
+    return failure(f"Invalid arguments: {error}")

@@ -1,0 +1,249 @@
+"""Legacy sessions and the service that owns their work.
+
+    SessionService.serve            one nursery for all sessions, for the life of the engine
+      Session.run                   one nursery per session; ends when the session has ended
+        one call, one subscription  started from the session's inbox
+
+An HTTP handler never starts work in a session's nursery: it puts a job into the inbox, and the session starts it. So
+work survives the connection that asked for it (2025-11-25 basic/transports: "Disconnection SHOULD NOT be interpreted
+as the client cancelling its request") and has an owner that joins it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import trio
+
+from ..core.call import Cause
+from ..core.session import Input, SessionMachine
+from ..observe.events import ClientMisuse, LimitReached, SessionClosed, SessionOpened
+from ..observe.log import EventLog
+from ..observe.redaction import fingerprint
+from ..settings import Settings
+from ..wire.jsonrpc import RequestId
+from .calls import CallScope
+from .catalogue import Catalogue
+from .client_requests import ClientRequests
+from .clock import Clock
+from .streams import Stream
+from .tool import LogLevel
+
+Job: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class Session:
+    """One client's session: its machine, its streams, its calls in flight, and what the client told about itself."""
+
+    def __init__(
+        self,
+        id: str,
+        number: int,
+        machine: SessionMachine,
+        client: Mapping[str, Any],
+        catalogue: Catalogue,
+        selection: str,
+        log: EventLog,
+        clock: Clock,
+        settings: Settings,
+        end_tasks: Callable[[str, Cause, str], None],
+    ) -> None:
+        self.id = id
+        self.label = f"s{number}"
+        self.machine = machine
+        self.client = client
+        self.catalogue = catalogue
+        self.selection = selection
+        self.initialize_id: RequestId | None = None
+        self.log_level: LogLevel = "info"
+        self.calls: dict[RequestId, CallScope] = {}
+        self.client_requests = ClientRequests()
+        self.subscriptions: dict[str, trio.CancelScope] = {}
+        self.standalone: Stream | None = None
+        self._streams: dict[str, Stream] = {}
+        self._finished: deque[Stream] = deque()
+        self._finished_bytes = 0
+        self._stream_count = 0
+        self._reader_came = trio.lowlevel.ParkingLot()
+        # Every job belongs to a request in flight, to a subscription or to the ping; each of them has its own limit.
+        capacity = 2 * settings.limits.max_in_flight + settings.limits.max_subscriptions
+        self._inbox, self._jobs = trio.open_memory_channel[Job](capacity)
+        self._ended = trio.Event()
+        self._log = log
+        self._clock = clock
+        self._settings = settings
+        self._end_tasks = end_tasks
+
+    def submit(self, job: Job) -> None:
+        """Have a job started in the session's nursery. Raises `trio.WouldBlock` when the inbox is full."""
+        self._inbox.send_nowait(job)
+
+    def open_stream(self) -> Stream:
+        """A new stream for the answer to one POST."""
+        self._stream_count += 1
+        stream = Stream(f"p{self._stream_count}", self.label, "response", self._log, self._settings)
+        self._streams[stream.id] = stream
+        return stream
+
+    def open_standalone(self) -> Stream:
+        """The session's one stream for messages that belong to no request; made when a GET first asks for it."""
+        if self.standalone is None:
+            self.standalone = Stream("g", self.label, "standalone", self._log, self._settings)
+            self._streams["g"] = self.standalone
+        return self.standalone
+
+    def end_stream(self, stream: Stream) -> None:
+        """Nothing more on this stream; it can be resumed until time or the bounds forget it."""
+        stream.end(self._clock.now())
+        self._finished.append(stream)
+        self._finished_bytes += stream.replay.bytes
+        self.forget_streams()
+
+    def forget_streams(self) -> None:
+        """Forget finished streams that are too old, or the oldest beyond the bounds, unless somebody reads them."""
+        limits = self._settings.limits
+        oldest = self._clock.now() - self._settings.stream_retention_s
+        while self._finished and (
+            len(self._finished) > limits.replay_streams
+            or self._finished_bytes > limits.replay_bytes_per_session
+            or (self._finished[0].ended_at or 0.0) <= oldest
+        ):
+            stream = self._finished.popleft()
+            self._finished_bytes -= stream.replay.bytes
+            del self._streams[stream.id]
+
+    def find_stream(self, id: str) -> Stream | None:
+        """A stream that can be read or resumed."""
+        return self._streams.get(id)
+
+    def had_stream(self, id: str) -> bool:
+        """Whether a stream of this id ever existed."""
+        return id in self._streams or (id[:1] == "p" and id[1:].isdecimal() and 0 < int(id[1:]) <= self._stream_count)
+
+    def reader_attached(self) -> None:
+        """A connection began to read one of the streams: whoever waits for one may look."""
+        self._reader_came.unpark_all()
+
+    async def wait_reader(self) -> None:
+        """Wait until a connection begins to read some stream."""
+        await self._reader_came.park()
+
+    def misuse(self, what: str, clause: str, detail: str = "") -> None:
+        """Record what the client should not have done."""
+        self._log.append(ClientMisuse(self.label, what, clause, detail))
+
+    def end(self, cause: Cause, why: str) -> None:
+        """End the session: further requests find nothing, its calls and tasks are cancelled, its streams end.
+
+        Harmless when repeated.
+        """
+        if self.machine.closed:
+            return
+        self.machine.receive(Input.END)
+        self._log.append(SessionClosed(self.label, why))
+        for call in list(self.calls.values()):
+            call.cancel(cause, why)
+        self._end_tasks(self.label, cause, why)
+        for scope in self.subscriptions.values():
+            scope.cancel()
+        self._inbox.close()
+        self._ended.set()
+
+    async def run(self) -> None:
+        """Start jobs until the session has ended, then wait for them and end its streams. Owned by `SessionService`."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._end_when_idle)
+                async for job in self._jobs:
+                    nursery.start_soon(job)
+        finally:
+            for stream in list(self._streams.values()):
+                stream.end(self._clock.now())
+
+    async def _end_when_idle(self) -> None:
+        while not self._ended.is_set():
+            now, deadline = self._clock.now(), self.machine.deadline
+            if deadline is not None and deadline <= now:
+                self.end(Cause.SESSION_END, "idle")
+            # Touching a session is far more frequent than expiring it, so its deadline is looked at, not followed.
+            with trio.move_on_at(deadline if deadline is not None else now + self._settings.session_idle_s):
+                await self._ended.wait()
+
+
+class SessionService:
+    """All sessions of one engine. `serve` owns them; the other methods are called from any task and never wait."""
+
+    def __init__(self, log: EventLog, clock: Clock, settings: Settings, new_id: Callable[[], str], end_tasks: Callable[[str, Cause, str], None]) -> None:
+        self._log = log
+        self._clock = clock
+        self._settings = settings
+        self._new_id = new_id
+        self._end_tasks = end_tasks
+        self._sessions: dict[str, Session] = {}
+        self._count = 0
+        # A job waits here only until the service's next turn, so the bound is the number of sessions there may be.
+        self._inbox, self._jobs = trio.open_memory_channel[Session](settings.limits.max_sessions)
+
+    def open(
+        self,
+        revision: str,
+        capabilities: Mapping[str, Any],
+        client: Mapping[str, Any],
+        catalogue: Catalogue,
+        selection: str,
+    ) -> Session | None:
+        """A new session with an unguessable id; None when there are as many as there may be."""
+        limits = self._settings.limits
+        if len(self._sessions) >= limits.max_sessions:
+            self._log.append(LimitReached(None, "max_sessions", limits.max_sessions))
+            return None
+        self._count += 1
+        machine = SessionMachine(
+            revision,
+            capabilities,
+            max_in_flight=limits.max_in_flight,
+            idle_s=self._settings.session_idle_s,
+            now=self._clock.now(),
+        )
+        id = self._new_id()
+        session = Session(
+            id,
+            self._count,
+            machine,
+            client,
+            catalogue,
+            selection,
+            self._log,
+            self._clock,
+            self._settings,
+            self._end_tasks,
+        )
+        self._sessions[id] = session
+        self._inbox.send_nowait(session)
+        name, version = str(client.get("name", "")), str(client.get("version", ""))
+        self._log.append(SessionOpened(session.label, fingerprint(id), revision, name, version, capabilities))
+        return session
+
+    def find(self, id: str) -> Session | None:
+        """A session that has not ended."""
+        session = self._sessions.get(id)
+        return None if session is None or session.machine.closed else session
+
+    def __iter__(self) -> Iterator[Session]:
+        """The sessions that have not ended."""
+        return (session for session in list(self._sessions.values()) if not session.machine.closed)
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run the sessions until cancelled; each is forgotten by the task that ran it."""
+        async with trio.open_nursery() as nursery:
+            task_status.started()
+            async for session in self._jobs:
+                nursery.start_soon(self._run, session)
+
+    async def _run(self, session: Session) -> None:
+        try:
+            await session.run()
+        finally:
+            del self._sessions[session.id]

@@ -1,0 +1,223 @@
+"""Tasks and the service that owns them: the only work that outlives its request.
+
+    TaskService.serve     one nursery for all tasks, for the life of the engine
+      _live(task)         one trio task per MCP task, from its creation until its `ttl` has passed
+        calls.run         the work, in its own nursery and scope
+
+The status is changed by `_move` alone, always before anybody is told. The two eras tell it differently, so each task
+carries the `announce` of its era.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import trio
+
+from ..core.call import Cause
+from ..core.task import Input, TaskMachine
+from ..observe.events import LimitReached, TaskChanged, TaskRemoved
+from ..observe.log import EventLog
+from ..settings import Settings
+from ..wire.errors import Code, McpError
+from .calls import CallScope, Outcome, run
+from .clock import Clock
+from .context import Context
+from .tool import ToolResult
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One MCP task. `owner` is the session it belongs to; `outcome` is set once it is completed or failed."""
+
+    id: str
+    ordinal: int
+    owner: str
+    tool: str
+    ttl_ms: int
+    machine: TaskMachine
+    call: CallScope
+    announce: Callable[[], None]
+    outcome: Outcome | None = None
+    asking: int = 0
+    removed: str | None = None
+    life: trio.CancelScope = field(default_factory=trio.CancelScope)
+    _changed: trio.lowlevel.ParkingLot = field(default_factory=trio.lowlevel.ParkingLot)
+
+    def ring(self) -> None:
+        """Wake whoever waits for a change."""
+        self._changed.unpark_all()
+
+    async def wait_terminal(self) -> None:
+        """Wait until the status is final or the task has been removed."""
+        while not self.machine.terminal and self.removed is None:
+            await self._changed.park()
+
+
+class TaskService:
+    """All tasks of one engine. `serve` owns them; the other methods are called from any task and never wait."""
+
+    def __init__(self, log: EventLog, clock: Clock, settings: Settings, new_id: Callable[[], str]) -> None:
+        self._log = log
+        self._clock = clock
+        self._settings = settings
+        self.new_id = new_id
+        self._tasks: dict[str, Task] = {}
+        self._count = 0
+        # A job waits here only until the service's next turn, so the bound is the number of tasks there may be.
+        self._inbox, self._jobs = trio.open_memory_channel[Callable[[], Awaitable[None]]](settings.limits.max_tasks)
+
+    def check_room(self, owner: str) -> None:
+        """Raises `McpError` -32000 when the owner, or the server, has as many tasks as it may."""
+        limits = self._settings.limits
+        own = sum(task.owner == owner for task in self._tasks.values())
+        for name, used, bound in (
+            ("max_tasks_per_session", own, limits.max_tasks_per_session),
+            ("max_tasks", len(self._tasks), limits.max_tasks),
+        ):
+            if used >= bound:
+                self._log.append(LimitReached(owner, name, bound))
+                raise McpError(Code.BUSY, f"Too many tasks: the limit {name} is {bound}; a task counts until its ttl")
+
+    def ttl(self, requested: int | None) -> int:
+        """The lifetime granted, in milliseconds.
+
+        2025-11-25 basic/utilities/tasks: "Receivers MAY override the requested `ttl` duration."
+        """
+        settings = self._settings
+        wanted = settings.task_ttl_ms if requested is None else requested
+        return max(1000, min(wanted, settings.task_ttl_max_ms))
+
+    def create(
+        self,
+        *,
+        id: str,
+        owner: str,
+        tool: str,
+        ttl_ms: int,
+        call: CallScope,
+        announce: Callable[[], None],
+        context: Callable[[Task], Context],
+        work: Callable[[Context], Awaitable[ToolResult]],
+        message: str,
+    ) -> Task:
+        """Store a task, durably before anybody hears of it, and have its work started."""
+        self._count += 1
+        machine = TaskMachine(self._clock.wall(), message)
+        task = Task(id, self._count, owner, tool, ttl_ms, machine, call, announce)
+        self._tasks[id] = task
+        self._log.append(TaskChanged(id, owner, tool, "queued", None, ttl_ms))
+        self._record_change(task)
+
+        async def job() -> None:
+            await self._live(task, context(task), work)
+
+        self._inbox.send_nowait(job)
+        return task
+
+    def find(self, id: str, owner: str) -> Task | None:
+        """A task of this owner that has not been removed."""
+        task = self._tasks.get(id)
+        return task if task is not None and task.owner == owner else None
+
+    def of(self, owner: str) -> list[Task]:
+        """The owner's tasks, in the order of their creation."""
+        return [task for task in self._tasks.values() if task.owner == owner]
+
+    def everyone(self) -> list[Task]:
+        """All tasks, in the order of their creation."""
+        return list(self._tasks.values())
+
+    def note(self, task: Task, message: str) -> None:
+        """A new status message; nothing in a state that has no place for one."""
+        if task.machine.allows(Input.NOTE):
+            self._move(task, Input.NOTE, message)
+
+    def ask(self, task: Task, message: str) -> None:
+        """One more question waits for the client; the first makes the task `input_required`."""
+        task.asking += 1
+        if task.machine.allows(Input.ASK):
+            self._move(task, Input.ASK, message)
+
+    def answered(self, task: Task) -> None:
+        """One question less; the last one lets the task work again."""
+        task.asking -= 1
+        if task.asking == 0 and task.machine.allows(Input.RESUME):
+            self._move(task, Input.RESUME, "Working again after input.")
+
+    def cancel(self, task: Task, cause: Cause, message: str) -> None:
+        """Make the status `cancelled`, then stop the work. The caller has checked that the task is not terminal.
+
+        2025-11-25 basic/utilities/tasks: receivers "MUST transition the task to `cancelled` status before sending the
+        response", and it "MUST remain in `cancelled` status even if execution continues to completion or fails".
+        """
+        self._move(task, Input.CANCEL, message)
+        task.call.cancel(cause, message)
+
+    def end_owner(self, owner: str, cause: Cause, why: str) -> None:
+        """The owner has gone: its tasks are cancelled and forgotten."""
+        for task in self.of(owner):
+            if not task.machine.terminal:
+                self.cancel(task, cause, f"The task was cancelled: {why}")
+            task.removed = why
+            task.life.cancel()
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run the tasks until cancelled."""
+        async with trio.open_nursery() as nursery:
+            task_status.started()
+            async for job in self._jobs:
+                nursery.start_soon(job)
+
+    async def _live(self, task: Task, context: Context, work: Callable[[Context], Awaitable[ToolResult]]) -> None:
+        expires = self._clock.now() + task.machine.created_at - self._clock.wall() + task.ttl_ms / 1000
+        task.call.expiry_cause = Cause.TTL
+        task.call.scope.deadline = expires
+        try:
+            with task.life:
+                # The scope of the work ends it at the ttl; what follows does not wait.
+                outcome = await run(task.call, lambda: work(context), context.pump_progress)
+                self._finish(task, context, outcome)
+                await trio.sleep_until(expires)
+        finally:
+            self._remove(task)
+
+    def _finish(self, task: Task, context: Context, outcome: Outcome | None) -> None:
+        if outcome is not None and not task.machine.terminal:
+            context.finish_progress()
+            task.outcome = outcome
+            self._move(task, *_ending(outcome))
+        task.call.settle(outcome)
+
+    def _remove(self, task: Task) -> None:
+        if not task.machine.terminal:
+            self._move(task, Input.CANCEL, "The task's ttl has passed.")
+        if not task.call.machine.settled:
+            task.call.abandon()
+        task.removed = task.removed or "expired"
+        del self._tasks[task.id]
+        self._log.append(TaskRemoved(task.id, task.owner, task.removed))
+        task.ring()
+
+    def _move(self, task: Task, event: Input, message: str) -> None:
+        task.machine.move(event, self._clock.wall(), message)
+        self._record_change(task)
+        task.announce()
+        task.ring()
+
+    def _record_change(self, task: Task) -> None:
+        status, message = task.machine.status.value, task.machine.message
+        self._log.append(TaskChanged(task.id, task.owner, task.tool, status, message, task.ttl_ms))
+
+
+def _ending(outcome: Outcome) -> tuple[Input, str]:
+    """What an outcome makes of a task.
+
+    2025-11-25 basic/utilities/tasks, `failed`: "For tool calls specifically, this includes cases where the tool call
+    result has `isError` set to true."
+    """
+    if outcome.kind == "completed":
+        return Input.COMPLETE, "The task is completed."
+    said = outcome.error.message if outcome.error is not None else (outcome.result or {})["content"][0]["text"]
+    return (Input.CANCEL, said) if outcome.kind == "given_up" else (Input.FAIL, said)

@@ -1,0 +1,147 @@
+"""What a tool is and what it may touch. A tool knows its `ToolContext` and nothing of sessions, streams or transports."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ..wire.jsonrpc import Json, encode
+from .params import Param, input_schema, read_arguments
+
+ToolResult: TypeAlias = Json
+"""A `CallToolResult` in its 2025-11-25 shape."""
+
+LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+class ToolFailureError(Exception):
+    """The tool failed in a way the model should read: a result with `isError: true`."""
+
+
+class WorkCancelledError(Exception):
+    """The work gave up because the person behind the client said so: a task ends `cancelled`, a call in a tool error."""
+
+
+class ClientRequestError(Exception):
+    """A request to the client brought no result: it refused, could not, or did not answer in time."""
+
+
+class ToolContext(Protocol):
+    """Everything a running tool can do. Async methods are checkpoints and end with `trio.Cancelled` on cancellation;
+    the others never wait."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """Checked arguments, defaults filled in."""
+
+    @property
+    def notified(self) -> bool:
+        """Whether the client sent a progress token, so that progress reaches it."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass. Consecutive sleeps do not drift: each ends at the sum of them."""
+
+    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Step `progress` of `total` is done. Never waits, never raises; must increase."""
+
+    def set_status(self, message: str) -> None:
+        """The task's `statusMessage`; nothing outside a task."""
+
+    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+        """A `notifications/message`, if the client's level lets it through."""
+
+    async def elicit(self, message: str, schema: Json) -> Json:
+        """Ask the person by a form: an `ElicitResult`. Raises `ClientRequestError`."""
+
+    async def sample(self, params: Json) -> Json:
+        """Ask the client's model: a `CreateMessageResult`. Raises `ClientRequestError`."""
+
+    async def list_roots(self) -> Json:
+        """Ask for the client's roots: a `ListRootsResult`. Raises `ClientRequestError`."""
+
+    async def ping(self) -> None:
+        """Ask the client whether it is there. Raises `ClientRequestError`."""
+
+    def hang_up(self) -> None:
+        """Close the connection of the response without ending its stream, so that the client must resume it."""
+
+
+TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
+Run: TypeAlias = Callable[[ToolContext], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool, complete: schema, documentation and catalogue derive from this value.
+
+    `run` is a coroutine function of the context, or, for a tool that never waits and so cannot be cancelled, a plain
+    function of the arguments. `requires` names client capabilities without which a call is refused. `idle_s` and
+    `ceiling_s` replace the server's dispatch deadlines (seconds). `check` judges arguments together and raises
+    `ArgumentsError`.
+    """
+
+    name: str
+    title: str
+    description: str
+    run: Run
+    params: tuple[Param, ...] = ()
+    output_schema: Json | None = None
+    annotations: Json | None = None
+    task_support: TaskSupport = "forbidden"
+    requires: tuple[str, ...] = ()
+    idle_s: float | None = None
+    ceiling_s: float | None = None
+    check: Callable[[Mapping[str, Any]], None] | None = None
+    input_schema: Json | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether `run` is a coroutine function, so that its call can be cancelled and is answered by a stream."""
+        return inspect.iscoroutinefunction(self.run)
+
+    def read_arguments(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments `run` sees. Raises `ArgumentsError`."""
+        if self.input_schema is not None:
+            return dict(sent)
+        arguments = read_arguments(self.params, sent)
+        if self.check is not None:
+            self.check(arguments)
+        return arguments
+
+    def describe(self) -> Json:
+        """The entry in `tools/list`, in the shape of 2025-11-25."""
+        entry: Json = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema or input_schema(self.params),
+        }
+        if self.output_schema is not None:
+            entry["outputSchema"] = self.output_schema
+        if self.annotations is not None:
+            entry["annotations"] = self.annotations
+        if self.task_support != "forbidden":
+            entry["execution"] = {"taskSupport": self.task_support}
+        return entry
+
+
+def text(value: str) -> Json:
+    """A text content block."""
+    return {"type": "text", "text": value}
+
+
+def content(blocks: Sequence[Json]) -> ToolResult:
+    """A result of content blocks alone."""
+    return {"content": list(blocks)}
+
+
+def structured(value: Json) -> ToolResult:
+    """A structured result with the same JSON as text beside it, as 2025-11-25 server/tools asks for."""
+    return {"content": [text(encode(value).decode())], "structuredContent": value}
+
+
+def failure(message: str) -> ToolResult:
+    """A tool error that a model can read."""
+    return {"content": [text(message)], "isError": True}

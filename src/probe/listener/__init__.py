@@ -1,0 +1,18 @@
+"""The contained listener: hypercorn's HTTP/1.1, HTTP/2 and WebSocket state machines behind connections of our own.
+
+    sockets.py      listening sockets and the TLS context; everything that can be wrong before the first connection
+    server.py       `serve`: accepts, counts, and contains each connection
+    connection.py   one connection: its reader, its writer, its end
+    outbox.py       the one write path of a connection, bounded, and never broken by a cancelled writer
+    calls.py        the application calls of a connection, and what each of them has yet to receive
+    http1.py        hypercorn's `H11Protocol` with its defects contained
+    http2.py        hypercorn's `H2Protocol` with its defects contained
+
+`docs/listener.md` lists each defect of hypercorn 0.18 and how it is contained.
+"""
+
+from probe.listener.calls import App
+from probe.listener.server import serve
+from probe.listener.sockets import ListenError, open_sockets, tls_context
+
+__all__ = ["App", "ListenError", "open_sockets", "serve", "tls_context"]

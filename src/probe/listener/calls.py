@@ -1,0 +1,133 @@
+"""The application calls of one connection, and what each of them has yet to receive."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.task_group import TaskGroup
+from hypercorn.typing import AppWrapper, ASGIReceiveEvent, ASGISendEvent
+from hypercorn.typing import Scope as HypercornScope
+from trio.lowlevel import ParkingLot
+
+LOG = logging.getLogger("probe.listener")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+"""A plain ASGI application for the scopes `http` and `websocket`; it is never called with `lifespan`."""
+
+MESSAGE_COST = 64
+"""Bytes that each unread message counts beside its payload, so that a flood of empty ones is bounded, too."""
+
+
+@contextmanager
+def contained(what: str) -> Iterator[None]:
+    """Log any error of the block and end it there. Cancellation and interrupts pass.
+
+    The defects of hypercorn are errors of any kind (`KeyError`, `AttributeError`, `LocalProtocolError`, ...), so a
+    list of expected ones would not hold: this is the boundary that keeps one connection's error from all others.
+    """
+    try:
+        yield
+    except* Exception as errors:
+        LOG.error("error in %s", what, exc_info=errors)
+
+
+class Inbox:
+    """What one application call has yet to receive.
+
+    Putting never waits, so a call that does not read cannot hold the connection's reader (and with it the resets of
+    other streams). The bound is elsewhere: on HTTP/1.1 the reader stops while `size` is large, on HTTP/2 bytes are
+    acknowledged only when taken, so the peer's flow-control window runs out.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.taken: Callable[[int], None] = _nobody_counts
+        self._messages: deque[Message] = deque()
+        self._arrived = ParkingLot()
+        self._closed = False
+
+    async def __call__(self, message: ASGIReceiveEvent) -> None:
+        """Put; this is the callable that hypercorn's streams hold. Dropped after `close`."""
+        event = cast(Message, message)
+        if self._closed:
+            self.taken(_payload(event))
+            return
+        self._messages.append(event)
+        self.size += _payload(event) + MESSAGE_COST
+        self._arrived.unpark_all()
+
+    async def receive(self) -> Message:
+        """The next message; a disconnect is the last one and is given again each time."""
+        await trio.lowlevel.checkpoint()
+        while not self._messages:
+            await self._arrived.park()
+        if self._messages[0]["type"].endswith(".disconnect"):
+            return self._messages[0]
+        message = self._messages.popleft()
+        self.size -= _payload(message) + MESSAGE_COST
+        self.taken(_payload(message))
+        return message
+
+    def close(self) -> None:
+        """The call has ended: what is left and what still comes counts as taken."""
+        left = sum(_payload(message) for message in self._messages)
+        self._closed = True
+        self._messages.clear()
+        self.size = 0
+        self.taken(left)
+
+
+def _nobody_counts(size: int) -> None:
+    pass
+
+
+def _payload(message: Message) -> int:
+    return len(message.get("body") or message.get("bytes") or message.get("text") or b"")
+
+
+class AppTasks(TaskGroup):
+    """hypercorn's task group, which its streams use to start application calls, counting those that run.
+
+    The nursery is hypercorn's own member; nothing here but `spawn_app` touches it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = 0
+        self.idle_since = trio.current_time()
+
+    async def spawn_app(
+        self,
+        app: AppWrapper,
+        config: Config,
+        scope: HypercornScope,
+        send: Callable[[ASGISendEvent | None], Awaitable[None]],
+    ) -> Inbox:
+        """Start one application call; the result takes what the peer sends to it."""
+        inbox = Inbox()
+        self.running += 1
+        assert self._nursery is not None
+        self._nursery.start_soon(self._call, app, scope, inbox, send)
+        return inbox
+
+    async def _call(self, app: Any, scope: Any, inbox: Inbox, send: Any) -> None:
+        try:
+            try:
+                with contained("the application"):
+                    await app(scope, inbox.receive, send)
+            finally:
+                inbox.close()
+                # hypercorn's sign for "the call has ended": answers 500 or ends the stream where the call did not.
+                await send(None)
+        finally:
+            self.running -= 1
+            self.idle_since = trio.current_time()

@@ -1,0 +1,213 @@
+"""One connection: its reader, its writer, its end."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import Any, cast
+
+import trio
+from hypercorn.config import Config
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import AppWrapper, ConnectionState, LifespanState
+from hypercorn.utils import parse_socket_addr
+
+from probe.listener.calls import App, AppTasks
+from probe.listener.http1 import ContainedH11
+from probe.listener.http2 import ContainedH2
+from probe.listener.outbox import Outbox
+from probe.settings import Settings
+
+Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
+Protocol = ContainedH11 | ContainedH2
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+"""RFC 9113 section 3.4: what a client with prior knowledge of HTTP/2 sends first."""
+
+READ_PIECE = 32 * 1024
+"""Bytes per read: few enough that what one read can turn into (messages, frames) stays below a few megabytes."""
+
+LINGER_S = 2.0
+"""How long a peer that was still sending may take to read the response and close; closing at once would reset it."""
+
+FLUSH_S = 0.5
+"""How long what is queued may take to leave when the connection has to end: a last frame is lost only by a peer that
+does not read. This is also what bounds shutdown, whatever the write timeout is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What all connections of a listener share."""
+
+    app: App
+    settings: Settings
+    config: Config
+    tls: ssl.SSLContext | None
+
+
+async def converse(service: Service, transport: trio.SocketStream) -> None:
+    """Serve one accepted connection until it is over. The caller closes `transport` and contains the errors.
+
+    Cancelled, the connection ends within `FLUSH_S` seconds, whatever its peer does.
+    """
+    stream, first = await _open(service, transport)
+    if stream is None:
+        return
+    tasks = AppTasks()
+    async with tasks:
+        connection = _Connection(service, stream, tasks)
+        await connection.run(_is_http2(stream, first), first)
+
+
+async def _open(service: Service, transport: trio.SocketStream) -> tuple[Stream | None, bytes]:
+    """The stream and the first bytes, or None for a peer that has not come so far in time."""
+    with trio.move_on_after(service.settings.idle_connection_s):
+        try:
+            stream = await _secured(transport, service.tls)
+            return stream, await _first_bytes(stream)
+        except (trio.BrokenResourceError, EOFError):
+            return None, b""
+    return None, b""
+
+
+async def _secured(transport: trio.SocketStream, tls: ssl.SSLContext | None) -> Stream:
+    if tls is None:
+        return transport
+    # https_compatible: a peer may close without close_notify, as browsers do.
+    stream = trio.SSLStream(transport, tls, server_side=True, https_compatible=True)
+    await stream.do_handshake()
+    return stream
+
+
+async def _first_bytes(stream: Stream) -> bytes:
+    """Enough to tell HTTP/2 with prior knowledge from HTTP/1.1; nothing where ALPN has told already."""
+    data = b""
+    while not _alpn_is_h2(stream) and len(data) < len(PREFACE) and PREFACE.startswith(data):
+        piece = await stream.receive_some(READ_PIECE)
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+def _alpn_is_h2(stream: Stream) -> bool:
+    return isinstance(stream, trio.SSLStream) and stream.selected_alpn_protocol() == "h2"
+
+
+def _is_http2(stream: Stream, first: bytes) -> bool:
+    return _alpn_is_h2(stream) or first.startswith(PREFACE)
+
+
+class _Connection:
+    """The parts of a running connection; `run` owns every task but the application calls, which `tasks` owns."""
+
+    def __init__(self, service: Service, stream: Stream, tasks: AppTasks) -> None:
+        self._service = service
+        self._settings = service.settings
+        self._stream = stream
+        self._tasks = tasks
+        self._outbox = Outbox()
+        self._finishing = False
+        self._peer_left = trio.Event()
+        self._over = trio.Event()
+
+    async def run(self, http2: bool, first: bytes) -> None:
+        """Serve until the peer leaves, the protocol is done with it, or a limit is reached."""
+        protocol = self._protocol = self._made(http2)
+        async with trio.open_nursery() as nursery:
+            # Shielded, because a frame cut in half is worse than none; the deadline below bounds it at every end.
+            writing = trio.CancelScope(shield=True)
+            nursery.start_soon(self._write, writing)
+            try:
+                await self._run_until_over(protocol, first)
+            finally:
+                await protocol.handle(Closed())
+                protocol.goodbye()
+                self._outbox.close()
+                writing.deadline = trio.current_time() + FLUSH_S
+
+    async def _run_until_over(self, protocol: Protocol, first: bytes) -> None:
+        async with trio.open_nursery() as nursery:
+            await protocol.initiate()
+            nursery.start_soon(protocol.run)
+            nursery.start_soon(self._read, protocol, first)
+            nursery.start_soon(self._end_when_idle)
+            await self._over.wait()
+            nursery.cancel_scope.cancel()
+
+    def _made(self, http2: bool) -> Protocol:
+        service, stream = self._service, self._stream
+        secure = isinstance(stream, trio.SSLStream)
+        sock = (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).socket
+        peer, here = (parse_socket_addr(sock.family, name) for name in (sock.getpeername(), sock.getsockname()))
+        state = ConnectionState(LifespanState({}))
+        # The positional arguments are those of hypercorn's protocol classes.
+        args: tuple[Any, ...] = (cast(AppWrapper, service.app), service.config, WorkerContext(None), self._tasks, state)
+        args += (secure, peer, here, self._send)
+        if http2:
+            return ContainedH2(*args, tasks=self._tasks, outbox=self._outbox, settings=self._settings)
+        return ContainedH11(*args, max_headers=self._settings.limits.max_headers)
+
+    async def _send(self, event: Event) -> None:
+        """hypercorn's way out. `Updated` is not needed: a connection is idle while no application call runs on it."""
+        if isinstance(event, RawData):
+            await self._outbox.put(event.data)
+        elif isinstance(event, Closed):
+            self._finishing = True
+            await self._protocol.handle(event)
+            self._outbox.close()
+
+    async def _read(self, protocol: Protocol, first: bytes) -> None:
+        data: bytes | bytearray = first
+        if not first:
+            data = await self._receive(protocol)
+        while data:
+            if not self._finishing:
+                await protocol.handle(RawData(bytes(data)))
+            data = await self._receive(protocol)
+        self._peer_left.set()
+        await protocol.settled()
+        self._over.set()
+
+    async def _receive(self, protocol: Protocol) -> bytes | bytearray:
+        await protocol.readable()
+        try:
+            return await self._stream.receive_some(READ_PIECE)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return b""
+
+    async def _write(self, writing: trio.CancelScope) -> None:
+        with writing:
+            try:
+                while piece := await self._outbox.take():
+                    with trio.fail_after(self._settings.write_timeout_s):
+                        await self._stream.send_all(piece)
+                await self._part()
+            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+                pass
+        # Whatever is left cannot be sent any more; let go of everyone who waits for room.
+        self._outbox.discard()
+        self._over.set()
+        # The application calls may take longer to notice; they do not keep the socket.
+        await trio.aclose_forcefully(self._stream)
+
+    async def _part(self) -> None:
+        """All is written: end our direction, give the peer time to read if it needs it, then close."""
+        if isinstance(self._stream, trio.SocketStream):
+            await self._stream.send_eof()
+        if self._protocol.lingers:
+            with trio.move_on_after(LINGER_S):
+                await self._peer_left.wait()
+        await self._stream.aclose()
+
+    async def _end_when_idle(self) -> None:
+        """End the connection once no application call has run on it for `idle_connection_s` seconds."""
+        limit = self._settings.idle_connection_s
+        while True:
+            busy = self._tasks.running or self._outbox
+            left = limit if busy else self._tasks.idle_since + limit - trio.current_time()
+            if left <= 0:
+                break
+            await trio.sleep(left)
+        self._over.set()

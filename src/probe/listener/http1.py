@@ -1,0 +1,153 @@
+"""hypercorn's HTTP/1.1 and WebSocket protocol with its defects contained.
+
+The reader only hands bytes over; a task of this protocol (`run`) parses them and is the one that pauses while a
+pipelined request has to wait for its turn. So the reader keeps reading, within a bound, and sees the peer leave.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h11
+from h11._state import MIGHT_SWITCH_PROTOCOL  # h11 documents this state, but its package does not export it
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.protocol.events import Data, Response, StreamClosed
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
+from hypercorn.protocol.ws_stream import WSStream
+from trio.lowlevel import ParkingLot
+
+from probe.listener.calls import Inbox
+
+READ_AHEAD = 64 * 1024
+"""Bytes taken from the peer before the application wants them. While there is room the peer's leaving is seen at once;
+a peer that has sent more is not read from, so its leaving shows only in the next write."""
+
+_ALL_RECEIVED = frozenset({h11.DONE, h11.MUST_CLOSE, h11.CLOSED, MIGHT_SWITCH_PROTOCOL})
+
+
+class _RefusedError(Exception):
+    """The request is answered by the listener itself."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class _UntilAccepted(H11WSConnection):
+    """Keeps what the client sends before the application accepts; hypercorn answers it with a second response."""
+
+    def __init__(self, upgraded: H11WSConnection, stream: WSStream) -> None:
+        super().__init__(upgraded.h11_connection)
+        self._handshake = stream.handshake
+
+    def next_event(self) -> Data | type[h11.NEED_DATA]:
+        return super().next_event() if self._handshake.accepted else h11.NEED_DATA
+
+
+class ContainedH11(H11Protocol):
+    """One HTTP/1.1 connection. `run` is its parsing task; whoever made it starts `run` and cancels it."""
+
+    def __init__(self, *args: Any, max_headers: int) -> None:
+        super().__init__(*args)
+        self.lingers = False
+        """Whether the peer may still be sending when we close: closing at once would destroy the response on its way."""
+        self._max_headers = max_headers
+        self._changed = ParkingLot()
+        self._fresh = False
+        self._parsing = False
+        self._unparsed = 0
+
+    async def run(self) -> None:
+        """Parse what was handed over; until cancelled."""
+        while True:
+            while not self._fresh:
+                await self._changed.park()
+            self._fresh, self._parsing = False, True
+            await self._handle_events()
+            self._parsing = False
+            if not self._fresh:
+                self._unparsed = 0
+            self._changed.unpark_all()
+
+    async def handle(self, event: Event) -> None:
+        """Take bytes to be parsed, or learn that the connection is over. Never waits."""
+        if isinstance(event, RawData):
+            self.connection.receive_data(event.data)
+            self._unparsed += len(event.data)
+            self._wake()
+        else:
+            await super().handle(event)
+
+    async def readable(self) -> None:
+        """Wait until there is room to read ahead."""
+        while self._backlog >= READ_AHEAD:
+            await self._changed.park()
+
+    async def settled(self) -> None:
+        """Wait until all that was handed over is parsed, or what is left has to wait for the response before it."""
+        while (self._fresh or self._parsing) and self.connection.their_state not in _ALL_RECEIVED:
+            await self._changed.park()
+
+    def goodbye(self) -> None:
+        """HTTP/1.1 has no last word."""
+
+    @property
+    def _backlog(self) -> int:
+        held = len(self.connection.buffer) if isinstance(self.connection, H11WSConnection) else 0
+        inbox = self._inbox
+        return self._unparsed + held + (inbox.size if inbox else 0)
+
+    @property
+    def _inbox(self) -> Inbox | None:
+        put = getattr(self.stream, "app_put", None)
+        return put if isinstance(put, Inbox) else None
+
+    def _wake(self) -> None:
+        self._fresh = True
+        self._changed.unpark_all()
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """hypercorn's way out for a response; after an accepted upgrade what the client sent meanwhile is due."""
+        await super().stream_send(event)
+        if isinstance(event, Response) and isinstance(self.connection, _UntilAccepted):
+            self._wake()
+
+    async def _handle_events(self) -> None:
+        try:
+            await super()._handle_events()
+        except _RefusedError as refused:
+            self.lingers = True
+            await self._send_error_response(refused.status)
+            await self.send(Closed())
+        else:
+            self.lingers = self.lingers or self.connection.their_state is h11.ERROR
+            await self._close_oversized()
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        # In place of hypercorn's upgrade to h2c, which RFC 9113 has removed; prior knowledge is recognised before.
+        if len(event.headers) > self._max_headers:
+            raise _RefusedError(431)
+
+    async def _create_stream(self, request: h11.Request) -> None:
+        await super()._create_stream(request)
+        stream = self.stream
+        if isinstance(stream, WSStream) and isinstance(self.connection, H11WSConnection):
+            self.connection = _UntilAccepted(self.connection, stream)
+            if stream.closed:
+                # An invalid handshake has been answered; hypercorn forgets to close and would wait for ever.
+                await self.stream_send(StreamClosed(STREAM_ID))
+        if (inbox := self._inbox) is not None:
+            inbox.taken = self._note_taken
+
+    def _note_taken(self, _size: int) -> None:
+        self._changed.unpark_all()
+
+    async def _maybe_recycle(self) -> None:
+        self.lingers = self.connection.their_state not in _ALL_RECEIVED
+        await super()._maybe_recycle()
+
+    async def _close_oversized(self) -> None:
+        # hypercorn says 1009 and then keeps collecting the message for as long as the client goes on sending it.
+        if isinstance(self.stream, WSStream) and self.stream.buffer.length > self.stream.buffer.max_length:
+            await self.stream_send(StreamClosed(STREAM_ID))

@@ -1,0 +1,332 @@
+"""hypercorn's HTTP/2 protocol with its defects contained.
+
+What hypercorn does per stream (`HTTPStream`), its sending task and its order of sending are kept; how bytes are
+buffered, what a frame from the peer causes and how a stream ends are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import trio
+from h2 import events
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes
+from h2.settings import Settings as H2Settings
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.protocol.events import Body, EndBody, Request, Response, StreamClosed
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.h2 import BufferCompleteError, H2Protocol, StreamBuffer
+from hypercorn.protocol.http_stream import HTTPStream
+from hypercorn.trio.worker_context import EventWrapper
+from hypercorn.utils import filter_pseudo_headers
+from priority.priority import MissingStreamError, PriorityTree
+from trio.lowlevel import ParkingLot
+
+from probe.listener.calls import AppTasks, Inbox
+from probe.listener.outbox import CONTROL_ROOM, HIGH_WATER, Outbox
+from probe.settings import Settings
+
+STREAM_HIGH_WATER = 64 * 1024
+"""Bytes of one stream that wait for its flow-control window before `send` waits: one default window."""
+
+HARD_HEADERS = 4
+"""A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
+
+# RFC 9113 section 8.2.2: "An endpoint MUST NOT generate an HTTP/2 message containing connection-specific header
+# fields." h2 refuses to send them, hypercorn ignores that, and the response is lost.
+_CONNECTION_HEADERS = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
+
+
+class StreamStalledError(Exception):
+    """The peer has granted a stream no window for the whole write timeout."""
+
+
+class BoundedBuffer(StreamBuffer):
+    """What one stream has yet to send. `push` and `drain` wait for the peer; each wait can be cancelled at no cost.
+
+    Both raise `StreamStalledError` when nothing at all could be sent for `stall_s` seconds.
+    """
+
+    def __init__(self, stall_s: float) -> None:
+        super().__init__(EventWrapper)
+        self._stall_s = stall_s
+        self._sent = ParkingLot()
+        self._over = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the application has said all it had to say."""
+        return self._complete
+
+    async def push(self, data: bytes) -> None:
+        """Append, then wait until the buffer is below the high-water mark."""
+        if self._complete:
+            raise BufferCompleteError
+        self.buffer.extend(data)
+        while len(self.buffer) > STREAM_HIGH_WATER:
+            await self._progress()
+
+    async def drain(self) -> None:
+        """Wait until all is handed to the connection, the end of the stream included if it was set."""
+        while self.buffer or (self._complete and not self._over):
+            await self._progress()
+
+    async def pop(self, max_length: int) -> bytes:
+        """The next bytes, at most `max_length`."""
+        data = bytes(self.buffer[:max_length])
+        del self.buffer[:max_length]
+        if data:
+            self._sent.unpark_all()
+        return data
+
+    async def close(self) -> None:
+        """Forget what is there and let go of everyone who waits."""
+        self.finish()
+
+    def finish(self) -> None:
+        """The same without `await`: the end of the stream is sent, or nothing will be any more."""
+        self._complete = self._over = True
+        self.buffer.clear()
+        self._sent.unpark_all()
+
+    async def _progress(self) -> None:
+        with trio.move_on_after(self._stall_s) as scope:
+            await self._sent.park()
+        if scope.cancelled_caught:
+            raise StreamStalledError
+
+
+class ContainedH2(H2Protocol):
+    """One HTTP/2 connection. Feeding it never waits for the application or the peer."""
+
+    def __init__(self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings) -> None:
+        super().__init__(*args)
+        limits = settings.limits
+        self.lingers = False
+        """Whether the peer may still be sending when we close: closing at once would destroy our GOAWAY on its way."""
+        self._tasks = tasks
+        self._outbox = outbox
+        self._limits = limits
+        self._stall_s = settings.write_timeout_s
+        self._receiving: set[int] = set()
+        # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
+        self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
+        self._reactions: dict[type[events.Event], Callable[[Any], Awaitable[None]]] = {
+            events.RequestReceived: self._requested,
+            events.DataReceived: self._received,
+            events.StreamEnded: self._request_ended,
+            events.StreamReset: self._reset_by_peer,
+            events.WindowUpdated: self._window_grown,
+            events.RemoteSettingsChanged: self._peer_settings,
+            events.ConnectionTerminated: self._terminated,
+        }
+
+    async def initiate(self, headers: Any = None, settings: bytes | None = None) -> None:
+        """Announce our settings and start the sending task."""
+        limits = self._limits
+        self.connection.local_settings = _announced(limits.max_streams_per_connection, limits.max_header_bytes)
+        await super().initiate(headers, settings)
+        # h2 ends the connection of a peer that opens one stream too many; here that stream is refused instead.
+        self.connection.local_settings = _announced(2**31 - 1, limits.max_header_bytes)
+        self.connection.decoder.max_header_list_size = HARD_HEADERS * limits.max_header_bytes
+
+    async def run(self) -> None:
+        """HTTP/2 needs no parsing task."""
+
+    async def readable(self) -> None:
+        """Wait until the answers to what was read (acknowledgements, resets) fit into the outbox."""
+        await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
+
+    async def settled(self) -> None:
+        """All that was handed over is parsed already."""
+
+    def goodbye(self) -> None:
+        """Say which streams were served: a GOAWAY, unless one was sent."""
+        with suppress(ProtocolError):
+            self.connection.close_connection()
+        self._flush_now()
+
+    async def handle(self, event: Event) -> None:
+        """Take bytes and act on them, or learn that the connection is over."""
+        if not isinstance(event, RawData):
+            await super().handle(event)
+            for stream_id in list(self.stream_buffers):
+                self._discard(stream_id)
+            return
+        try:
+            received = self.connection.receive_data(event.data)
+        except ProtocolError:
+            self.lingers = True
+            self._flush_now()
+            await self.send(Closed())
+        else:
+            await self._react(received)
+
+    async def _react(self, received: list[events.Event]) -> None:
+        for event in received:
+            reaction = self._reactions.get(type(event))
+            if reaction is not None:
+                await reaction(event)
+        self._flush_now()
+
+    def _flush_now(self) -> None:
+        self._outbox.write(self.connection.data_to_send())
+
+    # -- what the peer's frames cause
+
+    async def _requested(self, event: events.RequestReceived) -> None:
+        status = _refusal(event.headers, self._limits.max_headers, self._limits.max_header_bytes)
+        if self._tasks.running >= self._limits.max_streams_per_connection:
+            # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.
+            self.connection.reset_stream(event.stream_id, ErrorCodes.REFUSED_STREAM)
+        elif status:
+            self.connection.send_headers(event.stream_id, [(b":status", b"%d" % status)], end_stream=True)
+            if event.stream_ended is None:
+                self.connection.reset_stream(event.stream_id, ErrorCodes.NO_ERROR)
+        else:
+            await self._create_stream(event)
+
+    async def _create_stream(self, request: events.RequestReceived) -> None:
+        stream_id = request.stream_id
+        place = (self.task_group, self.ssl, self.client, self.server)
+        stream = HTTPStream(self.app, self.config, self.context, *place, self.stream_send, stream_id)
+        self.streams[stream_id] = stream
+        self._receiving.add(stream_id)
+        self.stream_buffers[stream_id] = BoundedBuffer(self._stall_s)
+        self.priority.insert_stream(stream_id)
+        self.priority.block(stream_id)
+        await stream.handle(_request(request, self.connection_state))
+        if isinstance(stream.app_put, Inbox):
+            stream.app_put.taken = partial(self._taken, stream_id)
+
+    async def _received(self, event: events.DataReceived) -> None:
+        stream = self.streams.get(event.stream_id)
+        if stream is None or not event.data:
+            # Data for a call that has ended: hypercorn looks the stream up and dies. Its window is given back.
+            self._taken(event.stream_id, event.flow_controlled_length)
+        else:
+            self._taken(event.stream_id, event.flow_controlled_length - len(event.data))
+            await stream.handle(Body(event.stream_id, event.data))
+
+    def _taken(self, stream_id: int, size: int) -> None:
+        # An application that does not read stops its peer by flow control, not by stopping our reader.
+        if size and not self.closed:
+            with suppress(ProtocolError):
+                self.connection.acknowledge_received_data(size, stream_id)
+            self._flush_now()
+
+    async def _request_ended(self, event: events.StreamEnded) -> None:
+        self._receiving.discard(event.stream_id)
+        stream = self.streams.get(event.stream_id)
+        if stream is not None:
+            await stream.handle(EndBody(event.stream_id))
+
+    async def _reset_by_peer(self, event: events.StreamReset) -> None:
+        await self._close_stream(event.stream_id)
+        self._discard(event.stream_id)
+
+    async def _window_grown(self, event: events.WindowUpdated) -> None:
+        await self._window_updated(event.stream_id)
+
+    async def _peer_settings(self, event: events.RemoteSettingsChanged) -> None:
+        if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+            await self._window_updated(None)
+
+    async def _terminated(self, _event: events.ConnectionTerminated) -> None:
+        # h2 sends nothing more after the peer's GOAWAY, so the streams that are open cannot be finished.
+        await self.send(Closed())
+
+    # -- what the application causes
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """hypercorn's way out for a response. Never raises for a stream that is gone."""
+        if isinstance(event, Response):
+            kept = [pair for pair in event.headers if pair[0].lower() not in _CONNECTION_HEADERS]
+            event = replace(event, headers=kept)
+        elif isinstance(event, StreamClosed):
+            self._abandon(event.stream_id)
+        try:
+            await super().stream_send(event)
+        except StreamStalledError:
+            await self._close_stream(event.stream_id)
+            self._reset(event.stream_id, ErrorCodes.CANCEL)
+
+    def _abandon(self, stream_id: int) -> None:
+        # A call that ends without ending its response: hypercorn leaves the stream open and the client waiting.
+        buffer = self.stream_buffers.get(stream_id)
+        if isinstance(buffer, BoundedBuffer) and not buffer.ended:
+            self._reset(stream_id, ErrorCodes.INTERNAL_ERROR)
+
+    async def _send_data(self, stream_id: int) -> None:
+        try:
+            await self._send_some(stream_id, self.stream_buffers[stream_id])
+        except (KeyError, ProtocolError):
+            self._discard(stream_id)
+        await self._flush()
+
+    async def _send_some(self, stream_id: int, buffer: StreamBuffer) -> None:
+        window = self.connection.local_flow_control_window(stream_id)
+        data = await buffer.pop(max(0, min(window, self.connection.max_outbound_frame_size)))
+        if data or buffer.complete:
+            self.connection.send_data(stream_id, data, end_stream=buffer.complete)
+        else:
+            self.priority.block(stream_id)
+        if buffer.complete:
+            self._finish(stream_id)
+
+    def _finish(self, stream_id: int) -> None:
+        if stream_id in self._receiving:
+            # RFC 9113 section 8.1: "a server MAY request that the client abort transmission of a request without
+            # error by sending a RST_STREAM with an error code of NO_ERROR after sending a complete response".
+            self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+        self._discard(stream_id)
+
+    def _reset(self, stream_id: int, code: ErrorCodes) -> None:
+        with suppress(ProtocolError):
+            self.connection.reset_stream(stream_id, code)
+        self._discard(stream_id)
+        self._flush_now()
+
+    def _discard(self, stream_id: int) -> None:
+        self._receiving.discard(stream_id)
+        buffer = self.stream_buffers.pop(stream_id, None)
+        if isinstance(buffer, BoundedBuffer):
+            buffer.finish()
+        with suppress(MissingStreamError):
+            self.priority.remove_stream(stream_id)
+
+
+def _announced(max_streams: int, max_header_bytes: int) -> H2Settings:
+    # No ENABLE_CONNECT_PROTOCOL: WebSocket is served on HTTP/1.1, where one that does not read blocks no other stream.
+    values = {SettingCodes.MAX_CONCURRENT_STREAMS: max_streams, SettingCodes.MAX_HEADER_LIST_SIZE: max_header_bytes}
+    return H2Settings(client=False, initial_values=values)
+
+
+def _refusal(headers: Any, max_headers: int, max_bytes: int) -> int:
+    """The status of a request that does not reach the application, or 0."""
+    # RFC 9113 section 6.5.2: the size of a list is that of names and values "plus an overhead of 32 octets for each".
+    size = sum(len(name) + len(value) + 32 for name, value in headers)
+    if len(headers) > max_headers or size > max_bytes:
+        return 431
+    pseudo = dict(pair for pair in headers if pair[0].startswith(b":"))
+    if pseudo[b":method"] == b"CONNECT":
+        return 501
+    return 0 if pseudo[b":method"].isascii() and pseudo[b":path"].isascii() else 400
+
+
+def _request(request: events.RequestReceived, state: Any) -> Request:
+    pseudo = dict(pair for pair in request.headers if pair[0].startswith(b":"))
+    return Request(
+        stream_id=request.stream_id,
+        headers=filter_pseudo_headers(request.headers),
+        http_version="2",
+        method=pseudo[b":method"].decode("ascii").upper(),
+        raw_path=pseudo[b":path"],
+        state=state,
+    )

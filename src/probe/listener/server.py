@@ -1,0 +1,92 @@
+"""`serve`: accepts connections, counts them, and contains each one."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from typing import NoReturn
+
+import trio
+from hypercorn.config import Config
+
+from probe.listener.calls import LOG, App, contained
+from probe.listener.connection import Service, converse
+from probe.listener.sockets import tls_context, urls
+from probe.settings import Settings
+
+UNLIMITED = 10**9
+"""hypercorn ends an HTTP/2 connection at the request that reaches its keep-alive limit, with streams still open."""
+
+
+async def serve(
+    app: App,
+    settings: Settings,
+    sockets: Sequence[socket.socket],
+    *,
+    task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
+) -> NoReturn:
+    """Serve `app` on listening `sockets` until cancelled, which is the only way to stop it.
+
+    `task_status.started` receives the base URLs. `app` is called for the scopes `http` and `websocket`; there is no
+    `lifespan`, because whoever calls `serve` has started what the application needs and will stop it.
+
+    Resource handling: takes over `sockets` and closes them. When cancelled, the listening sockets are closed at once,
+    the application calls are cancelled, and every connection ends within a second, whatever its peer does.
+
+    Error handling: raises `ListenError` when the certificate cannot be used. No error of a connection or of an
+    application call gets out; it is logged to `probe.listener`.
+    """
+    listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(found)) for found in sockets]
+    try:
+        tls = tls_context(settings)
+        door = _Door(Service(app, settings, _config(settings), tls))
+        task_status.started(urls(sockets, secure=tls is not None))
+        await trio.serve_listeners(door.enter, listeners)
+    finally:
+        for listener in listeners:
+            listener.socket.close()
+
+
+def _config(settings: Settings) -> Config:
+    """What hypercorn's protocol classes read; everything about sockets, workers and timeouts is ours."""
+    config = Config()
+    config.accesslog = config.errorlog = None
+    config.include_server_header = False
+    config.h11_max_incomplete_size = settings.limits.max_header_bytes
+    config.keep_alive_max_requests = UNLIMITED
+    config.websocket_max_message_size = settings.limits.max_body_bytes
+    return config
+
+
+class _Door:
+    """Lets in at most `max_connections` at a time."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._inside = 0
+        self._refused = 0
+
+    async def enter(self, transport: trio.SocketStream) -> None:
+        """Serve one connection, or close it at once when there are too many."""
+        if self._inside >= self._service.settings.limits.max_connections:
+            self._refuse()
+            return
+        self._inside += 1
+        try:
+            with contained("a connection"):
+                await self._converse(transport)
+        finally:
+            self._inside -= 1
+
+    async def _converse(self, transport: trio.SocketStream) -> None:
+        try:
+            await converse(self._service, transport)
+        except OSError:
+            # The peer was gone before its address could be asked for.
+            await trio.lowlevel.checkpoint()
+
+    def _refuse(self) -> None:
+        self._refused += 1
+        if self._refused.bit_count() == 1:
+            # Powers of two only: who opens connections in a loop does not fill the log as well.
+            LOG.warning("%d connections are open; refused %d so far", self._inside, self._refused)

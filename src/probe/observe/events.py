@@ -1,0 +1,262 @@
+"""The vocabulary of the event log. Each class is one kind of fact; its docstring says when it is recorded.
+
+`session` is a short public label, not the session id; `call`, `task`, `stream` and `exchange` are ids of this server.
+An exchange is one HTTP request with its response.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from ..wire.jsonrpc import ProgressToken, RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """The head of an HTTP request arrived; `headers` are as received, secrets hidden."""
+
+    kind: ClassVar[str] = "http.request"
+    exchange: int
+    method: str
+    path: str
+    query: str
+    http_version: str
+    client: str
+    headers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """The head of the response was handed to the socket. `problem` says why a request was refused."""
+
+    kind: ClassVar[str] = "http.response"
+    exchange: int
+    status: int
+    content_type: str
+    session: str | None
+    stream: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpClosed:
+    """An event stream response is over. `by` is `client` when the peer went first, else why the server ended it."""
+
+    kind: ClassVar[str] = "http.closed"
+    exchange: int
+    session: str
+    stream: str
+    by: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReceived:
+    """A client's JSON value was read, before it was judged."""
+
+    kind: ClassVar[str] = "message.received"
+    exchange: int
+    session: str | None
+    message: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEmitted:
+    """The server made a message for a stream, or for an answer in one piece (`stream` is None). Not yet delivered."""
+
+    kind: ClassVar[str] = "message.emitted"
+    session: str | None
+    stream: str | None
+    position: int | None
+    call: str | None
+    task: str | None
+    message: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesDelivered:
+    """The socket took the stream's messages from `first` to `last`."""
+
+    kind: ClassVar[str] = "message.delivered"
+    exchange: int
+    session: str | None
+    stream: str | None
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDropped:
+    """A message was not sent: nobody may hear it any more, or no stream could carry it. `why` says which."""
+
+    kind: ClassVar[str] = "message.dropped"
+    session: str | None
+    call: str | None
+    task: str | None
+    why: str
+    message: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    """`initialize` was answered. `session_id` is the beginning of the id that the client got."""
+
+    kind: ClassVar[str] = "session.opened"
+    session: str
+    session_id: str
+    revision: str
+    client_name: str
+    client_version: str
+    capabilities: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClosed:
+    """The session ended: `deleted`, `idle` or `shutdown`; its requests and tasks were cancelled."""
+
+    kind: ClassVar[str] = "session.closed"
+    session: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A request, or the work of a task, began to run in its own nursery."""
+
+    kind: ClassVar[str] = "call.started"
+    call: str
+    session: str | None
+    task: str | None
+    request_id: RequestId
+    method: str
+    tool: str | None
+    progress_token: ProgressToken | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallCancelled:
+    """Somebody asked the work to stop; that is not yet its end. `effect` is false when it was over already."""
+
+    kind: ClassVar[str] = "call.cancelled"
+    call: str
+    session: str | None
+    task: str | None
+    request_id: RequestId
+    by: str
+    reason: str | None
+    effect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettled:
+    """The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation."""
+
+    kind: ClassVar[str] = "call.settled"
+    call: str
+    session: str | None
+    task: str | None
+    request_id: RequestId
+    outcome: str
+    answered: bool
+    duration_ms: float
+    cancelled_by: str | None
+    scope_exit_ms: float | None
+    steps_done: float | None
+    steps_total: float | None
+    sent_after_cancel: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """A task has a new status or message. `queued` exists only here, before the protocol's `working`."""
+
+    kind: ClassVar[str] = "task.changed"
+    task: str
+    session: str | None
+    tool: str
+    status: str
+    message: str | None
+    ttl_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRemoved:
+    """A task and its result were forgotten: `expired` or `session`."""
+
+    kind: ClassVar[str] = "task.removed"
+    task: str
+    session: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOpened:
+    """A stream of messages exists from now on; readers come and go. `purpose`: `response`, `standalone`."""
+
+    kind: ClassVar[str] = "stream.opened"
+    session: str
+    stream: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEnded:
+    """Nothing more will be sent on the stream; what was sent can be read again for a while."""
+
+    kind: ClassVar[str] = "stream.ended"
+    session: str
+    stream: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMisuse:
+    """The client did something a revision forbids or that cannot have an effect; `clause` names the rule."""
+
+    kind: ClassVar[str] = "client.misuse"
+    session: str | None
+    what: str
+    clause: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """A limit of `settings.Limits` refused something."""
+
+    kind: ClassVar[str] = "limit.reached"
+    session: str | None
+    limit: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """The server as a whole: `ready`, `draining`, `stopped`."""
+
+    kind: ClassVar[str] = "server.state"
+    state: str
+
+
+Event: TypeAlias = (
+    HttpRequest
+    | HttpResponse
+    | HttpClosed
+    | MessageReceived
+    | MessageEmitted
+    | MessagesDelivered
+    | MessageDropped
+    | SessionOpened
+    | SessionClosed
+    | CallStarted
+    | CallCancelled
+    | CallSettled
+    | TaskChanged
+    | TaskRemoved
+    | StreamOpened
+    | StreamEnded
+    | ClientMisuse
+    | LimitReached
+    | ServerState
+)

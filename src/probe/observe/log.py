@@ -1,0 +1,88 @@
+"""The event log: append-only, in memory, bounded by count and bytes, read by cursors.
+
+Appending never waits and knows no reader. A reader asks for what follows a sequence number; if part of that has been
+pushed out it gets a gap that names the lost range, never silence.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pydantic_core import from_json
+
+from .events import Event
+
+# What an entry costs beside its message: the objects of a small frozen dataclass and its strings, generously.
+_ENTRY_OVERHEAD = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event with its place: `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the
+    server's monotonic clock in seconds."""
+
+    seq: int
+    at: float
+    mono: float
+    event: Event
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry as the API shows it: `kind` and the event's own fields beside the place."""
+        fields = {name: getattr(self.event, name) for name in self.event.__slots__}
+        if isinstance(fields.get("message"), bytes):
+            fields["message"] = from_json(fields["message"])
+        return {"seq": self.seq, "at": self.at, "mono": self.mono, "kind": self.event.kind, **fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Events from `first` to `last` were pushed out before this reader came."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a reader gets: the lost range before it, if any, the entries, and the cursor for the next page."""
+
+    gap: Gap | None
+    entries: list[Entry]
+    next: int
+
+
+class EventLog:
+    """Owned by one engine. `now` gives (wall, monotonic) seconds."""
+
+    def __init__(self, now: Callable[[], tuple[float, float]], *, max_events: int, max_bytes: int) -> None:
+        self._now = now
+        self._max_events = max_events
+        self._max_bytes = max_bytes
+        self._entries: deque[Entry] = deque()
+        self._bytes = 0
+        self.last = 0
+
+    def append(self, event: Event) -> int:
+        """Record a fact; returns its sequence number. The oldest entries make room."""
+        self.last += 1
+        self._entries.append(Entry(self.last, *self._now(), event))
+        self._bytes += _cost(event)
+        while len(self._entries) > self._max_events or (self._bytes > self._max_bytes and len(self._entries) > 1):
+            self._bytes -= _cost(self._entries.popleft().event)
+        return self.last
+
+    def since(self, seq: int, limit: int) -> Page:
+        """At most `limit` entries after `seq`, oldest first. A cursor beyond the end gives an empty page."""
+        first = self.last - len(self._entries) + 1
+        start = max(seq + 1, first)
+        gap = Gap(seq + 1, first - 1) if seq + 1 < first else None
+        entries = list(islice(self._entries, start - first, start - first + limit))
+        return Page(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
+
+
+def _cost(event: Event) -> int:
+    return _ENTRY_OVERHEAD + len(getattr(event, "message", None) or b"")

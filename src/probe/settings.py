@@ -1,0 +1,222 @@
+"""Every default of the server: its value, its unit and the reason for it. Nowhere else.
+
+Each field of `Settings` and `Limits` is also a command line flag (`max_sessions` is `--max-sessions`) and an environment
+variable (`MCP_PROBE_MAX_SESSIONS`); `mcp-probe settings` prints this file as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, NamedTuple
+
+ENV_PREFIX = "MCP_PROBE_"
+
+
+class SettingError(ValueError):
+    """A setting has a value outside its bounds; the message names the setting, the bounds and what was given."""
+
+
+def _setting(
+    default: Any, *, unit: str, reason: str, low: float | None = None, high: float | None = None
+) -> Any:
+    return field(default=default, metadata={"unit": unit, "reason": reason, "low": low, "high": high})
+
+
+def _check_bounds(instance: Any) -> None:
+    for spec in described(type(instance)):
+        value = getattr(instance, spec.name)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            continue
+        if (spec.low is not None and value < spec.low) or (spec.high is not None and value > spec.high):
+            bounds = f"at least {spec.low:g}" if spec.high is None else f"between {spec.low:g} and {spec.high:g}"
+            raise SettingError(f"{spec.name} must be {bounds} ({spec.unit}), got {value:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one client, and all of them together, may use. Reaching a limit is answered, never a crash, hang or leak."""
+
+    max_body_bytes: int = _setting(
+        4 * 1024 * 1024, unit="bytes", low=1024, reason="the largest legal tool arguments are far below 1 KiB"
+    )
+    max_header_bytes: int = _setting(
+        32 * 1024, unit="bytes", low=1024, reason="h11 and hypercorn buffer a whole header block before the app sees it"
+    )
+    max_headers: int = _setting(
+        100, unit="headers", low=10, reason="browsers and gateways together send about 40"
+    )
+    max_json_depth: int = _setting(
+        64, unit="levels", low=8, reason="the deepest legal message, a JSON Schema inside a result, has about 15"
+    )
+    max_batch: int = _setting(
+        50, unit="messages", low=1, reason="a batch (2025-03-26 only) counts against the in-flight limit all at once"
+    )
+    max_sessions: int = _setting(
+        1000, unit="sessions", low=1, reason="an idle session costs a few kB; beyond this initialize is answered 503"
+    )
+    max_in_flight: int = _setting(
+        100, unit="requests per session", low=1, reason="each one holds a nursery and a replay log"
+    )
+    max_tasks_per_session: int = _setting(
+        50, unit="tasks", low=1, reason="one client cannot use up the room of all"
+    )
+    max_tasks: int = _setting(1000, unit="tasks", low=1, reason="bounds task memory over all sessions")
+    max_subscriptions: int = _setting(
+        50, unit="resources per session", low=1, reason="each ticking subscription holds a trio task"
+    )
+    max_connections: int = _setting(
+        2000, unit="TCP connections", low=1, reason="below the usual 4096 file descriptors of a process"
+    )
+    max_streams_per_connection: int = _setting(
+        1000,
+        unit="HTTP/2 streams",
+        low=1,
+        reason="hypercorn ends the whole connection with GOAWAY when a client opens more, so the bound is generous",
+    )
+    replay_messages: int = _setting(
+        2000, unit="messages per stream", low=8, reason="a tool's 100 progress steps many times over"
+    )
+    replay_bytes: int = _setting(
+        8 * 1024 * 1024, unit="bytes per stream", low=64 * 1024, reason="twice the largest result (long_output, 3.3 MB)"
+    )
+    replay_bytes_per_session: int = _setting(
+        32 * 1024 * 1024,
+        unit="bytes per session",
+        low=64 * 1024,
+        reason="the oldest finished stream is forgotten first; resuming it is then answered 410",
+    )
+    replay_streams: int = _setting(
+        200, unit="finished streams per session", low=1, reason="kept for Last-Event-ID; the oldest goes first"
+    )
+    progress_per_second: float = _setting(
+        100.0,
+        unit="notifications per second per call",
+        low=1,
+        reason="faster reports are coalesced, the latest wins; no built-in tool reports faster on average",
+    )
+    progress_burst: int = _setting(
+        100, unit="notifications", low=1, reason="the `progress` tool may report its 100 steps without a pause"
+    )
+    event_log_events: int = _setting(
+        20_000, unit="events", low=100, reason="the dashboard stays quick with 10,000; this is room to scroll back"
+    )
+    event_log_bytes: int = _setting(
+        64 * 1024 * 1024, unit="bytes", low=1024 * 1024, reason="the count alone would allow gigabytes of large results"
+    )
+    call_records: int = _setting(5000, unit="records", low=50, reason="the audit keeps the newest calls in memory")
+    api_page: int = _setting(500, unit="rows", low=1, reason="one API answer stays below a megabyte for usual events")
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their bounds with `SettingError`."""
+        _check_bounds(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one server behaves; `limits` bounds what clients may use."""
+
+    host: str = _setting("127.0.0.1", unit="address", reason="a local tool is not offered to the network unasked")
+    port: int = _setting(8000, unit="TCP port", low=0, high=65535, reason="0 picks a free one and prints it")
+    certfile: str = _setting("", unit="path", reason="a PEM certificate chain turns TLS and ALPN (h2, http/1.1) on")
+    keyfile: str = _setting("", unit="path", reason="the private key of certfile; empty when it is in the same file")
+    tools: str = _setting(
+        "probe,streaming", unit="toolsets or tools", reason="what a person wants to see in a client; ?tools= overrides"
+    )
+    allowed_hosts: str = _setting(
+        "",
+        unit="names, comma separated",
+        reason="public Host names beside localhost and the bound address; others are refused (DNS rebinding)",
+    )
+    allowed_origins: str = _setting(
+        "", unit="origins, comma separated", reason="web pages beside the server's own that may call it"
+    )
+    grace_s: float = _setting(
+        10.0, unit="seconds", low=0, high=600, reason="running work may finish after SIGTERM; then it is cancelled"
+    )
+    keep_alive_s: float = _setting(
+        15.0, unit="seconds", low=0.01, high=600, reason="SSE comment interval; also finds peers that are gone"
+    )
+    idle_connection_s: float = _setting(
+        60.0, unit="seconds", low=1, reason="a connection without a request is closed; also bounds a slow request head"
+    )
+    write_timeout_s: float = _setting(
+        20.0, unit="seconds", low=0.1, reason="a peer that reads nothing for this long is disconnected"
+    )
+    session_idle_s: float = _setting(
+        1800.0, unit="seconds", low=1, reason="a session without request or open stream is ended"
+    )
+    sse_retry_ms: int = _setting(
+        500, unit="milliseconds", low=0, reason="how long a client waits before it resumes a stream"
+    )
+    stream_retention_s: float = _setting(
+        300.0, unit="seconds", low=1, reason="how long a finished stream can still be resumed"
+    )
+    idle_deadline_s: float = _setting(
+        30.0, unit="seconds", low=0.1, reason="a call that reports nothing for this long is cancelled"
+    )
+    ceiling_deadline_s: float = _setting(
+        300.0, unit="seconds", low=0.1, reason="no call lasts longer, whatever it reports, unless its tool says so"
+    )
+    client_request_s: float = _setting(
+        300.0, unit="seconds", low=0.1, reason="a person answers elicitation and sampling; after this it is cancelled"
+    )
+    client_ping_s: float = _setting(
+        10.0, unit="seconds", low=0.1, reason="ping and roots/list are answered by the client program, not by a person"
+    )
+    ping_interval_s: float = _setting(
+        0.0, unit="seconds", low=0, reason="0: off. Otherwise each open GET stream is pinged this often"
+    )
+    task_ttl_ms: int = _setting(300_000, unit="milliseconds", low=1000, reason="the lifetime of a task that asks for none")
+    task_ttl_max_ms: int = _setting(3_600_000, unit="milliseconds", low=1000, reason="longer requests get this much")
+    task_poll_ms: int = _setting(500, unit="milliseconds", low=1, reason="pollInterval offered to clients")
+    page_size: int = _setting(50, unit="items", low=1, reason="no toolset has more, so lists fit one page by default")
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their bounds with `SettingError`."""
+        _check_bounds(self)
+
+
+class Described(NamedTuple):
+    """One setting as `mcp-probe settings`, the flags and the documentation show it."""
+
+    name: str
+    type: type
+    default: Any
+    unit: str
+    reason: str
+    low: float | None
+    high: float | None
+
+    @property
+    def flag(self) -> str:
+        """The command line spelling: `max_sessions` is `--max-sessions`."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment spelling: `max_sessions` is `MCP_PROBE_MAX_SESSIONS`."""
+        return ENV_PREFIX + self.name.upper()
+
+
+def _described(spec: Field[Any]) -> Described:
+    meta = spec.metadata
+    default = None if spec.default is MISSING else spec.default
+    return Described(spec.name, type(default), default, meta["unit"], meta["reason"], meta["low"], meta["high"])
+
+
+def described(owner: type) -> Iterator[Described]:
+    """The settings of one class, in order, without nested groups."""
+    return (_described(spec) for spec in fields(owner) if spec.metadata)
+
+
+def build(values: Mapping[str, Any]) -> Settings:
+    """Settings from flat names, as flags and variables give them.
+
+    Raises `SettingError` for a value outside its bounds and `TypeError` for an unknown name.
+    """
+    limit_names = {spec.name for spec in described(Limits)}
+    limits = Limits(**{name: value for name, value in values.items() if name in limit_names})
+    own = {name: value for name, value in values.items() if name not in limit_names}
+    return Settings(limits=limits, **own)

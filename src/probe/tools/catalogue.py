@@ -1,0 +1,55 @@
+"""Everything this server has to offer, in the order in which clients see it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..engine.catalogue import Toolset
+from .conformance import client_requests, content, polling, progress_and_logging, prompts, resources, schema
+from .probe import (
+    cancellable_task,
+    failing_task,
+    multi_stage_task,
+    pausable_task,
+    pure_task,
+    sampling_demo,
+    simple_tool,
+    sync_with_progress,
+    task_with_progress,
+)
+from .streaming import chatty, long_output, progress
+
+PROBE: Final = Toolset(
+    "probe",
+    (
+        simple_tool.TOOL,
+        sync_with_progress.TOOL,
+        pure_task.TOOL,
+        task_with_progress.TOOL,
+        cancellable_task.TOOL,
+        multi_stage_task.TOOL,
+        failing_task.TOOL,
+        pausable_task.TOOL,
+        sampling_demo.TOOL,
+    ),
+)
+
+STREAMING: Final = Toolset("streaming", (progress.TOOL, long_output.TOOL, chatty.TOOL))
+
+# `content` comes first for its first tool, test_simple_text: the official suite calls the first tool of the list
+# without arguments.
+CONFORMANCE: Final = Toolset(
+    "conformance",
+    (
+        *content.TOOLS,
+        *progress_and_logging.TOOLS,
+        *client_requests.TOOLS,
+        *schema.TOOLS,
+        *polling.TOOLS,
+    ),
+    resources=resources.RESOURCES,
+    templates=resources.TEMPLATES,
+    prompts=prompts.PROMPTS,
+)
+
+TOOLSETS: Final[tuple[Toolset, ...]] = (PROBE, STREAMING, CONFORMANCE)

@@ -1,0 +1,32 @@
+"""A fixture that makes the client come back for its result (2025-11-25, polling of event streams)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...engine.tool import Tool, ToolContext, ToolResult, content, text
+from ..shared import READ_ONLY
+
+_AWAY_S: Final = 0.2
+"""Seconds between the end of the connection and the result: long enough that it cannot slip into the first one."""
+
+
+async def run(context: ToolContext) -> ToolResult:
+    """End the connection, then finish."""
+    context.hang_up()
+    await context.sleep(_AWAY_S)
+    return content([text("The result was fetched after the connection had ended.")])
+
+
+TOOLS = (
+    Tool(
+        name="test_reconnection",
+        title="Reconnection",
+        description=(
+            "Ends the connection before the result is there. Look for: your client coming back with Last-Event-ID "
+            "after the retry interval, and the result."
+        ),
+        run=run,
+        annotations=READ_ONLY,
+    ),
+)

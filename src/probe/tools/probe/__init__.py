@@ -1,0 +1,1 @@
+"""Toolset `probe`: each tool exercises one feature of the protocol by itself."""

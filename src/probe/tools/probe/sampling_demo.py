@@ -1,0 +1,45 @@
+"""A request to the client's own model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...engine.params import Choice, Integer
+from ...engine.tool import Tool, ToolContext, ToolResult, content, text
+from ..shared import PERSON_S, READ_ONLY, output, sampled_text, sampling_request
+
+_FORMS: Mapping[str, str] = {
+    "haiku": "a haiku",
+    "limerick": "a limerick",
+    "one_liner": "one witty sentence",
+}
+
+
+async def run(context: ToolContext) -> ToolResult:
+    """Ask for a short text and return it as it came."""
+    form, theme = _FORMS[context.arguments["style"]], context.arguments["theme"]
+    prompt = f"Write {form} about {theme}. Answer with nothing else."
+    answer = sampled_text(await context.sample(sampling_request(prompt, context.arguments["maxTokens"])))
+    # The text itself, not its JSON beside the structure: this is prose for a person to read.
+    return {**content([text(answer)]), "structuredContent": {"text": answer}}
+
+
+TOOL = Tool(
+    name="sampling_demo",
+    title="Sampling demo",
+    description=(
+        "Asks your client for a completion and returns its text. Look for: a request for your approval that shows the "
+        "prompt, and the text that the model wrote. Needs a client with sampling."
+    ),
+    run=run,
+    params=(
+        Choice("theme", ("nature", "space", "ocean", "technology"), "nature", "What to write about"),
+        Choice("style", tuple(_FORMS), "haiku", "What to write"),
+        Integer("maxTokens", 16, 256, 64, "The longest answer to ask for, in tokens"),
+    ),
+    output_schema=output(text={"type": "string"}),
+    annotations=READ_ONLY,
+    requires=("sampling",),
+    idle_s=PERSON_S,
+    ceiling_s=PERSON_S,
+)

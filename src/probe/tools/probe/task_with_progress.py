@@ -1,0 +1,36 @@
+"""A task whose status changes and progress notifications interleave."""
+
+from __future__ import annotations
+
+from ...engine.params import Integer
+from ...engine.tool import Tool, ToolContext, ToolResult, structured
+from ..shared import READ_ONLY, item_message, output
+
+
+async def run(context: ToolContext) -> ToolResult:
+    """Process the items: the status names the item at work, progress follows once it is done."""
+    count, delay_ms = context.arguments["itemCount"], context.arguments["delayPerItemMs"]
+    for item in range(1, count + 1):
+        message = item_message(item, count)
+        context.set_status(message)
+        await context.sleep(delay_ms / 1000)
+        context.report_progress(item, count, message)
+    return structured({"processedItems": count})
+
+
+TOOL = Tool(
+    name="task_with_progress",
+    title="Task with progress",
+    description=(
+        "A task that processes items; status messages and progress notifications alternate. Look for: both kept "
+        "apart and in order, and progress still arriving after the handle came back."
+    ),
+    run=run,
+    params=(
+        Integer("itemCount", 1, 100, 10, "How many items to process"),
+        Integer("delayPerItemMs", 10, 1000, 500, "How long each item takes, in milliseconds"),
+    ),
+    output_schema=output(processedItems={"type": "integer"}),
+    annotations=READ_ONLY,
+    task_support="required",
+)

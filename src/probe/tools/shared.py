@@ -1,0 +1,58 @@
+"""What the tools have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..engine.tool import ToolFailureError
+from ..wire.jsonrpc import Json
+
+READ_ONLY: Final[Json] = {
+    "readOnlyHint": True,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+"""The annotations of every tool here: none changes anything or reaches beyond this server and the client itself."""
+
+PERSON_S: Final = 330.0
+"""Both deadlines, in seconds, of a call that waits for a person: longer than the 300 s after which the request to the
+client gives up, so that the answer names what really happened."""
+
+
+def output(**properties: Json) -> Json:
+    """The schema of an object with exactly these members, all of them required."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def item_message(item: int, count: int) -> str:
+    """The message of one step through a known number of items."""
+    return f"Processing item {item} of {count}"
+
+
+def sampling_request(prompt: str, max_tokens: int) -> Json:
+    """The parameters of `sampling/createMessage` for one question."""
+    return {"messages": [{"role": "user", "content": {"type": "text", "text": prompt}}], "maxTokens": max_tokens}
+
+
+def sampled_text(answer: Json) -> str:
+    """The text of a `CreateMessageResult`, several text blocks joined by newlines.
+
+    Since 2025-11-25 `content` is one block or a list of them; blocks of other types are passed over. Raises
+    `ToolFailureError` when there is no text, naming what came instead.
+    """
+    sent: Any = answer.get("content")
+    blocks = [block for block in (sent if isinstance(sent, list) else [sent]) if isinstance(block, dict)]
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    strings = [value for value in texts if isinstance(value, str)]
+    if len(strings) < len(texts):
+        raise ToolFailureError("The client's answer is malformed: a text block without a string in `text`")
+    if not strings:
+        kinds = ", ".join(sorted({str(block.get("type")) for block in blocks})) or "nothing"
+        raise ToolFailureError(f"The client's answer has no text block; it has: {kinds}")
+    return "\n".join(strings)

@@ -1,0 +1,102 @@
+"""Every way to say no: JSON-RPC codes and HTTP statuses in one table.
+
+A client mistake is never a 5xx. Two kinds exist, because a request that could be read is answered in its own response,
+and one that could not is answered by the transport:
+
+* `McpError`: the JSON-RPC error of one request, sent with HTTP 200 in the legacy era.
+* `Rejection`: the HTTP request is refused; its body is a JSON-RPC error without `id` (2025-11-25 basic/transports,
+  "The HTTP response body MAY comprise a JSON-RPC error response that has no id"), or with it where it could be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Any
+
+from .jsonrpc import RequestId
+
+
+class Code(IntEnum):
+    """JSON-RPC error codes this server sends."""
+
+    PARSE_ERROR = -32700
+    INVALID_REQUEST = -32600
+    METHOD_NOT_FOUND = -32601
+    INVALID_PARAMS = -32602
+    INTERNAL_ERROR = -32603
+    # 2025-11-25 server/resources, Error Handling: "Resource not found: -32002".
+    RESOURCE_NOT_FOUND = -32002
+    # -32000 to -32099 is JSON-RPC's range for implementation-defined server errors.
+    BUSY = -32000
+    # Outside -32768 to -32000, which JSON-RPC reserves; the revisions define no code for these.
+    SIMULATED_TIMEOUT = 1000
+    TASK_CANCELLED = 1001
+
+
+class McpError(Exception):
+    """A request ends with this JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def body(self) -> dict[str, Any]:
+        """The `error` member of a response."""
+        error: dict[str, Any] = {"code": int(self.code), "message": self.message}
+        if self.data is not None:
+            error["data"] = dict(self.data)
+        return error
+
+
+class Refusal(Enum):
+    """Why an HTTP request is refused: (HTTP status, JSON-RPC code)."""
+
+    FORBIDDEN_HOST = (403, Code.INVALID_REQUEST)
+    FORBIDDEN_ORIGIN = (403, Code.INVALID_REQUEST)
+    UNKNOWN_TOOLS = (400, Code.INVALID_PARAMS)
+    METHOD_NOT_ALLOWED = (405, Code.INVALID_REQUEST)
+    NOT_ACCEPTABLE = (406, Code.INVALID_REQUEST)
+    UNSUPPORTED_MEDIA_TYPE = (415, Code.INVALID_REQUEST)
+    REQUEST_TIMEOUT = (408, Code.INVALID_REQUEST)
+    BODY_TOO_LARGE = (413, Code.INVALID_REQUEST)
+    PARSE_ERROR = (400, Code.PARSE_ERROR)
+    INVALID_REQUEST = (400, Code.INVALID_REQUEST)
+    INVALID_PARAMS = (400, Code.INVALID_PARAMS)
+    UNSUPPORTED_VERSION = (400, Code.INVALID_REQUEST)
+    MISSING_SESSION = (400, Code.INVALID_REQUEST)
+    UNKNOWN_SESSION = (404, Code.INVALID_REQUEST)
+    UNKNOWN_EVENT_ID = (400, Code.INVALID_PARAMS)
+    EVENTS_GONE = (410, Code.INVALID_PARAMS)
+    TOO_MANY_REQUESTS = (429, Code.BUSY)
+    BUSY = (503, Code.BUSY)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.value[0]
+
+    @property
+    def code(self) -> Code:
+        """The JSON-RPC error code in the body."""
+        return self.value[1]
+
+
+@dataclass(frozen=True)
+class Rejection(Exception):
+    """One HTTP request is refused. `headers` are extra response headers (`Allow`, `Retry-After`)."""
+
+    refusal: Refusal
+    message: str
+    id: RequestId | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    data: Mapping[str, Any] | None = field(default=None)
+
+    def body(self) -> dict[str, Any]:
+        """The JSON-RPC error response; `id` is left out, never null, where it could not be read."""
+        error = McpError(self.refusal.code, self.message, self.data).body()
+        known = {} if self.id is None else {"id": self.id}
+        return {"jsonrpc": "2.0", **known, "error": error}

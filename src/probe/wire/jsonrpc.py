@@ -1,0 +1,179 @@
+"""JSON-RPC 2.0 as MCP narrows it: ids are strings or integers, never null; params are objects.
+
+Bytes become values in `parse` and `classify`, values become bytes in `encode`: the one way in and the one way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic_core import from_json, to_json
+
+RequestId: TypeAlias = int | str
+"""Typed: 5 and "5" are different ids, and Python keeps them apart as dict keys."""
+
+ProgressToken: TypeAlias = int | str
+Json: TypeAlias = dict[str, Any]
+
+
+class MalformedError(ValueError):
+    """A message breaks JSON-RPC. `id` is set where the sender's request could still be recognised.
+
+    `syntax` is true where the bytes are not JSON at all (-32700), false where the JSON is no message (-32600).
+    """
+
+    def __init__(self, message: str, *, syntax: bool = False, id: RequestId | None = None) -> None:
+        super().__init__(message)
+        self.syntax = syntax
+        self.id = id
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that must be answered once."""
+
+    id: RequestId
+    method: str
+    params: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A one-way message; it is never answered."""
+
+    method: str
+    params: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The answer to one request; exactly one of `result` and `error` is set.
+
+    `id` is None only for an error about a request whose id the sender could not read.
+    """
+
+    id: RequestId | None
+    result: Mapping[str, Any] | None
+    error: Mapping[str, Any] | None
+
+
+Message: TypeAlias = Request | Notification | Response
+
+
+def parse(body: bytes, *, max_depth: int) -> Any:
+    """JSON from bytes: UTF-8 only, no NaN or Infinity, no lone surrogates, nested at most `max_depth` deep.
+
+    Raises `MalformedError` with `syntax` set.
+    """
+    try:
+        value = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise MalformedError(f"Parse error: {error}", syntax=True) from None
+    _check_depth(value, body, max_depth)
+    return value
+
+
+def _check_depth(value: Any, body: bytes, max_depth: int) -> None:
+    # The number of opening brackets bounds the depth, so ordinary messages skip the walk.
+    if body.count(b"{") + body.count(b"[") <= max_depth:
+        return
+    level = [value]
+    depth = 0
+    while level:
+        if depth > max_depth:
+            raise MalformedError(f"Parse error: JSON nested deeper than {max_depth} levels", syntax=True)
+        containers = [item for item in level if isinstance(item, dict | list)]
+        level = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
+        depth += bool(containers)
+
+
+def is_id(value: Any) -> bool:
+    """Whether a JSON value may be a request id or progress token (bool is no integer; 1.0 is no integer either)."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def classify(value: Any) -> Message:
+    """One JSON value as a message. Raises `MalformedError`; its `id` is the request's, where that could be read."""
+    if not isinstance(value, dict):
+        raise MalformedError(f"Invalid Request: a message is a JSON object, got {_kind(value)}")
+    known_id = value.get("id") if is_id(value.get("id")) else None
+    if value.get("jsonrpc") != "2.0":
+        raise MalformedError('Invalid Request: "jsonrpc" must be "2.0"', id=known_id)
+    if "method" in value:
+        return _call(value, known_id)
+    if "result" in value or "error" in value:
+        return _response(value, known_id)
+    raise MalformedError('Invalid Request: neither "method" nor "result" nor "error"', id=known_id)
+
+
+def _call(value: Json, known_id: RequestId | None) -> Request | Notification:
+    method, params = value["method"], value.get("params")
+    if not isinstance(method, str) or not method:
+        raise MalformedError(f'Invalid Request: "method" must be a non-empty string, got {_kind(method)}', id=known_id)
+    if "params" in value and not isinstance(params, dict):
+        raise MalformedError(f'Invalid Request: "params" must be an object, got {_kind(params)}', id=known_id)
+    if "id" not in value:
+        return Notification(method, params)
+    if known_id is None:
+        raise MalformedError(f'Invalid Request: "id" must be a string or an integer, got {_kind(value["id"])}')
+    return Request(known_id, method, params)
+
+
+def _response(value: Json, known_id: RequestId | None) -> Response:
+    result, error = value.get("result"), value.get("error")
+    if ("result" in value) == ("error" in value):
+        raise MalformedError('Invalid Request: a response has either "result" or "error"')
+    if "result" in value and not isinstance(result, dict):
+        raise MalformedError(f'Invalid Request: "result" must be an object, got {_kind(result)}')
+    if "error" in value and not _is_error(error):
+        raise MalformedError('Invalid Request: "error" must have an integer "code" and a string "message"')
+    if known_id is None and ("result" in value or value.get("id") is not None):
+        raise MalformedError('Invalid Request: a response needs the "id" of its request')
+    return Response(known_id, result, error)
+
+
+def _is_error(error: Any) -> bool:
+    return (
+        isinstance(error, dict)
+        and isinstance(error.get("code"), int)
+        and not isinstance(error.get("code"), bool)
+        and isinstance(error.get("message"), str)
+    )
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    names = {dict: "an object", list: "an array", str: "a string", int: "an integer", float: "a number"}
+    return names[type(value)]
+
+
+def request(id: RequestId, method: str, params: Json | None) -> Json:
+    """A request as a JSON value."""
+    body: Json = {"jsonrpc": "2.0", "id": id, "method": method}
+    return body if params is None else {**body, "params": params}
+
+
+def notification(method: str, params: Json | None) -> Json:
+    """A notification as a JSON value."""
+    body: Json = {"jsonrpc": "2.0", "method": method}
+    return body if params is None else {**body, "params": params}
+
+
+def result_response(id: RequestId, result: Json) -> Json:
+    """A successful answer as a JSON value."""
+    return {"jsonrpc": "2.0", "id": id, "result": result}
+
+
+def error_response(id: RequestId, error: Json) -> Json:
+    """A failed answer as a JSON value."""
+    return {"jsonrpc": "2.0", "id": id, "error": error}
+
+
+def encode(value: Any) -> bytes:
+    """Compact UTF-8 JSON on one line: readers of event streams may take it line by line."""
+    return to_json(value)

@@ -1,0 +1,1 @@
+"""The tests mirror `src`; `support` is what they share."""

@@ -1,0 +1,1 @@
+"""The legacy era over the wire code, in memory and in virtual time."""

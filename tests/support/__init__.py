@@ -1,0 +1,1 @@
+"""What the tests share: an in-memory HTTP client, the official schemas, a running engine."""

@@ -1,0 +1,129 @@
+"""An HTTP client for an ASGI application, in memory: whole answers, event streams, and a way to hang up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import trio
+
+
+@dataclass
+class Event:
+    """One server-sent event; `data` is "" for the priming event."""
+
+    id: str | None
+    data: str
+    retry: int | None
+
+    @property
+    def message(self) -> Any:
+        """The JSON message."""
+        return json.loads(self.data)
+
+
+@dataclass
+class Answer:
+    """A response whose head has come; the body comes in parts."""
+
+    status: int
+    headers: dict[str, str]
+    _body: trio.MemoryReceiveChannel[bytes]
+    _hung_up: trio.Event
+    comments: list[str] = field(default_factory=list)
+
+    async def body(self) -> bytes:
+        """The whole body."""
+        return b"".join([part async for part in self._body])
+
+    async def json(self) -> Any:
+        """The whole body as JSON."""
+        return json.loads(await self.body())
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Server-sent events until the response ends."""
+        buffer = b""
+        async for part in self._body:
+            buffer += part
+            while b"\n\n" in buffer:
+                block, buffer = buffer.split(b"\n\n", 1)
+                event = self._event(block.decode())
+                if event is not None:
+                    yield event
+
+    def _event(self, block: str) -> Event | None:
+        fields: dict[str, str] = {}
+        for line in block.split("\n"):
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+        if "" in fields:
+            self.comments.append(fields[""])
+            return None
+        retry = fields.get("retry")
+        return Event(fields.get("id"), fields["data"], None if retry is None else int(retry))
+
+    def hang_up(self) -> None:
+        """The client closes its connection."""
+        self._hung_up.set()
+
+
+@asynccontextmanager
+async def exchange(
+    app: Any, method: str, target: str, headers: Mapping[str, str] | list[tuple[str, str]], body: bytes = b""
+) -> AsyncIterator[Answer]:
+    """One HTTP request; leaving the block hangs up."""
+    path, _, query = target.partition("?")
+    pairs = list(headers.items()) if isinstance(headers, Mapping) else headers
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "scheme": "http",
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in pairs],
+        "client": ("127.0.0.1", 50000),
+        "server": ("127.0.0.1", 8000),
+        "extensions": {},
+    }
+    head: dict[str, Any] = {}
+    head_came, hung_up, sent = trio.Event(), trio.Event(), False
+    write, read = trio.open_memory_channel[bytes](10_000)
+
+    async def receive() -> dict[str, Any]:
+        nonlocal sent
+        if not sent:
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        await hung_up.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(event: Any) -> None:
+        await trio.lowlevel.checkpoint()
+        if event["type"] == "http.response.start":
+            head.update(event)
+            head_came.set()
+            return
+        if event.get("body"):
+            write.send_nowait(bytes(event["body"]))
+        if not event.get("more_body", False):
+            write.close()
+
+    async def run() -> None:
+        try:
+            await app(scope, receive, send)
+        finally:
+            write.close()
+            head_came.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        await head_came.wait()
+        named = {key.decode("latin-1"): value.decode("latin-1") for key, value in head.get("headers", [])}
+        yield Answer(head.get("status", 0), named, read, hung_up)
+        hung_up.set()

@@ -1,0 +1,61 @@
+"""A running engine with its endpoint, in memory and, with `autojump_clock`, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import trio
+
+from probe.endpoints.paths import Paths
+from probe.engine.catalogue import Toolset
+from probe.engine.engine import Engine
+from probe.settings import Settings, build
+from probe.tools.catalogue import TOOLSETS
+
+from .legacy import Legacy
+
+EPOCH = 1_780_000_000.0
+
+
+@dataclass
+class Probe:
+    """The engine under test and its ASGI application."""
+
+    engine: Engine
+    app: Paths
+
+    async def client(
+        self,
+        revision: str = "2025-11-25",
+        *,
+        tools: str = "all",
+        capabilities: dict[str, Any] | None = None,
+    ) -> Legacy:
+        """A new session."""
+        client = Legacy(self.app, f"/mcp?tools={tools}")
+        await client.initialize(revision, capabilities)
+        return client
+
+    def events(self, *kinds: str) -> list[dict[str, Any]]:
+        """The events of some kinds, as the API shows them."""
+        page = self.engine.log.since(0, 1_000_000)
+        return [entry.as_json() for entry in page.entries if entry.event.kind in kinds]
+
+    def record(self) -> dict[str, Any]:
+        """The newest call record."""
+        return self.engine.records.newest(1)[0].as_json()
+
+
+@asynccontextmanager
+async def running(settings: Settings | None = None, toolsets: Sequence[Toolset] = TOOLSETS, **values: Any) -> AsyncIterator[Probe]:
+    """A probe that runs while the block does. `values` are settings by name."""
+    numbers = count(1)
+    engine = Engine(settings or build(values), toolsets, epoch=EPOCH, new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(engine.serve)
+        yield Probe(engine, Paths(engine))
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,79 @@
+"""Validates messages of the server against the official JSON schema of a revision."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft7Validator, Draft202012Validator
+
+_FOLDER = Path(__file__).parent.parent / "schemas"
+# Methods whose result type has another name than the request type.
+_RESULTS = {
+    "ping": "Result",
+    "logging/setLevel": "Result",
+    "resources/subscribe": "Result",
+    "resources/unsubscribe": "Result",
+    "tasks/result": "CallToolResult",
+}
+
+
+class SchemaViolationError(AssertionError):
+    """The server sent what its revision does not define."""
+
+
+class RevisionSchema:
+    """The definitions of one revision."""
+
+    def __init__(self, revision: str) -> None:
+        self.revision = revision
+        self.document = json.loads((_FOLDER / revision / "schema.json").read_text())
+        self._key = "$defs" if "$defs" in self.document else "definitions"
+        self.definitions: dict[str, Any] = self.document[self._key]
+        self._by_method = {
+            definition["properties"]["method"]["const"]: name
+            for name, definition in self.definitions.items()
+            if "const" in definition.get("properties", {}).get("method", {})
+        }
+
+    def check(self, value: Any, definition: str) -> None:
+        """Raises `SchemaViolationError` unless the value fits the definition."""
+        errors = sorted(self._validator(definition).iter_errors(value), key=lambda error: list(error.path))
+        if errors:
+            where = "/".join(str(part) for part in errors[0].path)
+            raise SchemaViolationError(f"{self.revision} {definition} at {where!r}: {errors[0].message}\n{value}")
+
+    def check_message(self, message: Any, *, method: str | None = None, task: bool = False) -> None:
+        """Check a request, notification or response; `method` is the method a response answers."""
+        if "method" in message:
+            name = self._by_method.get(message["method"])
+            if name is None:
+                raise SchemaViolationError(f"{self.revision} defines no {message['method']}")
+            self.check(message, name)
+        elif "error" in message:
+            self.check({"id": 0, **message}, self._first("JSONRPCErrorResponse", "JSONRPCError"))
+            if message.get("id", 0) is None:
+                raise SchemaViolationError("an id is never null")
+        else:
+            self.check(message, self._first("JSONRPCResultResponse", "JSONRPCResponse"))
+            if method is not None:
+                self.check(message["result"], "CreateTaskResult" if task else self._result_of(method))
+
+    def _result_of(self, method: str) -> str:
+        return _RESULTS.get(method) or self._by_method[method].removesuffix("Request") + "Result"
+
+    def _first(self, *names: str) -> str:
+        return next(name for name in names if name in self.definitions)
+
+    @cache  # noqa: B019 - one instance per revision, for the whole run
+    def _validator(self, definition: str) -> Any:
+        schema = {self._key: self.definitions, "$ref": f"#/{self._key}/{definition}"}
+        return (Draft202012Validator if self._key == "$defs" else Draft7Validator)(schema)
+
+
+@cache
+def schema(revision: str) -> RevisionSchema:
+    """The schema of one revision, loaded once."""
+    return RevisionSchema(revision)
