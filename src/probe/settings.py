@@ -40,6 +40,12 @@ class Limits:
     max_body_bytes: int = _setting(
         4 * 1024 * 1024, unit="bytes", low=1024, reason="the largest legal tool arguments are far below 1 KiB"
     )
+    max_initialize_bytes: int = _setting(
+        64 * 1024, unit="bytes", low=1024, reason="a session remembers what its client declared; real ones send 1 KiB"
+    )
+    max_id_length: int = _setting(
+        256, unit="characters", low=36, reason="ids and progress tokens are kept and echoed; a UUID has 36"
+    )
     max_header_bytes: int = _setting(
         32 * 1024, unit="bytes", low=1024, reason="h11 and hypercorn buffer a whole header block before the app sees it"
     )
@@ -74,6 +80,9 @@ class Limits:
         low=1,
         reason="hypercorn ends the whole connection with GOAWAY when a client opens more, so the bound is generous",
     )
+    max_standalone_streams: int = _setting(
+        4, unit="GET streams per session", low=1, reason="a client needs one, two while it reconnects; the oldest ends"
+    )
     replay_messages: int = _setting(
         2000, unit="messages per stream", low=8, reason="a tool's 100 progress steps many times over"
     )
@@ -105,6 +114,12 @@ class Limits:
         64 * 1024 * 1024, unit="bytes", low=1024 * 1024, reason="the count alone would allow gigabytes of large results"
     )
     call_records: int = _setting(5000, unit="records", low=50, reason="the audit keeps the newest calls in memory")
+    record_argument_bytes: int = _setting(
+        16 * 1024, unit="bytes per record", low=256, reason="legal arguments are far smaller; larger ones are cut short"
+    )
+    api_page_bytes: int = _setting(
+        4 * 1024 * 1024, unit="bytes", low=64 * 1024, reason="one API answer is bounded also when messages are large"
+    )
     api_page: int = _setting(500, unit="rows", low=1, reason="one API answer stays below a megabyte for usual events")
 
     def __post_init__(self) -> None:

@@ -18,11 +18,12 @@ class _BadQueryError(ValueError):
 def create(engine: Engine) -> QuartTrio:
     """The side pages of one engine."""
     app = QuartTrio("probe")
-    most = engine.settings.limits.api_page
+    limits = engine.settings.limits
+    most = limits.api_page
 
     @app.get("/api/events")
     async def events() -> Response:
-        page = engine.log.since(_number("since", 0), min(_number("limit", most), most))
+        page = engine.log.since(_number("since", 0), min(_number("limit", most), most), limits.api_page_bytes)
         gap = None if page.gap is None else {"first": page.gap.first, "last": page.gap.last}
         listed = [entry.as_json() for entry in page.entries]
         return _json({"gap": gap, "events": listed, "next": page.next, "last": engine.log.last})

@@ -28,9 +28,11 @@ from ..wire.jsonrpc import (
     MalformedError,
     Message,
     Request,
+    RequestId,
     classify,
     encode,
     error_response,
+    id_length,
     parse,
     result_response,
 )
@@ -121,14 +123,21 @@ class McpHttp:
         )
         value = self._parse(exchange, body)
         check_version(exchange.head)
-        first = _initialize_request(value)
+        first = self._initialize_request(value)
         if first is not None and exchange.head.get(_SESSION_HEADER) is None:
+            self._check_initialize_size(body, first)
             return await self._initialize(exchange, first, selection)
-        single = None if isinstance(value, list) else [_message(value)]
+        single = None if isinstance(value, list) else [self._message(value)]
         session = exchange.session = self._session(exchange)
         messages = single or self._batch(value, session)
         self._refuse_while_draining(messages)
         await self._answer(exchange, session, messages, batch=single is None)
+
+    def _check_initialize_size(self, body: bytes, request: Request) -> None:
+        most = self._settings.limits.max_initialize_bytes
+        if len(body) > most:
+            why = f"initialize is larger than {most} bytes (max_initialize_bytes)"
+            raise Rejection(Refusal.BODY_TOO_LARGE, why, id=request.id)
 
     async def _answer(self, exchange: _Exchange, session: Session, messages: Sequence[Message], *, batch: bool) -> None:
         answer = self._engine.legacy.receive(session, messages)
@@ -165,6 +174,7 @@ class McpHttp:
         last = exchange.head.get("last-event-id")
         if last is None:
             stream = session.open_standalone()
+            self._engine.legacy.listening(session)
             await self._write_stream(exchange, session, stream, stream.replay.last)
         else:
             await self._write_stream(exchange, session, *self._resumed(session, last))
@@ -216,7 +226,29 @@ class McpHttp:
     def _batch(self, batch: list[Any], session: Session) -> list[Message]:
         """The messages of a batch. Raises `Rejection`."""
         self._check_batch(batch, session)
-        return [_message(item) for item in batch]
+        return [self._message(item) for item in batch]
+
+    def _message(self, value: Any) -> Message:
+        """One message. Raises `Rejection` for a value that is none, or whose id is too long to keep."""
+        try:
+            message = classify(value)
+        except MalformedError as error:
+            raise Rejection(Refusal.INVALID_REQUEST, str(error), id=self._short(error.id)) from None
+        most = self._settings.limits.max_id_length
+        if isinstance(message, Request) and self._short(message.id) is None:
+            raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: the id is longer than {most} (max_id_length)")
+        return message
+
+    def _short(self, id: RequestId | None) -> RequestId | None:
+        """An id that can be kept and echoed; None for one that is too long."""
+        return id if id is not None and id_length(id) <= self._settings.limits.max_id_length else None
+
+    def _initialize_request(self, value: Any) -> Request | None:
+        """The `initialize` request of a POST that holds just that; None for anything else, well formed or not."""
+        if not isinstance(value, dict) or value.get("method") != "initialize" or "id" not in value:
+            return None
+        message = self._message(value)
+        return message if isinstance(message, Request) else None
 
     def _check_batch(self, batch: list[Any], session: Session) -> None:
         revision, most = session.machine.revision, self._settings.limits.max_batch
@@ -303,19 +335,3 @@ class McpHttp:
 
 def _not_allowed(what: str, allow: bytes) -> Rejection:
     return Rejection(Refusal.METHOD_NOT_ALLOWED, f"Method Not Allowed: {what}", headers=((b"allow", allow),))
-
-
-def _message(value: Any) -> Message:
-    """One message. Raises `Rejection` for a value that is none."""
-    try:
-        return classify(value)
-    except MalformedError as error:
-        raise Rejection(Refusal.INVALID_REQUEST, str(error), id=error.id) from None
-
-
-def _initialize_request(value: Any) -> Request | None:
-    """The `initialize` request of a POST that holds just that; None for anything else, well formed or not."""
-    if not isinstance(value, dict) or value.get("method") != "initialize" or "id" not in value:
-        return None
-    message = _message(value)
-    return message if isinstance(message, Request) else None

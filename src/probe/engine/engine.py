@@ -63,11 +63,13 @@ class Engine:
         self._toolsets = toolsets
         numbers = count(1)
         desk = TaskDesk(self.tasks, self.clock, settings, self.outbox)
-        calls = ToolCalls(
-            self.log, self.records, self.clock, settings, self.outbox, desk, lambda: f"c{next(numbers)}"
-        )
+
+        def new_call_id() -> str:
+            return f"c{next(numbers)}"
+
+        calls = ToolCalls(self.log, self.records, self.clock, settings, self.outbox, desk, new_call_id)
         methods = Methods(self.log, self.outbox, settings)
-        self.legacy = Dispatch(self.log, self.clock, self.outbox, methods, calls, desk)
+        self.legacy = Dispatch(self.log, self.clock, settings, self.outbox, methods, calls, desk, new_call_id)
 
     def catalogue(self, selection: str) -> Catalogue:
         """What a selection offers. Raises `UnknownSelectionError`."""
@@ -127,9 +129,8 @@ class Engine:
         return [call for session in self.sessions for call in session.calls.values()]
 
     async def _wait_idle(self) -> None:
-        # Tasks that reach their end wake this only by time: a drain is rare and its grace period is seconds.
-        while self._running() or any(not task.machine.terminal for task in self.tasks.everyone()):
-            await trio.sleep(_DRAIN_LOOK_S)
-
-
-_DRAIN_LOOK_S = 0.02
+        # One after the other is enough: while the engine drains, nothing new begins.
+        for session in self.sessions:
+            await session.wait_quiet()
+        for task in self.tasks.everyone():
+            await task.wait_terminal()

@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..wire.jsonrpc import Json, encode
-
-_SHOWN = 80
+from ..wire.jsonrpc import Json, clip, encode
 
 
 class ArgumentsError(ValueError):
@@ -43,8 +41,7 @@ class Param(Protocol):
 
 def shown(value: Any) -> str:
     """A client's value inside an error message: its JSON, shortened."""
-    text = encode(value).decode()
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return clip(encode(value).decode())
 
 
 @dataclass(frozen=True, slots=True)

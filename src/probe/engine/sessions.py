@@ -56,12 +56,15 @@ class Session:
         self.client = client
         self.catalogue = catalogue
         self.selection = selection
+        self.ping: trio.CancelScope | None = None
         self.initialize_id: RequestId | None = None
         self.log_level: LogLevel = "info"
         self.calls: dict[RequestId, CallScope] = {}
         self.client_requests = ClientRequests()
         self.subscriptions: dict[str, trio.CancelScope] = {}
-        self.standalone: Stream | None = None
+        self._standalone: deque[Stream] = deque()
+        self._standalone_count = 0
+        self._quiet = trio.lowlevel.ParkingLot()
         self._streams: dict[str, Stream] = {}
         self._finished: deque[Stream] = deque()
         self._finished_bytes = 0
@@ -88,11 +91,31 @@ class Session:
         return stream
 
     def open_standalone(self) -> Stream:
-        """The session's one stream for messages that belong to no request; made when a GET first asks for it."""
-        if self.standalone is None:
-            self.standalone = Stream("g", self.label, "standalone", self._log, self._settings)
-            self._streams["g"] = self.standalone
-        return self.standalone
+        """A new stream for messages that belong to no request, for one GET.
+
+        2025-11-25 basic/transports, Multiple Connections: "The client MAY remain connected to multiple SSE streams
+        simultaneously", so a further GET takes nothing from the one before it.
+        """
+        self._standalone_count += 1
+        stream = Stream(f"g{self._standalone_count}", self.label, "standalone", self._log, self._settings)
+        self._streams[stream.id] = stream
+        self._standalone.append(stream)
+        if len(self._standalone) > self._settings.limits.max_standalone_streams:
+            self._end_one_standalone()
+        return stream
+
+    def _end_one_standalone(self) -> None:
+        unread = [stream for stream in self._standalone if stream.reader is None][:-1]
+        stream = unread[0] if unread else self._standalone[0]
+        self._standalone.remove(stream)
+        self.end_stream(stream)
+
+    @property
+    def standalone(self) -> Stream | None:
+        """Where a message goes that belongs to no request: the newest GET stream that is read, else the newest."""
+        newest_first = list(reversed(self._standalone))
+        read = [stream for stream in newest_first if stream.reader is not None]
+        return next(iter(read or newest_first), None)
 
     def end_stream(self, stream: Stream) -> None:
         """Nothing more on this stream; it can be resumed until time or the bounds forget it."""
@@ -120,7 +143,21 @@ class Session:
 
     def had_stream(self, id: str) -> bool:
         """Whether a stream of this id ever existed."""
-        return id in self._streams or (id[:1] == "p" and id[1:].isdecimal() and 0 < int(id[1:]) <= self._stream_count)
+        counts = {"p": self._stream_count, "g": self._standalone_count}
+        number = id[1:] if id[1:].isdecimal() and len(id) < 12 else "0"
+        return 0 < int(number) <= counts.get(id[:1], 0)
+
+    def call_over(self, id: RequestId) -> None:
+        """A request that ran in this session's nursery has ended."""
+        del self.calls[id]
+        self.machine.finish(id)
+        self.machine.touch(self._clock.now())
+        self._quiet.unpark_all()
+
+    async def wait_quiet(self) -> None:
+        """Wait until no request runs."""
+        while self.calls:
+            await self._quiet.park()
 
     def reader_attached(self) -> None:
         """A connection began to read one of the streams: whoever waits for one may look."""
@@ -146,13 +183,16 @@ class Session:
         for call in list(self.calls.values()):
             call.cancel(cause, why)
         self._end_tasks(self.label, cause, why)
-        for scope in self.subscriptions.values():
+        for scope in [*self.subscriptions.values(), *([] if self.ping is None else [self.ping])]:
             scope.cancel()
         self._inbox.close()
         self._ended.set()
 
     async def run(self) -> None:
-        """Start jobs until the session has ended, then wait for them and end its streams. Owned by `SessionService`."""
+        """Start jobs until the session has ended, then wait for them and end its streams. Owned by `SessionService`.
+
+        A job that never ends by itself runs in a scope that `end` cancels: a subscription's, or the ping's.
+        """
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._end_when_idle)

@@ -99,10 +99,5 @@ class Stream:
                 hear()
         self._delivered = max(self._delivered, last)
 
-    @property
-    def undelivered(self) -> bool:
-        """Whether something was appended that no socket has taken."""
-        return self.replay.last > self._delivered
-
     def _forget_evicted(self) -> None:
         self._on_delivery = {at: hear for at, hear in self._on_delivery.items() if at >= self.replay.first}

@@ -11,8 +11,8 @@
 `docs/listener.md` lists each defect of hypercorn 0.18 and how it is contained.
 """
 
-from probe.listener.calls import App
-from probe.listener.server import serve
-from probe.listener.sockets import ListenError, open_sockets, tls_context
+from .calls import App
+from .server import serve
+from .sockets import ListenError, open_sockets, tls_context
 
 __all__ = ["App", "ListenError", "open_sockets", "serve", "tls_context"]

@@ -13,11 +13,11 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, ConnectionState, LifespanState
 from hypercorn.utils import parse_socket_addr
 
-from probe.listener.calls import App, AppTasks
-from probe.listener.http1 import ContainedH11
-from probe.listener.http2 import ContainedH2
-from probe.listener.outbox import Outbox
-from probe.settings import Settings
+from ..settings import Settings
+from .calls import App, AppTasks
+from .http1 import ContainedH11
+from .http2 import ContainedH2
+from .outbox import Outbox
 
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 Protocol = ContainedH11 | ContainedH2

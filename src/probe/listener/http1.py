@@ -17,7 +17,7 @@ from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
 from hypercorn.protocol.ws_stream import WSStream
 from trio.lowlevel import ParkingLot
 
-from probe.listener.calls import Inbox
+from .calls import Inbox
 
 READ_AHEAD = 64 * 1024
 """Bytes taken from the peer before the application wants them. While there is room the peer's leaving is seen at once;
@@ -51,7 +51,7 @@ class ContainedH11(H11Protocol):
     def __init__(self, *args: Any, max_headers: int) -> None:
         super().__init__(*args)
         self.lingers = False
-        """Whether the peer may still be sending when we close: closing at once would destroy the response on its way."""
+        """Whether the peer may still be sending when we close: closing at once could destroy the response."""
         self._max_headers = max_headers
         self._changed = ParkingLot()
         self._fresh = False

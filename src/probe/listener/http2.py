@@ -28,9 +28,9 @@ from hypercorn.utils import filter_pseudo_headers
 from priority.priority import MissingStreamError, PriorityTree
 from trio.lowlevel import ParkingLot
 
-from probe.listener.calls import AppTasks, Inbox
-from probe.listener.outbox import CONTROL_ROOM, HIGH_WATER, Outbox
-from probe.settings import Settings
+from ..settings import Settings
+from .calls import AppTasks, Inbox
+from .outbox import CONTROL_ROOM, HIGH_WATER, Outbox
 
 STREAM_HIGH_WATER = 64 * 1024
 """Bytes of one stream that wait for its flow-control window before `send` waits: one default window."""

@@ -9,10 +9,10 @@ from typing import NoReturn
 import trio
 from hypercorn.config import Config
 
-from probe.listener.calls import LOG, App, contained
-from probe.listener.connection import Service, converse
-from probe.listener.sockets import tls_context, urls
-from probe.settings import Settings
+from ..settings import Settings
+from .calls import LOG, App, contained
+from .connection import Service, converse
+from .sockets import tls_context, urls
 
 UNLIMITED = 10**9
 """hypercorn ends an HTTP/2 connection at the request that reaches its keep-alive limit, with streams still open."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from probe.settings import Settings
+from ..settings import Settings
 
 BACKLOG = 1024
 """Connections the kernel completes while the accept loop is busy; the kernel caps it at its own limit."""

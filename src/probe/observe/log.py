@@ -7,7 +7,7 @@ pushed out it gets a gap that names the lost range, never silence.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -75,14 +75,37 @@ class EventLog:
             self._bytes -= _cost(self._entries.popleft().event)
         return self.last
 
-    def since(self, seq: int, limit: int) -> Page:
-        """At most `limit` entries after `seq`, oldest first. A cursor beyond the end gives an empty page."""
+    def since(self, seq: int, limit: int, max_bytes: int | None = None) -> Page:
+        """At most `limit` entries after `seq`, oldest first. A cursor beyond the end gives an empty page.
+
+        `max_bytes` ends the page early, but never before its first entry.
+        """
         first = self.last - len(self._entries) + 1
         start = max(seq + 1, first)
         gap = Gap(seq + 1, first - 1) if seq + 1 < first else None
-        entries = list(islice(self._entries, start - first, start - first + limit))
+        entries = self._fitting(islice(self._entries, start - first, start - first + limit), max_bytes)
         return Page(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
+
+    def _fitting(self, entries: Iterable[Entry], max_bytes: int | None) -> list[Entry]:
+        page: list[Entry] = []
+        size = 0
+        for entry in entries:
+            size += _cost(entry.event)
+            if page and max_bytes is not None and size > max_bytes:
+                break
+            page.append(entry)
+        return page
 
 
 def _cost(event: Event) -> int:
-    return _ENTRY_OVERHEAD + len(getattr(event, "message", None) or b"")
+    return _ENTRY_OVERHEAD + sum(_size(getattr(event, name)) for name in event.__slots__)
+
+
+def _size(value: object) -> int:
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, tuple | list):
+        return sum(map(_size, value))
+    if isinstance(value, dict):
+        return sum(_size(name) + _size(item) for name, item in value.items())
+    return 0

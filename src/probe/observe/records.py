@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..wire.jsonrpc import ProgressToken, RequestId
+from ..wire.jsonrpc import ProgressToken, RequestId, encode
 
 
 @dataclass(slots=True)
@@ -51,6 +51,12 @@ class CallRecord:
         token = self.progress_token
         kind = None if token is None else "string" if isinstance(token, str) else "integer"
         return {**asdict(self), "progress_token_type": kind}
+
+
+def bounded(arguments: Mapping[str, Any], max_bytes: int) -> Mapping[str, Any]:
+    """Arguments as a record keeps them: whole, or the beginning of their JSON when they are larger than that."""
+    body = encode(arguments)
+    return arguments if len(body) <= max_bytes else {"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)}
 
 
 class CallRecords:

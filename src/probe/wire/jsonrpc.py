@@ -5,6 +5,8 @@ Bytes become values in `parse` and `classify`, values become bytes in `encode`: 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -72,7 +74,21 @@ def parse(body: bytes, *, max_depth: int) -> Any:
     except ValueError as error:
         raise MalformedError(f"Parse error: {error}", syntax=True) from None
     _check_depth(value, body, max_depth)
+    if _MAYBE_HUGE.search(body):
+        _check_finite(value)
     return value
+
+
+# 1e400 is JSON, but no number of IEEE 754; read as infinity it could never be written again.
+_MAYBE_HUGE = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{300}")
+
+
+def _check_finite(value: Any) -> None:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in items:
+        _check_finite(item)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise MalformedError("Parse error: a number is out of range", syntax=True)
 
 
 def _check_depth(value: Any, body: bytes, max_depth: int) -> None:
@@ -89,9 +105,19 @@ def _check_depth(value: Any, body: bytes, max_depth: int) -> None:
         depth += bool(containers)
 
 
+def clip(text: str, most: int = 80) -> str:
+    """A client's own words inside an error message or an event, cut where they are long."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def is_id(value: Any) -> bool:
     """Whether a JSON value may be a request id or progress token (bool is no integer; 1.0 is no integer either)."""
     return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def id_length(value: RequestId) -> int:
+    """How many characters an id or token has; the digits of an integer are estimated from its bits, never printed."""
+    return len(value) if isinstance(value, str) else value.bit_length() * 3 // 10 + 1
 
 
 def classify(value: Any) -> Message:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.session import State
 from ...settings import Settings
 from ...wire.jsonrpc import Json, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
@@ -79,6 +80,9 @@ class _Channel:
 
     def _check(self, method: str) -> None:
         machine = self._session.machine
+        if machine.state is State.NEGOTIATED:
+            # 2025-11-25 basic/lifecycle: the server SHOULD NOT send requests other than pings before this notification.
+            raise ClientRequestError("The client has not sent notifications/initialized, so it cannot be asked")
         row = SERVER_REQUESTS[method]
         if row.since > machine.revision:
             raise ClientRequestError(f"Revision {machine.revision} has no {method}")

@@ -10,7 +10,7 @@ So a method's answer has the same form every time: JSON exactly where the handle
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -19,11 +19,21 @@ import mcp_types as types
 import trio
 
 from ...core.call import Cause
-from ...core.session import DuplicateIdError, Input, TooManyInFlightError
+from ...core.session import DuplicateIdError, Input, State, TooManyInFlightError
 from ...observe.events import LimitReached
 from ...observe.log import EventLog
+from ...settings import Settings
 from ...wire.errors import Code, McpError, Refusal, Rejection
-from ...wire.jsonrpc import Json, Message, Notification, Request, Response, error_response, result_response
+from ...wire.jsonrpc import (
+    Json,
+    Message,
+    Notification,
+    Request,
+    Response,
+    clip,
+    error_response,
+    result_response,
+)
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
 from ..calls import CallFacts, CallScope, attempt, run
@@ -32,6 +42,7 @@ from ..outbox import Outbox
 from ..sessions import Session
 from ..streams import Stream
 from .methods import Methods
+from .pings import start_pinging
 from .tasks import TaskDesk
 from .tool_calls import Running, Start, ToolCalls
 
@@ -82,13 +93,25 @@ class _Response:
 class Dispatch:
     """The legacy front of one engine."""
 
-    def __init__(self, log: EventLog, clock: Clock, outbox: Outbox, methods: Methods, tool_calls: ToolCalls, desk: TaskDesk) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        clock: Clock,
+        settings: Settings,
+        outbox: Outbox,
+        methods: Methods,
+        tool_calls: ToolCalls,
+        desk: TaskDesk,
+        new_call_id: Callable[[], str],
+    ) -> None:
         self._log = log
         self._clock = clock
         self._outbox = outbox
         self._methods = methods
         self._tool_calls = tool_calls
         self._desk = desk
+        self._new_call_id = new_call_id
+        self._settings = settings
 
     def receive(self, session: Session, messages: Sequence[Message]) -> Answer:
         """Take the messages of one POST. Never waits.
@@ -96,6 +119,7 @@ class Dispatch:
         Raises `Rejection`, before anything has started, for an id that is in flight and beyond the in-flight limit.
         """
         session.machine.touch(self._clock.now())
+        self._note_early(session, messages)
         self._begin_all(session, [message for message in messages if isinstance(message, Request)])
         response = _Response(session)
         answers: list[Json] = []
@@ -109,6 +133,16 @@ class Dispatch:
                 if answer is not None:
                     answers.append(answer)
         return self._answer(session, answers, response)
+
+    def listening(self, session: Session) -> None:
+        """The client has opened a GET stream."""
+        start_pinging(session, self._outbox, self._settings)
+
+    def _note_early(self, session: Session, messages: Sequence[Message]) -> None:
+        early = [item.method for item in messages if isinstance(item, Request) and item.method != "ping"]
+        if early and session.machine.state is State.NEGOTIATED:
+            clause = "2025-11-25 basic/lifecycle, Initialization: the client MUST send an initialized notification"
+            session.misuse("request before notifications/initialized", clause, clip(early[0]))
 
     def _answer(self, session: Session, answers: list[Json], response: _Response) -> Answer:
         if response.stream is not None:
@@ -176,7 +210,7 @@ class Dispatch:
         return self._methods.handlers[request.method](session, params)
 
     def _start_result(self, session: Session, request: Request, task_id: str, stream: Stream) -> Running:
-        facts = CallFacts(f"r{request.id}", request.id, request.method, session.label)
+        facts = CallFacts(self._new_call_id(), request.id, request.method, session.label)
         call = CallScope(facts, None, self._log, self._clock)
 
         async def work() -> Json | McpError | None:
@@ -200,9 +234,7 @@ class Dispatch:
                 elif answer is not None:
                     self._outbox.send(stream, self._result(session, request, answer), call=running.call.facts.id)
             finally:
-                del session.calls[request.id]
-                session.machine.finish(request.id)
-                session.machine.touch(self._clock.now())
+                session.call_over(request.id)
                 response.done()
 
         session.submit(job)
@@ -220,7 +252,7 @@ class Dispatch:
             case "notifications/roots/list_changed" | "notifications/progress" | "notifications/tasks/status":
                 pass
             case unknown:
-                session.misuse("unknown notification", f"{session.machine.revision} schema, ClientNotification", unknown)
+                session.misuse("unknown notification", f"{session.machine.revision} schema, ClientNotification", clip(unknown))
 
     def _cancelled(self, session: Session, message: Notification) -> None:
         """2025-11-25 basic/utilities/cancellation: invalid ones are ignored; this server records them as well."""

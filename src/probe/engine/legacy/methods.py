@@ -17,7 +17,7 @@ from ...observe.events import LimitReached
 from ...observe.log import EventLog
 from ...settings import Settings
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, notification
+from ...wire.jsonrpc import Json, clip, notification
 from ...wire.revisions import V2025_11_25
 from ..catalogue import Catalogue, Resource
 from ..outbox import Outbox
@@ -143,7 +143,7 @@ class Methods:
         _require(session, "prompts")
         prompt = session.catalogue.prompts.get(params.name)
         if prompt is None:
-            raise McpError(Code.INVALID_PARAMS, f"Unknown prompt: {params.name}")
+            raise McpError(Code.INVALID_PARAMS, f"Unknown prompt: {clip(params.name)}")
         given = params.arguments or {}
         missing = [item.name for item in prompt.arguments if item.required and item.name not in given]
         if missing:
@@ -185,13 +185,13 @@ def _completions(catalogue: Catalogue, params: types.CompleteRequestParams) -> S
     offered: Mapping[str, Sequence[str]] | None
     if isinstance(ref, types.PromptReference):
         prompt = catalogue.prompts.get(ref.name)
-        what = f"prompt {ref.name}"
+        what = f"prompt {clip(ref.name)}"
         offered = None if prompt is None else {item.name: item.completions for item in prompt.arguments}
     else:
-        what = f"resource template {ref.uri}"
+        what = f"resource template {clip(ref.uri)}"
         offered = next((item.completions for item in catalogue.templates if item.uri_template == ref.uri), None)
     if offered is None or name not in offered:
-        missing = f"Unknown {what}" if offered is None else f"The {what} has no argument {name}"
+        missing = f"Unknown {what}" if offered is None else f"The {what} has no argument {clip(name)}"
         raise McpError(Code.INVALID_PARAMS, missing)
     return offered[name]
 

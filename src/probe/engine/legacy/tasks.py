@@ -11,7 +11,7 @@ from ...core.call import Cause
 from ...core.progress import ProgressGate
 from ...settings import Settings
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, ProgressToken, notification
+from ...wire.jsonrpc import Json, ProgressToken, clip, notification
 from ..calls import CallScope
 from ..clock import Clock, iso
 from ..context import Context
@@ -145,4 +145,4 @@ class TaskDesk:
 
 
 def _not_found(task_id: str) -> McpError:
-    return McpError(Code.INVALID_PARAMS, f"Task not found: {task_id} is unknown, expired, or another session's")
+    return McpError(Code.INVALID_PARAMS, f"Task not found: {clip(task_id)} is unknown, expired, or another session's")

@@ -19,10 +19,10 @@ from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate
 from ...observe import redaction
 from ...observe.log import EventLog
-from ...observe.records import CallRecord, CallRecords
+from ...observe.records import CallRecord, CallRecords, bounded
 from ...settings import Settings
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, ProgressToken, Request, is_id
+from ...wire.jsonrpc import Json, ProgressToken, Request, clip, id_length, is_id
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
 from ..calls import CallFacts, CallScope, attempt, run
@@ -49,14 +49,17 @@ Start = Callable[[Stream], Running]
 """What an asynchronous method gives back: the call begins once it has the stream for its response."""
 
 
-def progress_token(params: Mapping[str, Any] | None) -> ProgressToken | None:
-    """The token of a request; 0 and "" are tokens. Raises `McpError` for one of another type."""
+def progress_token(params: Mapping[str, Any] | None, max_length: int) -> ProgressToken | None:
+    """The token of a request; 0 and "" are tokens. Raises `McpError` for one of another type, or too long to keep."""
     meta = (params or {}).get("_meta")
     if not isinstance(meta, Mapping) or "progressToken" not in meta:
         return None
     token = meta["progressToken"]
     if not is_id(token):
         raise McpError(Code.INVALID_PARAMS, "Invalid params: params._meta.progressToken must be a string or an integer")
+    if id_length(token) > max_length:
+        why = f"Invalid params: params._meta.progressToken is longer than {max_length} characters (max_id_length)"
+        raise McpError(Code.INVALID_PARAMS, why)
     return cast("ProgressToken", token)
 
 
@@ -88,11 +91,12 @@ class ToolCalls:
         """
         tool = session.catalogue.tools.get(params.name)
         if tool is None:
-            raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {params.name}")
-        token = progress_token(request.params)
+            raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(params.name)}")
+        token = progress_token(request.params, self._settings.limits.max_id_length)
         wish = task_wish(params, session.machine.revision)
         as_task = wish is not None
         task_id = self._desk.tasks.new_id() if as_task else None
+        self._note_token(session, token)
         record = self._record(session, request, tool, params.arguments or {}, token, task_id)
         facts = CallFacts(record.call, request.id, "tools/call", session.label, task_id)
         call = CallScope(facts, record, self._log, self._clock)
@@ -111,6 +115,13 @@ class ToolCalls:
         if not tool.waits:
             return self._answer_at_once(call, tool, arguments)
         return lambda stream: self._start(session, tool, call, arguments, token, stream)
+
+    def _note_token(self, session: Session, token: ProgressToken | None) -> None:
+        records = [call.record for call in session.calls.values()]
+        used = [record.progress_token for record in records if record is not None]
+        if token is not None and any(token == other and type(token) is type(other) for other in used):
+            clause = "2025-11-25 basic/utilities/progress: tokens MUST be unique across all active requests"
+            session.misuse("progress token in use", clause, f"token {token!r}")
 
     def _refuse(self, call: CallScope, answer: ToolResult | McpError) -> ToolResult:
         def refuse() -> ToolResult:
@@ -176,7 +187,7 @@ class ToolCalls:
             call=self._new_call_id(),
             tool=tool.name,
             toolset=session.catalogue.toolset_of[tool.name],
-            arguments=redaction.message(dict(arguments)),
+            arguments=bounded(redaction.message(dict(arguments)), self._settings.limits.record_argument_bytes),
             era="legacy",
             revision=session.machine.revision,
             transport="http",

@@ -14,6 +14,7 @@ import mcp_types as types
 from pydantic import BaseModel, ValidationError
 
 from ..errors import Code, McpError
+from ..jsonrpc import clip
 from ..revisions import V2025_03_26, V2025_06_18, V2025_11_25
 
 
@@ -72,7 +73,7 @@ def request_params(method: str, revision: str, params: Mapping[str, Any] | None)
     """
     row = REQUESTS.get(method)
     if row is None or row.since > revision:
-        raise McpError(Code.METHOD_NOT_FOUND, f"Method not found: revision {revision} has no {method}")
+        raise McpError(Code.METHOD_NOT_FOUND, f"Method not found: revision {revision} has no {clip(method)}")
     given = dict(params or {})
     if revision < V2025_11_25:
         # 2025-11-25 basic/utilities/tasks: without the capability, "ignoring any task-augmentation metadata if present".
