@@ -1,9 +1,9 @@
 """The only place that knows everything: it builds the server, opens the root nursery, and ends it in order.
 
-    root nursery
-      engine      sessions and tasks
-      listener    sockets and connections
-      signals     SIGINT and SIGTERM: the first drains, the second ends at once
+root nursery
+  engine      sessions and tasks
+  listener    sockets and connections
+  signals     SIGINT and SIGTERM: the first drains, the second ends at once
 """
 
 from __future__ import annotations

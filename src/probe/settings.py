@@ -1,7 +1,7 @@
 """Every default of the server: its value, its unit and the reason for it. Nowhere else.
 
-Each field of `Settings` and `Limits` is also a command line flag (`max_sessions` is `--max-sessions`) and an environment
-variable (`MCP_PROBE_MAX_SESSIONS`); `mcp-probe settings` prints this file as a table.
+Each field of `Settings` and `Limits` is also a command line flag (`max_sessions` is `--max-sessions`) and an
+environment variable (`MCP_PROBE_MAX_SESSIONS`); `mcp-probe settings` prints this file as a table.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ class SettingError(ValueError):
     """A setting has a value outside its bounds; the message names the setting, the bounds and what was given."""
 
 
-def _setting(
-    default: Any, *, unit: str, reason: str, low: float | None = None, high: float | None = None
-) -> Any:
+def _setting(default: Any, *, unit: str, reason: str, low: float | None = None, high: float | None = None) -> Any:
     return field(default=default, metadata={"unit": unit, "reason": reason, "low": low, "high": high})
 
 
@@ -49,9 +47,7 @@ class Limits:
     max_header_bytes: int = _setting(
         32 * 1024, unit="bytes", low=1024, reason="h11 and hypercorn buffer a whole header block before the app sees it"
     )
-    max_headers: int = _setting(
-        100, unit="headers", low=10, reason="browsers and gateways together send about 40"
-    )
+    max_headers: int = _setting(100, unit="headers", low=10, reason="browsers and gateways together send about 40")
     max_json_depth: int = _setting(
         64, unit="levels", low=8, reason="the deepest legal message, a JSON Schema inside a result, has about 15"
     )
@@ -64,9 +60,7 @@ class Limits:
     max_in_flight: int = _setting(
         100, unit="requests per session", low=1, reason="each one holds a nursery and a replay log"
     )
-    max_tasks_per_session: int = _setting(
-        50, unit="tasks", low=1, reason="one client cannot use up the room of all"
-    )
+    max_tasks_per_session: int = _setting(50, unit="tasks", low=1, reason="one client cannot use up the room of all")
     max_tasks: int = _setting(1000, unit="tasks", low=1, reason="bounds task memory over all sessions")
     max_subscriptions: int = _setting(
         50, unit="resources per session", low=1, reason="each ticking subscription holds a trio task"
@@ -182,7 +176,9 @@ class Settings:
     ping_interval_s: float = _setting(
         0.0, unit="seconds", low=0, reason="0: off. Otherwise each open GET stream is pinged this often"
     )
-    task_ttl_ms: int = _setting(300_000, unit="milliseconds", low=1000, reason="the lifetime of a task that asks for none")
+    task_ttl_ms: int = _setting(
+        300_000, unit="milliseconds", low=1000, reason="the lifetime of a task that asks for none"
+    )
     task_ttl_max_ms: int = _setting(3_600_000, unit="milliseconds", low=1000, reason="longer requests get this much")
     task_poll_ms: int = _setting(500, unit="milliseconds", low=1, reason="pollInterval offered to clients")
     page_size: int = _setting(50, unit="items", low=1, reason="no toolset has more, so lists fit one page by default")

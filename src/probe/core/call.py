@@ -76,7 +76,10 @@ _ANSWERED_CAUSES = frozenset({Cause.DEADLINE, Cause.SHUTDOWN})
 
 
 class Call:
-    """The machine of one call. `cause`, `reason` and `cancelled_at` tell the first cancellation, `settled_at` the end."""
+    """The machine of one call.
+
+    `cause`, `reason` and `cancelled_at` tell the first cancellation, `settled_at` the end.
+    """
 
     def __init__(self) -> None:
         self.state = State.RUNNING

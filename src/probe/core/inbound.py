@@ -1,7 +1,7 @@
 """The rungs a request climbs before the engine sees it: pure, in order, the first failure is the answer.
 
     1 Host, 2 Origin          403    2025-11-25 basic/transports, Security Warning
-    3 HTTP method             405    "MUST provide a single HTTP endpoint path … that supports both POST and GET methods"
+    3 HTTP method             405    "a single HTTP endpoint path … that supports both POST and GET methods"
     4 Content-Type            415    Sending Messages to the Server
     5 Accept                  406    "The client MUST include an Accept header, listing both …"
     6 MCP-Protocol-Version    400    "invalid or unsupported MCP-Protocol-Version, it MUST respond with 400"
@@ -90,7 +90,8 @@ def check_post(head: HttpHead) -> None:
     media, *parameters = [part.strip().lower() for part in (head.get("content-type") or "").split(";")]
     charset = [part.removeprefix("charset=").strip('"') for part in parameters if part.startswith("charset=")]
     if media != _JSON or any(name not in ("utf-8", "utf8") for name in charset):
-        raise Rejection(Refusal.UNSUPPORTED_MEDIA_TYPE, f"Unsupported Media Type: Content-Type must be {_JSON} in UTF-8")
+        why = f"Unsupported Media Type: Content-Type must be {_JSON} in UTF-8"
+        raise Rejection(Refusal.UNSUPPORTED_MEDIA_TYPE, why)
     if not (accepts(head, _JSON) and accepts(head, _EVENTS)):
         raise Rejection(Refusal.NOT_ACCEPTABLE, f"Not Acceptable: Accept must list both {_JSON} and {_EVENTS}")
 

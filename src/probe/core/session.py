@@ -56,7 +56,9 @@ class TooManyInFlightError(ValueError):
 class SessionMachine:
     """The pure part of a session: state, negotiated facts, ids in flight, and when it becomes idle for too long."""
 
-    def __init__(self, revision: str, capabilities: Mapping[str, Any], *, max_in_flight: int, idle_s: float, now: float) -> None:
+    def __init__(
+        self, revision: str, capabilities: Mapping[str, Any], *, max_in_flight: int, idle_s: float, now: float
+    ) -> None:
         self.state = State.NEGOTIATED
         self.revision = revision
         self.capabilities = capabilities

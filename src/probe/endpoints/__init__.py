@@ -1,1 +1,1 @@
-"""Where clients come in: MCP over HTTP, and the pages beside it. Plain ASGI; whichever server runs them is not known here."""
+"""Where clients come in: MCP over HTTP, and the pages beside it. Plain ASGI; the server is not known here."""

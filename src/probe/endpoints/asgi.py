@@ -1,4 +1,4 @@
-"""The little of ASGI that the endpoints need: read a bounded body, write a response, notice that the client has gone."""
+"""The little of ASGI that the endpoints need: read a bounded body, respond, notice that the client has gone."""
 
 from __future__ import annotations
 

@@ -20,7 +20,10 @@ _CHUNK_BYTES = 64 * 1024
 
 
 class EventStream:
-    """One response that carries a stream from a cursor on. `ended_by` says why it is over, `written` how many messages."""
+    """One response that carries a stream from a cursor on.
+
+    `ended_by` says why it is over, `written` how many messages it carried.
+    """
 
     def __init__(self, stream: Stream, cursor: int, exchange: int, *, retry_ms: int, keep_alive_s: float) -> None:
         self._stream = stream

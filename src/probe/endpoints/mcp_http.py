@@ -126,7 +126,8 @@ class McpHttp:
         first = self._initialize_request(value)
         if first is not None and exchange.head.get(_SESSION_HEADER) is None:
             self._check_initialize_size(body, first)
-            return await self._initialize(exchange, first, selection)
+            await self._initialize(exchange, first, selection)
+            return
         single = None if isinstance(value, list) else [self._message(value)]
         session = exchange.session = self._session(exchange)
         messages = single or self._batch(value, session)
@@ -216,7 +217,9 @@ class McpHttp:
             raise Rejection(Refusal.MISSING_SESSION, "Bad Request: the Mcp-Session-Id header is required")
         session = self._engine.sessions.find(given)
         if session is None:
-            raise Rejection(Refusal.UNKNOWN_SESSION, "Session not found: it has ended or never existed; initialize again")
+            raise Rejection(
+                Refusal.UNKNOWN_SESSION, "Session not found: it has ended or never existed; initialize again"
+            )
         version = exchange.head.get("mcp-protocol-version")
         if version not in (None, session.machine.revision):
             clause = "2025-11-25 basic/transports, Protocol Version Header"

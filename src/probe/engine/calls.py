@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import trio
 
@@ -58,20 +58,33 @@ def _failed(error: Exception) -> Outcome:
     return Outcome("protocol_error", error=McpError(Code.INTERNAL_ERROR, "Internal error"))
 
 
+class _Boundary:
+    """Where a handler's failure becomes an outcome: here and nowhere else. `trio.Cancelled` passes through."""
+
+    outcome: Outcome
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.outcome = _failed(error)
+        return True
+
+
 def attempt(work: Callable[[], ToolResult]) -> Outcome:
-    """Run work that never waits. Its failure becomes an outcome here, and in `attempt_async`, and nowhere else."""
-    try:
-        return _completed(work())
-    except Exception as error:
-        return _failed(error)
+    """Run work that never waits."""
+    with _Boundary() as boundary:
+        boundary.outcome = _completed(work())
+    return boundary.outcome
 
 
 async def attempt_async(work: Callable[[], Awaitable[ToolResult]]) -> Outcome:
-    """Run work that waits; `trio.Cancelled` passes through."""
-    try:
-        return _completed(await work())
-    except Exception as error:
-        return _failed(error)
+    """Run work that waits."""
+    with _Boundary() as boundary:
+        boundary.outcome = _completed(await work())
+    return boundary.outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +129,7 @@ class CallScope:
         )
 
     def bound(self, deadlines: Deadlines) -> None:
-        """Set the dispatch deadlines: the deadline of the scope itself, so expiry and cancellation are one mechanism."""
+        """Set the dispatch deadlines: they are the scope's own, so expiry and cancellation are one mechanism."""
         self.deadlines = deadlines
         self.scope.deadline = deadlines.at
 
@@ -143,7 +156,7 @@ class CallScope:
         return not self.machine.settled and (self.machine.cause is None or self.machine.cause is Cause.DEADLINE)
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
-        """The work has ended with `outcome`, or by its scope (None). Returns what must be answered, None for silence."""
+        """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
         now = self._clock.now()
         if not self.machine.settle(now):
             self._record("cancelled", outcome, answered=False)
@@ -203,7 +216,9 @@ def _ms(start: float, end: float | None) -> float:
     return round(((end or start) - start) * 1000, 3)
 
 
-async def run(call: CallScope, work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]) -> Outcome | None:
+async def run(
+    call: CallScope, work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]
+) -> Outcome | None:
     """Run the work of a call in a nursery of its own; `beside` runs next to it and ends with it.
 
     Returns the outcome before it is settled; None when the call's scope ended it. Cancellation from outside the scope

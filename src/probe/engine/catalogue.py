@@ -11,14 +11,18 @@ from .tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One readable resource. `read` gives its contents without uri; `ticks_s` is how often it changes, in seconds."""
+    """One readable resource.
+
+    `read` gives its contents without uri at a moment (seconds since the epoch). One with `ticks_s` changes at every
+    multiple of so many seconds.
+    """
 
     uri: str
     name: str
     title: str
     description: str
     mime_type: str
-    read: Callable[[], Json]
+    read: Callable[[float], Json]
     ticks_s: float | None = None
 
     def describe(self) -> Json:

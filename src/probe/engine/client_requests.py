@@ -1,4 +1,4 @@
-"""Requests from the server to one client: sampling, elicitation, roots, ping. Each has its own time-out and its own end.
+"""Requests from the server to one client: sampling, elicitation, roots, ping. Each has its own time-out.
 
 The ids count from 1 in each session, so they repeat in both directions and between sessions; that is legal, and a
 client that confuses the directions shows it here.
@@ -37,7 +37,9 @@ class ClientRequests:
         pending.answered.set()
         return True
 
-    async def ask(self, method: str, send: Callable[[int], None], withdraw: Callable[[int, str], None], timeout_s: float) -> Json:
+    async def ask(
+        self, method: str, send: Callable[[int], None], withdraw: Callable[[int, str], None], timeout_s: float
+    ) -> Json:
         """Send a request through `send(id)` and wait for its result.
 
         On time-out, and when the asking work is cancelled, `withdraw(id, reason)` tells the client to stop (2025-11-25

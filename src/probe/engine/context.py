@@ -146,5 +146,3 @@ class Context:
     def hang_up(self) -> None:
         """Close the connection of the response; the client must resume."""
         self._channel.hang_up()
-
-

@@ -50,7 +50,9 @@ class Engine:
     visible ASCII characters.
     """
 
-    def __init__(self, settings: Settings, toolsets: Sequence[Toolset], *, epoch: float, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, settings: Settings, toolsets: Sequence[Toolset], *, epoch: float, new_id: Callable[[], str]
+    ) -> None:
         limits = settings.limits
         self.settings = settings
         self.clock = Clock(epoch)
@@ -68,7 +70,7 @@ class Engine:
             return f"c{next(numbers)}"
 
         calls = ToolCalls(self.log, self.records, self.clock, settings, self.outbox, desk, new_call_id)
-        methods = Methods(self.log, self.outbox, settings)
+        methods = Methods(self.log, self.clock, self.outbox, settings)
         self.legacy = Dispatch(self.log, self.clock, settings, self.outbox, methods, calls, desk, new_call_id)
 
     def catalogue(self, selection: str) -> Catalogue:

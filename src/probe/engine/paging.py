@@ -18,7 +18,8 @@ def position(kind: str, given: str | None) -> int:
     if given is None:
         return 0
     try:
-        name, _, number = base64.b64decode(given + "=" * (-len(given) % 4), altchars=b"-_", validate=True).decode().partition(":")
+        padded = given + "=" * (-len(given) % 4)
+        name, _, number = base64.b64decode(padded, altchars=b"-_", validate=True).decode().partition(":")
         after = int(number)
     except (binascii.Error, ValueError):
         name, after = "", -1

@@ -215,7 +215,14 @@ class Session:
 class SessionService:
     """All sessions of one engine. `serve` owns them; the other methods are called from any task and never wait."""
 
-    def __init__(self, log: EventLog, clock: Clock, settings: Settings, new_id: Callable[[], str], end_tasks: Callable[[str, Cause, str], None]) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        clock: Clock,
+        settings: Settings,
+        new_id: Callable[[], str],
+        end_tasks: Callable[[str, Cause, str], None],
+    ) -> None:
         self._log = log
         self._clock = clock
         self._settings = settings

@@ -1,4 +1,4 @@
-"""What a tool is and what it may touch. A tool knows its `ToolContext` and nothing of sessions, streams or transports."""
+"""What a tool is and what it may touch: its `ToolContext`, and nothing of sessions, streams or transports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ToolFailureError(Exception):
 
 
 class WorkCancelledError(Exception):
-    """The work gave up because the person behind the client said so: a task ends `cancelled`, a call in a tool error."""
+    """The work gave up because the person said so: a task ends `cancelled`, a call in a tool error."""
 
 
 class ClientRequestError(Exception):
@@ -29,8 +29,10 @@ class ClientRequestError(Exception):
 
 
 class ToolContext(Protocol):
-    """Everything a running tool can do. Async methods are checkpoints and end with `trio.Cancelled` on cancellation;
-    the others never wait."""
+    """Everything a running tool can do.
+
+    Async methods are checkpoints and end with `trio.Cancelled` on cancellation; the others never wait.
+    """
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -78,7 +80,8 @@ class Tool:
 
     `run` is a coroutine function of the context, or, for a tool that never waits and so cannot be cancelled, a plain
     function of the arguments. `requires` names client capabilities without which a call is refused. `idle_s` and
-    `ceiling_s` replace the server's dispatch deadlines (seconds). `check` judges arguments together and raises
+    `ceiling_s` replace the server's dispatch deadlines (seconds); `asks_client` makes both longer by what a request to
+    the client may take. `check` judges arguments together, or those of an `input_schema` of its own, and raises
     `ArgumentsError`.
     """
 
@@ -93,6 +96,7 @@ class Tool:
     requires: tuple[str, ...] = ()
     idle_s: float | None = None
     ceiling_s: float | None = None
+    asks_client: bool = False
     check: Callable[[Mapping[str, Any]], None] | None = None
     input_schema: Json | None = None
 
@@ -103,9 +107,7 @@ class Tool:
 
     def read_arguments(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments `run` sees. Raises `ArgumentsError`."""
-        if self.input_schema is not None:
-            return dict(sent)
-        arguments = read_arguments(self.params, sent)
+        arguments = dict(sent) if self.input_schema is not None else read_arguments(self.params, sent)
         if self.check is not None:
             self.check(arguments)
         return arguments

@@ -22,8 +22,10 @@ _ENTRY_OVERHEAD = 512
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event with its place: `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the
-    server's monotonic clock in seconds."""
+    """One event with its place.
+
+    `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
+    """
 
     seq: int
     at: float

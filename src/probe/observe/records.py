@@ -56,7 +56,9 @@ class CallRecord:
 def bounded(arguments: Mapping[str, Any], max_bytes: int) -> Mapping[str, Any]:
     """Arguments as a record keeps them: whole, or the beginning of their JSON when they are larger than that."""
     body = encode(arguments)
-    return arguments if len(body) <= max_bytes else {"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)}
+    if len(body) <= max_bytes:
+        return arguments
+    return {"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)}
 
 
 class CallRecords:

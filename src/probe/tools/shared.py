@@ -15,10 +15,6 @@ READ_ONLY: Final[Json] = {
 }
 """The annotations of every tool here: none changes anything or reaches beyond this server and the client itself."""
 
-PERSON_S: Final = 330.0
-"""Both deadlines, in seconds, of a call that waits for a person: longer than the 300 s after which the request to the
-client gives up, so that the answer names what really happened."""
-
 
 def output(**properties: Json) -> Json:
     """The schema of an object with exactly these members, all of them required."""

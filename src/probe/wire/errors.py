@@ -53,26 +53,25 @@ class McpError(Exception):
 
 
 class Refusal(Enum):
-    """Why an HTTP request is refused: (HTTP status, JSON-RPC code)."""
+    """Why an HTTP request is refused: (HTTP status, JSON-RPC code, when)."""
 
-    FORBIDDEN_HOST = (403, Code.INVALID_REQUEST)
-    FORBIDDEN_ORIGIN = (403, Code.INVALID_REQUEST)
-    UNKNOWN_TOOLS = (400, Code.INVALID_PARAMS)
-    METHOD_NOT_ALLOWED = (405, Code.INVALID_REQUEST)
-    NOT_ACCEPTABLE = (406, Code.INVALID_REQUEST)
-    UNSUPPORTED_MEDIA_TYPE = (415, Code.INVALID_REQUEST)
-    REQUEST_TIMEOUT = (408, Code.INVALID_REQUEST)
-    BODY_TOO_LARGE = (413, Code.INVALID_REQUEST)
-    PARSE_ERROR = (400, Code.PARSE_ERROR)
-    INVALID_REQUEST = (400, Code.INVALID_REQUEST)
-    INVALID_PARAMS = (400, Code.INVALID_PARAMS)
-    UNSUPPORTED_VERSION = (400, Code.INVALID_REQUEST)
-    MISSING_SESSION = (400, Code.INVALID_REQUEST)
-    UNKNOWN_SESSION = (404, Code.INVALID_REQUEST)
-    UNKNOWN_EVENT_ID = (400, Code.INVALID_PARAMS)
-    EVENTS_GONE = (410, Code.INVALID_PARAMS)
-    TOO_MANY_REQUESTS = (429, Code.BUSY)
-    BUSY = (503, Code.BUSY)
+    FORBIDDEN_HOST = (403, Code.INVALID_REQUEST, "Host names a server that this one is not")
+    FORBIDDEN_ORIGIN = (403, Code.INVALID_REQUEST, "Origin is a web page that may not call this server")
+    UNKNOWN_TOOLS = (400, Code.INVALID_PARAMS, "?tools= names something that does not exist")
+    METHOD_NOT_ALLOWED = (405, Code.INVALID_REQUEST, "the HTTP method is not served, or not without a session")
+    NOT_ACCEPTABLE = (406, Code.INVALID_REQUEST, "Accept does not list what the answer may be")
+    UNSUPPORTED_MEDIA_TYPE = (415, Code.INVALID_REQUEST, "Content-Type is not application/json in UTF-8")
+    REQUEST_TIMEOUT = (408, Code.INVALID_REQUEST, "the body does not arrive in time")
+    BODY_TOO_LARGE = (413, Code.INVALID_REQUEST, "the body is larger than its limit")
+    PARSE_ERROR = (400, Code.PARSE_ERROR, "the body is not JSON")
+    INVALID_REQUEST = (400, Code.INVALID_REQUEST, "the JSON is no message of this revision")
+    UNSUPPORTED_VERSION = (400, Code.INVALID_REQUEST, "MCP-Protocol-Version names a revision that is not served")
+    MISSING_SESSION = (400, Code.INVALID_REQUEST, "Mcp-Session-Id is missing")
+    UNKNOWN_SESSION = (404, Code.INVALID_REQUEST, "Mcp-Session-Id names a session that has ended or never existed")
+    UNKNOWN_EVENT_ID = (400, Code.INVALID_PARAMS, "Last-Event-ID names no event of this session")
+    EVENTS_GONE = (410, Code.INVALID_PARAMS, "messages after Last-Event-ID are no longer kept")
+    TOO_MANY_REQUESTS = (429, Code.BUSY, "the session has too many requests in flight")
+    BUSY = (503, Code.BUSY, "the server is full, or is shutting down")
 
     @property
     def status(self) -> int:
@@ -84,9 +83,14 @@ class Refusal(Enum):
         """The JSON-RPC error code in the body."""
         return self.value[1]
 
+    @property
+    def when(self) -> str:
+        """What a client did, in words for the documentation."""
+        return self.value[2]
+
 
 @dataclass(frozen=True)
-class Rejection(Exception):
+class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
     """One HTTP request is refused. `headers` are extra response headers (`Allow`, `Retry-After`)."""
 
     refusal: Refusal

@@ -241,7 +241,8 @@ class Dispatch:
 
     def _resolved(self, session: Session, response: Response) -> None:
         if not session.client_requests.resolve(response):
-            session.misuse("answer without a question", "JSON-RPC 2.0, 5: a response answers a request", f"id {response.id!r}")
+            clause = "JSON-RPC 2.0, 5: a response answers a request"
+            session.misuse("answer without a question", clause, f"id {response.id!r}")
 
     def _notified(self, session: Session, message: Notification) -> None:
         match message.method:
@@ -252,7 +253,9 @@ class Dispatch:
             case "notifications/roots/list_changed" | "notifications/progress" | "notifications/tasks/status":
                 pass
             case unknown:
-                session.misuse("unknown notification", f"{session.machine.revision} schema, ClientNotification", clip(unknown))
+                session.misuse(
+                    "unknown notification", f"{session.machine.revision} schema, ClientNotification", clip(unknown)
+                )
 
     def _cancelled(self, session: Session, message: Notification) -> None:
         """2025-11-25 basic/utilities/cancellation: invalid ones are ignored; this server records them as well."""
@@ -266,7 +269,9 @@ class Dispatch:
         if call is not None:
             call.cancel(Cause.NOTIFICATION, reason)
         elif any(task.call.facts.request_id == id for task in self._desk.tasks.of(session.label)):
-            session.misuse("notifications/cancelled for a task", clause, f"request {id!r} made a task: use tasks/cancel")
+            session.misuse(
+                "notifications/cancelled for a task", clause, f"request {id!r} made a task: use tasks/cancel"
+            )
         elif id == session.initialize_id:
             session.misuse("notifications/cancelled for initialize", clause, f"request {id!r}")
         else:

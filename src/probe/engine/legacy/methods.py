@@ -20,6 +20,7 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, notification
 from ...wire.revisions import V2025_11_25
 from ..catalogue import Catalogue, Resource
+from ..clock import Clock
 from ..outbox import Outbox
 from ..paging import cursor, position
 from ..sessions import Session
@@ -55,8 +56,9 @@ def _page(kind: str, member: str, items: Sequence[Json], after: str | None, size
 class Methods:
     """The handlers of one engine, by method name."""
 
-    def __init__(self, log: EventLog, outbox: Outbox, settings: Settings) -> None:
+    def __init__(self, log: EventLog, clock: Clock, outbox: Outbox, settings: Settings) -> None:
         self._log = log
+        self._clock = clock
         self._outbox = outbox
         self._settings = settings
         self.handlers: Mapping[str, Callable[[Session, Any], Json]] = {
@@ -95,7 +97,7 @@ class Methods:
 
     def _read(self, session: Session, params: types.ReadResourceRequestParams) -> Json:
         _require(session, "resources")
-        contents = _contents(session.catalogue, params.uri)
+        contents = _contents(session.catalogue, params.uri, self._clock.wall())
         if contents is None:
             raise McpError(Code.RESOURCE_NOT_FOUND, "Resource not found", {"uri": params.uri})
         return {"contents": [{"uri": params.uri, **contents}]}
@@ -103,7 +105,7 @@ class Methods:
     def _subscribe(self, session: Session, params: types.SubscribeRequestParams) -> Json:
         _require(session, "resources")
         uri, limit = params.uri, self._settings.limits.max_subscriptions
-        if _contents(session.catalogue, uri) is None:
+        if _contents(session.catalogue, uri, self._clock.wall()) is None:
             raise McpError(Code.RESOURCE_NOT_FOUND, "Resource not found", {"uri": uri})
         if uri in session.subscriptions:
             return {}
@@ -120,7 +122,7 @@ class Methods:
         """Tell a subscriber about each change. Owned by the session; ends with the subscription."""
         with scope:
             while True:
-                await trio.sleep(every_s)
+                await trio.sleep(every_s - self._clock.wall() % every_s)
                 message = notification("notifications/resources/updated", {"uri": resource.uri})
                 if session.standalone is None:
                     self._outbox.drop(session.label, message, "the client never opened a GET stream")
@@ -168,10 +170,10 @@ def _require(session: Session, capability: str) -> None:
         raise McpError(Code.METHOD_NOT_FOUND, f"Method not found: the selection {selection!r} offers no {capability}")
 
 
-def _contents(catalogue: Catalogue, uri: str) -> Json | None:
+def _contents(catalogue: Catalogue, uri: str, now: float) -> Json | None:
     resource = catalogue.resources.get(uri)
     if resource is not None:
-        return {"mimeType": resource.mime_type, **resource.read()}
+        return {"mimeType": resource.mime_type, **resource.read(now)}
     for template in catalogue.templates:
         contents = template.match(uri)
         if contents is not None:
@@ -194,5 +196,3 @@ def _completions(catalogue: Catalogue, params: types.CompleteRequestParams) -> S
         missing = f"Unknown {what}" if offered is None else f"The {what} has no argument {clip(name)}"
         raise McpError(Code.INVALID_PARAMS, missing)
     return offered[name]
-
-

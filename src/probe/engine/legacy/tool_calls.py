@@ -1,10 +1,10 @@
 """`tools/call` in the legacy era: answered at once, run as a dispatch on a stream, or made into a task.
 
-    the tool                     without `task`                 with `task` (2025-11-25)
-    taskSupport absent           runs                           -32601
-    taskSupport "required"       -32601                         a handle, at once
-    taskSupport "optional"       runs                           a handle, at once
-    before 2025-11-25            runs, unless "required"        `task` is ignored
+the tool                     without `task`                 with `task` (2025-11-25)
+taskSupport absent           runs                           -32601
+taskSupport "required"       -32601                         a handle, at once
+taskSupport "optional"       runs                           a handle, at once
+before 2025-11-25            runs, unless "required"        `task` is ignored
 """
 
 from __future__ import annotations
@@ -152,14 +152,7 @@ class ToolCalls:
         channel = CallChannel(session, call, self._outbox, self._settings, stream)
         context = Context(arguments, token, call, channel, self._gate(), self._clock)
         run_tool = cast("Callable[[Context], Awaitable[ToolResult]]", tool.run)
-        settings = self._settings
-        call.bound(
-            Deadlines.start(
-                self._clock.now(),
-                idle_s=tool.idle_s or settings.idle_deadline_s,
-                ceiling_s=tool.ceiling_s or settings.ceiling_deadline_s,
-            )
-        )
+        call.bound(self._deadlines(tool))
 
         async def work() -> Json | McpError | None:
             outcome = await run(call, lambda: run_tool(context), context.pump_progress)
@@ -168,6 +161,13 @@ class ToolCalls:
             return None if answer is None else answer.error or answer.result
 
         return Running(call, work)
+
+    def _deadlines(self, tool: Tool) -> Deadlines:
+        settings = self._settings
+        idle_s, ceiling_s = tool.idle_s or settings.idle_deadline_s, tool.ceiling_s or settings.ceiling_deadline_s
+        if tool.asks_client:
+            idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
+        return Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
 
     def _gate(self) -> ProgressGate:
         limits = self._settings.limits
@@ -224,7 +224,7 @@ def _check_capabilities(tool: Tool, session: Session) -> None:
 
 
 def _arguments_answer(error: ArgumentsError, revision: str, as_task: bool) -> ToolResult | McpError:
-    """2025-11-25 server/tools: input validation errors are tool execution errors; a task's only result is its handle."""
+    """2025-11-25 server/tools: input validation errors are tool errors. A task's only result is its handle."""
     if as_task or revision < V2025_11_25:
         return McpError(Code.INVALID_PARAMS, f"Invalid params: {error}")
     return failure(f"Invalid arguments: {error}")

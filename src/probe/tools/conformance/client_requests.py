@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...engine.params import Text
 from ...engine.tool import Tool, ToolContext, ToolResult, content, text
 from ...wire.jsonrpc import Json, encode
-from ..shared import PERSON_S, READ_ONLY, sampled_text, sampling_request
+from ..shared import READ_ONLY, sampled_text, sampling_request
 
 
 async def sample(context: ToolContext) -> ToolResult:
@@ -103,8 +103,7 @@ TOOLS = (
         params=(Text("prompt", "What to ask the model"),),
         annotations=READ_ONLY,
         requires=("sampling",),
-        idle_s=PERSON_S,
-        ceiling_s=PERSON_S,
+        asks_client=True,
     ),
     Tool(
         name="test_elicitation",
@@ -114,8 +113,7 @@ TOOLS = (
         params=(Text("message", "What to say above the form"),),
         annotations=READ_ONLY,
         requires=("elicitation",),
-        idle_s=PERSON_S,
-        ceiling_s=PERSON_S,
+        asks_client=True,
     ),
     Tool(
         name="test_elicitation_sep1034_defaults",
@@ -124,8 +122,7 @@ TOOLS = (
         run=elicit_defaults,
         annotations=READ_ONLY,
         requires=("elicitation",),
-        idle_s=PERSON_S,
-        ceiling_s=PERSON_S,
+        asks_client=True,
     ),
     Tool(
         name="test_elicitation_sep1330_enums",
@@ -134,7 +131,6 @@ TOOLS = (
         run=elicit_enums,
         annotations=READ_ONLY,
         requires=("elicitation",),
-        idle_s=PERSON_S,
-        ceiling_s=PERSON_S,
+        asks_client=True,
     ),
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -18,19 +16,19 @@ _TICK_S: Final = 3.0
 _TEMPLATE: Final = re.compile(r"test://template/((?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2}){1,200})/data")
 
 
-def static_text() -> Json:
+def static_text(now: float) -> Json:
     """A sentence."""
     return {"text": "This is the content of the static text resource."}
 
 
-def static_binary() -> Json:
+def static_binary(now: float) -> Json:
     """The image that the tools show, too."""
     return {"blob": PNG}
 
 
-def watched(now: Callable[[], float] = time.time) -> Json:
+def watched(now: float) -> Json:
     """The number of ticks since 1970: one more with each tick, without anything to keep between two reads."""
-    return {"text": f"Tick {int(now() // _TICK_S)}"}
+    return {"text": f"Tick {int(now // _TICK_S)}"}
 
 
 def templated(uri: str) -> Json | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.params import shown
-from ...engine.tool import Tool, ToolResult, content, failure, text
+from ...engine.params import ArgumentsError, shown
+from ...engine.tool import Tool, ToolResult, content, text
 from ...wire.jsonrpc import Json, encode
 from ..shared import READ_ONLY
 
@@ -36,11 +36,15 @@ _SCHEMA: Final[Json] = {
 
 
 def run(arguments: Mapping[str, Any]) -> ToolResult:
-    """Return the arguments as they came, or a tool error that names the first one at fault."""
+    """Return the arguments as they came."""
+    return content([text(f"Accepted: {encode(dict(arguments)).decode()}")])
+
+
+def check(arguments: Mapping[str, Any]) -> None:
+    """Raise `ArgumentsError` about the first argument at fault."""
     fault = _fault(arguments)
     if fault is not None:
-        return failure(fault)
-    return content([text(f"Accepted: {encode(dict(arguments)).decode()}")])
+        raise ArgumentsError(fault)
 
 
 def _fault(arguments: Mapping[str, Any]) -> str | None:
@@ -86,5 +90,6 @@ TOOLS = (
         run=run,
         annotations=READ_ONLY,
         input_schema=_SCHEMA,
+        check=check,
     ),
 )

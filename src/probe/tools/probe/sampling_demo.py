@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...engine.params import Choice, Integer
 from ...engine.tool import Tool, ToolContext, ToolResult, content, text
-from ..shared import PERSON_S, READ_ONLY, output, sampled_text, sampling_request
+from ..shared import READ_ONLY, output, sampled_text, sampling_request
 
 _FORMS: Mapping[str, str] = {
     "haiku": "a haiku",
@@ -40,6 +40,5 @@ TOOL = Tool(
     output_schema=output(text={"type": "string"}),
     annotations=READ_ONLY,
     requires=("sampling",),
-    idle_s=PERSON_S,
-    ceiling_s=PERSON_S,
+    asks_client=True,
 )

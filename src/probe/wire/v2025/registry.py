@@ -76,7 +76,7 @@ def request_params(method: str, revision: str, params: Mapping[str, Any] | None)
         raise McpError(Code.METHOD_NOT_FOUND, f"Method not found: revision {revision} has no {clip(method)}")
     given = dict(params or {})
     if revision < V2025_11_25:
-        # 2025-11-25 basic/utilities/tasks: without the capability, "ignoring any task-augmentation metadata if present".
+        # 2025-11-25 basic/utilities/tasks: without the capability, "ignoring any task-augmentation metadata".
         given.pop("task", None)
     try:
         return row.params.model_validate(given, strict=True)
@@ -94,7 +94,7 @@ def task_wish(params: types.CallToolRequestParams, revision: str) -> types.TaskM
     if params.task is None:
         raise McpError(Code.INVALID_PARAMS, "Invalid params: params.task must be an object, got null")
     if params.task.ttl is not None and params.task.ttl < 0:
-        raise McpError(Code.INVALID_PARAMS, f"Invalid params: params.task.ttl must be at least 0, got {params.task.ttl}")
+        raise McpError(Code.INVALID_PARAMS, "Invalid params: params.task.ttl must be at least 0")
     return params.task
 
 
@@ -123,6 +123,8 @@ def first_fault(error: ValidationError) -> str:
     """One readable sentence about the first member at fault."""
     fault = error.errors(include_url=False, include_context=False)[0]
     # Union branches and model names stand between the members; only lower-case names and indexes are wire spelling.
-    path = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part[:1].islower() or part[:1] == "_")
+    path = ".".join(
+        str(part) for part in fault["loc"] if isinstance(part, int) or part[:1].islower() or part[:1] == "_"
+    )
     where = f"params.{path}" if path else "params"
     return f"{where}: {fault['msg']}" if fault["type"] != "missing" else f"{where} is required"

@@ -1,0 +1,84 @@
+"""A `ToolContext` that records what a tool does, in order, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import trio
+
+from probe.engine.tool import LogLevel, Tool, ToolContext, ToolResult
+from probe.wire.jsonrpc import Json
+
+Event = tuple[Any, ...]
+
+
+@dataclass
+class FakeContext:
+    """Records `(kind, details…)`; sleeps are real sleeps of the run's clock, so use it with `autojump_clock`."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    notified: bool = True
+    answer: Json | Exception = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+
+    async def sleep(self, seconds: float) -> None:
+        self.events.append(("sleep", seconds))
+        await trio.sleep(seconds)
+
+    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        self.events.append(("progress", progress, total, message))
+
+    def set_status(self, message: str) -> None:
+        self.events.append(("status", message))
+
+    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+        self.events.append(("log", level, data) if logger is None else ("log", level, data, logger))
+
+    async def elicit(self, message: str, schema: Json) -> Json:
+        return await self._ask("elicit", message, schema)
+
+    async def sample(self, params: Json) -> Json:
+        return await self._ask("sample", params)
+
+    async def list_roots(self) -> Json:
+        return await self._ask("roots")
+
+    async def ping(self) -> None:
+        await self._ask("ping")
+
+    def hang_up(self) -> None:
+        self.events.append(("hang_up",))
+
+    async def _ask(self, *question: Any) -> Json:
+        self.events.append(question)
+        await trio.lowlevel.checkpoint()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def of(self, kind: str) -> list[Event]:
+        """The details of all events of one kind."""
+        return [event[1:] for event in self.events if event[0] == kind]
+
+    @property
+    def slept(self) -> float:
+        """Seconds asked for, all together."""
+        return cast("float", sum(seconds for (seconds,) in self.of("sleep")))
+
+
+async def call(tool: Tool, arguments: Json | None = None, context: FakeContext | None = None) -> ToolResult:
+    """Read the arguments as the engine does and run the tool; `context` gets the arguments and the record."""
+    read = tool.read_arguments(arguments or {})
+    if not tool.waits:
+        return cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)(read)
+    context = context or FakeContext()
+    context.arguments = read
+    return await cast("Callable[[ToolContext], Awaitable[ToolResult]]", tool.run)(context)
+
+
+def texts(result: ToolResult) -> list[str]:
+    """The texts of a result, which must have nothing but text blocks."""
+    assert {block["type"] for block in result["content"]} <= {"text"}
+    return [block["text"] for block in result["content"]]

@@ -1,0 +1,381 @@
+"""The catalogue as a whole: complete, in order, described, and as strict as its schemas say."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from trio.testing import MockClock
+
+from probe.engine.catalogue import select
+from probe.engine.params import ArgumentsError, Choice, Integer, Param, Text, input_schema, read_arguments
+from probe.engine.tool import Tool
+from probe.settings import Settings
+from probe.tools import conformance, streaming
+from probe.tools import probe as probe_tools
+from probe.tools.catalogue import CONFORMANCE, PROBE, STREAMING, TOOLSETS
+from probe.tools.conformance import prompts, resources
+from probe.tools.probe.multi_stage_task import stages
+from probe.wire.errors import McpError
+from probe.wire.jsonrpc import Json
+
+from .fakes import FakeContext, call
+
+ALL = [tool for group in TOOLSETS for tool in group.tools]
+OWN = [*PROBE.tools, *STREAMING.tools]
+IDS = [tool.name for tool in ALL]
+ANSWERS: dict[str, Json] = {
+    "elicitation": {"action": "accept", "content": {"continue": True}},
+    "sampling": {"role": "assistant", "content": {"type": "text", "text": "yes"}, "model": "m"},
+}
+
+
+def named(name: str) -> Tool:
+    return next(tool for tool in ALL if tool.name == name)
+
+
+def test_the_toolsets_are_in_their_order() -> None:
+    assert [group.name for group in TOOLSETS] == ["probe", "streaming", "conformance"]
+    assert [tool.name for tool in PROBE.tools] == [
+        "simple_tool",
+        "sync_with_progress",
+        "pure_task",
+        "task_with_progress",
+        "cancellable_task",
+        "multi_stage_task",
+        "failing_task",
+        "pausable_task",
+        "sampling_demo",
+    ]
+    assert [tool.name for tool in STREAMING.tools] == ["progress", "long_output", "chatty"]
+    assert {tool.name for tool in CONFORMANCE.tools} == {
+        "test_simple_text",
+        "test_image_content",
+        "test_audio_content",
+        "test_embedded_resource",
+        "test_multiple_content_types",
+        "test_tool_with_logging",
+        "test_tool_with_progress",
+        "test_error_handling",
+        "test_sampling",
+        "test_elicitation",
+        "test_elicitation_sep1034_defaults",
+        "test_elicitation_sep1330_enums",
+        "json_schema_2020_12_tool",
+        "test_reconnection",
+    }
+    assert CONFORMANCE.tools[0].name == "test_simple_text"
+    assert CONFORMANCE.tools[0].read_arguments({}) == {}
+
+
+def test_every_module_is_listed() -> None:
+    listed = {id(tool) for tool in ALL}
+    for package in (probe_tools, streaming, conformance):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            content = vars(import_module(module.name))
+            offered = [*content.get("TOOLS", ()), *([content["TOOL"]] if "TOOL" in content else [])]
+            kinds = {"TOOL", "TOOLS", "RESOURCES", "TEMPLATES", "PROMPTS"} & set(content)
+            assert kinds, f"{module.name} offers nothing"
+            assert {id(tool) for tool in offered} <= listed, f"{module.name} is not in the catalogue"
+            # A tool that a module makes and forgets in its TOOLS.
+            made = {id(value) for value in content.values() if isinstance(value, Tool)}
+            assert made <= listed, f"a tool of {module.name} is not in the catalogue"
+    assert CONFORMANCE.resources == resources.RESOURCES
+    assert CONFORMANCE.templates == resources.TEMPLATES
+    assert CONFORMANCE.prompts == prompts.PROMPTS
+
+
+def test_each_tool_of_probe_and_streaming_has_its_own_file() -> None:
+    for group, package in ((PROBE, probe_tools), (STREAMING, streaming)):
+        files = {module.name for module in pkgutil.iter_modules(package.__path__)}
+        assert files == {tool.name for tool in group.tools}
+
+
+def test_names_are_unique_and_legal() -> None:
+    assert len(set(IDS)) == len(IDS)
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", name) for name in IDS)
+    assert not set(IDS) & {group.name for group in TOOLSETS}
+    uris = [item.uri for group in TOOLSETS for item in group.resources]
+    assert len(set(uris)) == len(uris)
+
+
+def test_the_default_selection_exists() -> None:
+    chosen = select(TOOLSETS, Settings().tools)
+    assert list(chosen.tools) == [tool.name for tool in OWN]
+
+
+@pytest.mark.parametrize("tool", ALL, ids=IDS)
+def test_every_tool_is_described(tool: Tool) -> None:
+    entry = tool.describe()
+    assert entry["title"]
+    assert entry["title"] != tool.name
+    assert "Look for:" in entry["description"]
+    assert entry["annotations"] == {
+        "readOnlyHint": True,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    }
+    assert entry["inputSchema"]["type"] == "object"
+    Draft202012Validator.check_schema(entry["inputSchema"])
+    mcp_types.Tool.model_validate(entry)
+
+
+@pytest.mark.parametrize("tool", OWN, ids=[tool.name for tool in OWN])
+def test_structured_tools_have_an_output_schema(tool: Tool) -> None:
+    # failing_task never has a result; the product gives the other two no structured content.
+    without = {"failing_task", "long_output", "chatty"}
+    assert (tool.output_schema is None) == (tool.name in without)
+
+
+@pytest.mark.parametrize("tool", OWN, ids=[tool.name for tool in OWN])
+def test_task_support(tool: Tool) -> None:
+    as_task = {
+        "pure_task",
+        "task_with_progress",
+        "cancellable_task",
+        "multi_stage_task",
+        "failing_task",
+        "pausable_task",
+    }
+    execution = tool.describe().get("execution")
+    assert execution == ({"taskSupport": "required"} if tool.name in as_task else None)
+
+
+@pytest.mark.parametrize("tool", ALL, ids=IDS)
+async def test_the_result_has_the_official_shape(autojump_clock: MockClock, tool: Tool) -> None:
+    """With `{}` where that is legal, which it is for every tool of probe and streaming."""
+    needed = {param.name: "text" for param in tool.params if param.required}
+    if tool.input_schema is not None:
+        needed = {"email": "text"}
+    assert not (needed and tool in OWN)
+    context = FakeContext(answer=ANSWERS[tool.requires[0]] if tool.requires else {})
+    if tool.name == "failing_task":
+        with pytest.raises(McpError):
+            await call(tool, needed, context)
+        return
+    result = await call(tool, needed, context)
+    mcp_types.CallToolResult.model_validate(result)
+    assert result["content"]
+    assert ("structuredContent" in result) == (tool.output_schema is not None)
+    if tool.output_schema is not None:
+        Draft202012Validator.check_schema(tool.output_schema)
+        assert tool.output_schema["type"] == "object"
+        Draft202012Validator(tool.output_schema).validate(result["structuredContent"])
+        assert not Draft202012Validator(tool.output_schema).is_valid({})
+        assert not Draft202012Validator(tool.output_schema).is_valid({**result["structuredContent"], "more": 1})
+    reached = context.of("progress")
+    assert not reached or reached[-1][1] in (reached[-1][0], None), "the last report says that all is done"
+
+
+@pytest.mark.parametrize("tool", ALL, ids=IDS)
+async def test_the_bounds_fit_the_deadlines(tool: Tool) -> None:
+    """The slowest legal call of every dispatched tool ends before its ceiling, each step before the idle deadline."""
+    server = Settings()
+    slowest = {
+        "simple_tool": (5.0, 5.0),
+        "sync_with_progress": (100 * 1.0, 1.0),
+        "progress": (100 * 5.0, 5.0),
+        "test_tool_with_logging": (0.1, 0.1),
+        "test_tool_with_progress": (0.1, 0.05),
+        "test_reconnection": (0.2, 0.2),
+    }
+    if tool.task_support == "required" or not tool.waits:
+        return
+    if tool.requires:
+        assert tool.asks_client, "its deadlines grow by what a person may take"
+        return
+    whole, step = slowest[tool.name]
+    assert whole < (tool.ceiling_s or server.ceiling_deadline_s)
+    assert step < (tool.idle_s or server.idle_deadline_s)
+
+
+# --- parameters: the schema that clients see and the judge that answers them agree -----------------------------------
+
+_ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-10, 130_000),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=5),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=1),
+)
+
+
+def values(param: Param) -> st.SearchStrategy[Any]:
+    match param:
+        case Integer(low=low, high=high):
+            edges = [low - 1, low, high, high + 1, float(low), float(high), low + 0.5, low - 1.0, high + 1.0]
+            return st.one_of(st.sampled_from(edges), st.integers(low, high), _ANYTHING)
+        case Choice(options=options):
+            spoiled = [options[0].upper(), f"{options[0]} ", "", *([[options[0]]])]
+            return st.one_of(st.sampled_from([*options, *spoiled]), _ANYTHING)
+        case Text(max_length=length):
+            return st.one_of(st.sampled_from(["", "é" * length, "x" * (length + 1)]), _ANYTHING)
+    raise AssertionError(f"no values for {param}")
+
+
+def argument_sets(params: tuple[Param, ...]) -> st.SearchStrategy[Json]:
+    known = st.fixed_dictionaries({}, optional={param.name: values(param) for param in params})
+    unknown = st.dictionaries(st.sampled_from(["unknown", "DelayMs", ""]), _ANYTHING, max_size=1)
+    return st.tuples(known, st.one_of(st.just({}), unknown)).map(lambda both: {**both[0], **both[1]})
+
+
+def accepts(params: tuple[Param, ...], arguments: Json) -> bool:
+    try:
+        read_arguments(params, arguments)
+    except ArgumentsError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("tool", ALL, ids=IDS)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
+@given(data=st.data())
+def test_the_schema_and_the_judge_agree(tool: Tool, data: st.DataObject) -> None:
+    arguments = data.draw(argument_sets(tool.params))
+    assert accepts(tool.params, arguments) == Draft202012Validator(input_schema(tool.params)).is_valid(arguments)
+
+
+@pytest.mark.parametrize("tool", ALL, ids=IDS)
+def test_defaults_are_legal(tool: Tool) -> None:
+    defaults = {param.name: param.default for param in tool.params if not param.required}
+    for param in tool.params:
+        if not param.required:
+            assert param.read(param.default) == param.default
+            assert param.schema()["default"] == param.default
+    if not any(param.required for param in tool.params) and tool.input_schema is None:
+        assert tool.read_arguments({}) == defaults
+
+
+BOUNDS = [
+    ("simple_tool", "delayMs", 0, 5000, 0),
+    ("sync_with_progress", "itemCount", 1, 100, 10),
+    ("sync_with_progress", "delayPerItemMs", 10, 1000, 100),
+    ("pure_task", "durationMs", 1000, 60000, 5000),
+    ("task_with_progress", "itemCount", 1, 100, 10),
+    ("task_with_progress", "delayPerItemMs", 10, 1000, 500),
+    ("cancellable_task", "durationMs", 10000, 120000, 60000),
+    ("multi_stage_task", "stageCount", 2, 10, 3),
+    ("multi_stage_task", "msPerStage", 500, 10000, 1000),
+    ("failing_task", "failAfterMs", 1000, 30000, 2000),
+    ("pausable_task", "itemCount", 1, 50, 10),
+    ("pausable_task", "pauseAfterItem", 1, 49, 5),
+    ("sampling_demo", "maxTokens", 16, 256, 64),
+    ("progress", "steps", 1, 100, 5),
+    ("progress", "step_ms", 0, 5000, 200),
+    ("long_output", "blocks", 1, 50, 3),
+    ("long_output", "chars", 1, 65536, 256),
+]
+
+CHOICES = [
+    ("sync_with_progress", "mode", "determinate", ["determinate", "indeterminate"]),
+    ("failing_task", "errorCode", "internal", ["timeout", "internal", "validation"]),
+    ("sampling_demo", "theme", "nature", ["nature", "space", "ocean", "technology"]),
+    ("sampling_demo", "style", "haiku", ["haiku", "limerick", "one_liner"]),
+]
+
+
+def test_the_parameters_are_those_of_the_contract_and_no_others() -> None:
+    known = {(tool.name, param.name) for tool in OWN for param in tool.params}
+    assert known == {(row[0], row[1]) for row in [*BOUNDS, *CHOICES]}
+
+
+@pytest.mark.parametrize(("name", "param", "low", "high", "default"), BOUNDS)
+def test_integer_bounds(name: str, param: str, low: int, high: int, default: int) -> None:
+    tool = named(name)
+    assert tool.describe()["inputSchema"]["properties"][param]["default"] == default
+    assert read_arguments(tool.params, {})[param] == default
+    assert read_arguments(tool.params, {param: low})[param] == low
+    assert read_arguments(tool.params, {param: high})[param] == high
+    for wrong, shown in [
+        (low - 1, str(low - 1)),
+        (high + 1, str(high + 1)),
+        (low + 0.5, str(low + 0.5)),
+        ("5", '"5"'),
+        (True, "true"),
+        (None, "null"),
+        ([low], f"[{low}]"),
+    ]:
+        with pytest.raises(ArgumentsError) as caught:
+            tool.read_arguments({param: wrong})
+        assert str(caught.value) == f"{param} must be an integer from {low} to {high}, got {shown}"
+
+
+@pytest.mark.parametrize(("name", "param", "default", "options"), CHOICES)
+def test_choices(name: str, param: str, default: str, options: list[str]) -> None:
+    tool = named(name)
+    assert tool.read_arguments({})[param] == default
+    assert [tool.read_arguments({param: option})[param] for option in options] == options
+    for wrong, shown in [
+        ("other", '"other"'),
+        (options[0].upper(), f'"{options[0].upper()}"'),
+        (1, "1"),
+        (None, "null"),
+    ]:
+        with pytest.raises(ArgumentsError) as caught:
+            tool.read_arguments({param: wrong})
+        assert str(caught.value) == f"{param} must be one of {', '.join(options)}, got {shown}"
+
+
+@pytest.mark.parametrize("tool", [tool for tool in ALL if tool.input_schema is None], ids=lambda tool: tool.name)
+def test_an_unknown_parameter_gets_one_readable_sentence(tool: Tool) -> None:
+    with pytest.raises(ArgumentsError) as caught:
+        tool.read_arguments({"colour": 1})
+    takes = ", ".join(param.name for param in tool.params)
+    assert str(caught.value) == f'unknown parameter "colour": it takes {takes or "none"}'
+
+
+# --- docs/tools.md ---------------------------------------------------------------------------------------------------
+
+DOCS = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+TABLES, DEADLINES = DOCS.split("## Deadlines")
+ROWS = {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*$", TABLES, re.MULTILINE)}
+
+
+def documented(param: Param) -> str:
+    match param:
+        case Integer():
+            return f"`{param.name}` {param.low}\u2013{param.high} ({param.default})"
+        case Choice():
+            return f"`{param.name}` {', '.join(param.options)} ({param.default})"
+        case Text():
+            return f"`{param.name}` text of at most {param.max_length} characters, required"
+    raise AssertionError(f"no documentation for {param}")
+
+
+@pytest.mark.parametrize("tool", ALL, ids=IDS)
+def test_the_documentation_names_every_parameter_and_bound(tool: Tool) -> None:
+    row = ROWS[tool.name]
+    cell = row.split(" | ")[1]
+    expected = ", ".join(documented(param) for param in tool.params) or "none"
+    assert cell == ("the schema itself" if tool.input_schema else expected)
+
+
+@pytest.mark.parametrize("tool", ALL, ids=IDS)
+def test_the_documentation_names_every_own_deadline(tool: Tool) -> None:
+    for name, value in (("idle", tool.idle_s), ("ceiling", tool.ceiling_s)):
+        stated = re.findall(rf"^\| `{tool.name}` \|.*{name} (\d+) s", DEADLINES, re.MULTILINE)
+        assert stated == ([] if value is None else [f"{value:g}"])
+    longer = re.findall(rf"^\| `{tool.name}` \| `client_request_s` longer, both", DEADLINES, re.MULTILINE)
+    assert bool(longer) is tool.asks_client
+
+
+def test_the_documentation_names_nothing_that_does_not_exist() -> None:
+    things = [item.uri for item in CONFORMANCE.resources]
+    things += [item.uri_template for item in CONFORMANCE.templates]
+    things += [item.name for item in CONFORMANCE.prompts]
+    assert set(ROWS) == {*IDS, *things}
+
+
+def test_the_documentation_lists_the_stages() -> None:
+    assert ", ".join(stages(10)) in DOCS
