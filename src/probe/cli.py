@@ -24,11 +24,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = _commands.main(arguments, prog_name="mcp-probe", standalone_mode=False)
     except click.ClickException as error:
-        click.echo(f"error: {' '.join(error.format_message().split())}", err=True)
+        click.echo(f"error: {_one_line(error)}", err=True)
         return _REFUSED
     except click.Abort:
         return _INTERRUPTED
     return int(result or 0)
+
+
+def _one_line(error: click.ClickException) -> str:
+    message = " ".join(error.format_message().split())
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        return f"{message.removesuffix('.')}; see {error.ctx.command_path} --help"
+    return message
 
 
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,12 +48,20 @@ def _every_setting() -> Iterable[Described]:
     return chain(described(Settings), described(Limits))
 
 
-def _parameter_type(spec: Described) -> click.ParamType | type:
+def _whole(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
+
+
+def _parameter_type(spec: Described) -> click.ParamType[Any] | type:
+    # click calls these "integer range" and "float range", which reads badly in "'x' is not a valid …"
     if spec.type is int:
-        low, high = (None if bound is None else int(bound) for bound in (spec.low, spec.high))
-        return click.IntRange(low, high)
+        whole = click.IntRange(_whole(spec.low), _whole(spec.high))
+        whole.name = "integer"
+        return whole
     if spec.type is float:
-        return click.FloatRange(spec.low, spec.high)
+        number = click.FloatRange(spec.low, spec.high)
+        number.name = "number"
+        return number
     return spec.type
 
 
@@ -83,14 +98,20 @@ def serve(**values: Any) -> int:
         raise click.ClickException(str(error)) from None
 
 
+def _text(value: Any) -> str:
+    # bounds are floats also for whole numbers; :g alone would print a mebibyte as 1.04858e+06
+    return f"{value:.12g}" if isinstance(value, int | float) else str(value)
+
+
 def _bounds(spec: Described) -> str:
     if spec.low is None:
         return ""
-    return f"at least {spec.low:g}" if spec.high is None else f"{spec.low:g} to {spec.high:g}"
+    low = _text(spec.low)
+    return f"at least {low}" if spec.high is None else f"{low} to {_text(spec.high)}"
 
 
 def _row(spec: Described) -> tuple[str, ...]:
-    return spec.flag, spec.variable, str(spec.default), spec.unit, _bounds(spec), spec.reason
+    return spec.flag, spec.variable, _text(spec.default), spec.unit, _bounds(spec), spec.reason
 
 
 @_commands.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +34,11 @@ class Answer:
     _body: trio.MemoryReceiveChannel[bytes]
     _hung_up: trio.Event
     comments: list[str] = field(default_factory=list)
+    _buffer: bytes = b""
+
+    def parts(self) -> AsyncIterator[bytes]:
+        """The body as it comes."""
+        return self._body
 
     async def body(self) -> bytes:
         """The whole body."""
@@ -43,16 +48,26 @@ class Answer:
         """The whole body as JSON."""
         return json.loads(await self.body())
 
-    async def events(self) -> AsyncIterator[Event]:
-        """Server-sent events until the response ends."""
-        buffer = b""
-        async for part in self._body:
-            buffer += part
-            while b"\n\n" in buffer:
-                block, buffer = buffer.split(b"\n\n", 1)
+    def events(self) -> AsyncIterator[Event]:
+        """Server-sent events until the response ends. Reading may stop anywhere and go on with another iterator."""
+        return _Events(self)
+
+    async def first(self, count: int) -> list[Event]:
+        """The next so many events; the stream stays open."""
+        return [await anext(self.events()) for _ in range(count)]
+
+    async def next_event(self) -> Event | None:
+        """The next event; None at the end of the response."""
+        while True:
+            while b"\n\n" in self._buffer:
+                block, self._buffer = self._buffer.split(b"\n\n", 1)
                 event = self._event(block.decode())
                 if event is not None:
-                    yield event
+                    return event
+            try:
+                self._buffer += await self._body.receive()
+            except trio.EndOfChannel:
+                return None
 
     def _event(self, block: str) -> Event | None:
         fields: dict[str, str] = {}
@@ -70,14 +85,27 @@ class Answer:
         self._hung_up.set()
 
 
-@asynccontextmanager
-async def exchange(
-    app: Any, method: str, target: str, headers: Mapping[str, str] | list[tuple[str, str]], body: bytes = b""
-) -> AsyncIterator[Answer]:
-    """One HTTP request; leaving the block hangs up."""
+class _Events:
+    """Not an async generator: those complain when they are not read to their end."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await self._answer.next_event()
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+
+def http_scope(method: str, target: str, headers: Mapping[str, str] | list[tuple[str, str]]) -> dict[str, Any]:
+    """The ASGI scope of one HTTP request."""
     path, _, query = target.partition("?")
     pairs = list(headers.items()) if isinstance(headers, Mapping) else headers
-    scope = {
+    return {
         "type": "http",
         "http_version": "1.1",
         "method": method,
@@ -91,6 +119,14 @@ async def exchange(
         "server": ("127.0.0.1", 8000),
         "extensions": {},
     }
+
+
+@asynccontextmanager
+async def exchange(
+    app: Any, method: str, target: str, headers: Mapping[str, str] | list[tuple[str, str]], body: bytes = b""
+) -> AsyncIterator[Answer]:
+    """One HTTP request; leaving the block hangs up."""
+    scope = http_scope(method, target, headers)
     head: dict[str, Any] = {}
     head_came, hung_up, sent = trio.Event(), trio.Event(), False
     write, read = trio.open_memory_channel[bytes](10_000)
@@ -127,3 +163,8 @@ async def exchange(
         named = {key.decode("latin-1"): value.decode("latin-1") for key, value in head.get("headers", [])}
         yield Answer(head.get("status", 0), named, read, hung_up)
         hung_up.set()
+
+
+def messages(events: Iterable[Event]) -> list[Any]:
+    """The JSON messages among events."""
+    return [event.message for event in events if event.data]

@@ -18,6 +18,8 @@ HEADERS = {
     "content-type": "application/json",
     "accept": "application/json, text/event-stream",
 }
+Respond = Callable[[dict[str, Any]], dict[str, Any] | None]
+"""The client's result for a request of the server; None: it never answers."""
 ALL_CAPABILITIES = {"sampling": {}, "elicitation": {}, "roots": {}}
 
 
@@ -118,16 +120,23 @@ class Legacy:
             raise RpcError(message["error"])
         return dict(message["result"])
 
-    async def read(self, answer: Answer) -> list[Event]:
-        """Every event with a message, to the end of the stream; notes what is no response."""
+    async def read(self, answer: Answer, respond: Respond = lambda request: None) -> list[Event]:
+        """Every event with a message, to the end of the stream; notes what is no response, answers requests."""
         events = []
         async for event in answer.events():
             if event.data:
-                message = self.check(event.message)
                 events.append(event)
-                if "method" in message:
-                    self.notes.append(message)
+                await self.hear(event, respond)
         return events
+
+    async def hear(self, event: Event, respond: Respond) -> None:
+        """Take one message: check it, note it unless it is a response, answer it if it is a request."""
+        message = self.check(event.message)
+        if "method" in message:
+            self.notes.append(message)
+            result = respond(message) if "id" in message else None
+            if result is not None:
+                await self.answer(message["id"], result)
 
     async def call(self, method: str, params: dict[str, Any] | None = None, id: Any = None) -> dict[str, Any]:
         """Send a request and wait for its result. Raises `RpcError`, and `AssertionError` when none comes."""
@@ -135,11 +144,13 @@ class Legacy:
         async with self.post(request) as answer:
             assert answer.status == 200, (answer.status, await answer.body())
             if answer.headers["content-type"] == "application/json":
-                return self.result(await answer.json())
-            events = await self.read(answer)
-        responses = [event.message for event in events if "method" not in event.message]
+                messages = [await answer.json()]
+            else:
+                messages = [event.message for event in await self.read(answer)]
+        responses = [message for message in messages if "method" not in message]
         assert len(responses) == 1, "exactly one response ends the stream"
-        assert events[-1].message == responses[0], "nothing follows the response"
+        assert messages[-1] == responses[0], "nothing follows the response"
+        # Not inside the block: it would come out of the exchange's nursery as an exception group.
         return self.result(responses[0])
 
     async def tool(self, name: str, arguments: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
@@ -152,7 +163,7 @@ class Legacy:
 
     async def listen(
         self,
-        respond: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda request: None,
+        respond: Respond = lambda request: None,
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
@@ -162,8 +173,4 @@ class Legacy:
                 task_status.started()
                 task_status = trio.TASK_STATUS_IGNORED
                 if event.data:
-                    message = self.check(event.message)
-                    self.notes.append(message)
-                    result = respond(message) if "id" in message else None
-                    if result is not None:
-                        await self.answer(message["id"], result)
+                    await self.hear(event, respond)

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import trio
+from trio.testing import MockClock
 
 from probe.endpoints.paths import Paths
 from probe.engine.catalogue import Toolset
@@ -51,11 +52,21 @@ class Probe:
 
 
 @asynccontextmanager
-async def running(settings: Settings | None = None, toolsets: Sequence[Toolset] = TOOLSETS, **values: Any) -> AsyncIterator[Probe]:
-    """A probe that runs while the block does. `values` are settings by name."""
+async def running(
+    settings: Settings | None = None, toolsets: Sequence[Toolset] = TOOLSETS, **values: Any
+) -> AsyncIterator[Probe]:
+    """A probe that runs while the block does. `values` are settings by name.
+
+    Raises `trio.TooSlowError` when the block lasts beyond any reason, so that no wait in a test is without bound:
+    with nothing left to happen but keep-alive comments, virtual time would run on for ever.
+    """
     numbers = count(1)
-    engine = Engine(settings or build(values), toolsets, epoch=EPOCH, new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef")
-    async with trio.open_nursery() as nursery:
-        await nursery.start(engine.serve)
-        yield Probe(engine, Paths(engine))
-        nursery.cancel_scope.cancel()
+    engine = Engine(
+        settings or build(values), toolsets, epoch=EPOCH, new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef"
+    )
+    virtual = isinstance(trio.lowlevel.current_clock(), MockClock)
+    with trio.fail_after(20_000 if virtual else 100):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(engine.serve)
+            yield Probe(engine, Paths(engine))
+            nursery.cancel_scope.cancel()

@@ -61,6 +61,20 @@ class RevisionSchema:
             if method is not None:
                 self.check(message["result"], "CreateTaskResult" if task else self._result_of(method))
 
+    def fits(self, value: Any, part: Any) -> bool:
+        """Whether a value fits a part of the document."""
+        validator = Draft202012Validator if self._key == "$defs" else Draft7Validator
+        return bool(validator({self._key: self.definitions, **part}).is_valid(value))
+
+    def request_of(self, method: str) -> str:
+        """The name of the definition of a request."""
+        return self._by_method[method]
+
+    def methods_of(self, union: str) -> list[str]:
+        """The methods of `ClientRequest` and its like."""
+        names = [part["$ref"].rpartition("/")[2] for part in self.definitions[union]["anyOf"]]
+        return [self.definitions[name]["properties"]["method"]["const"] for name in names]
+
     def _result_of(self, method: str) -> str:
         return _RESULTS.get(method) or self._by_method[method].removesuffix("Request") + "Result"
 

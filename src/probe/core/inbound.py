@@ -12,9 +12,9 @@ The same functions serve to answer and to judge, so the two cannot disagree.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from ..wire.errors import Refusal, Rejection
 from ..wire.revisions import LEGACY
@@ -72,17 +72,14 @@ class HostPolicy:
         return bool(separator) and scheme in ("http", "https") and _hostname(authority) in self.hosts
 
 
+# RFC 3986, section 3.2, without userinfo, which neither Host nor Origin may have; an empty port is legal.
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{0,5}))?")
+
+
 def _hostname(authority: str) -> str | None:
     """The host of `host[:port]`, lower case, brackets kept; None for anything else."""
-    try:
-        parts = urlsplit(f"//{authority.lower()}")
-        port = parts.port
-    except ValueError:
-        return None
-    host = parts.hostname or ""
-    literal = f"[{host}]" if ":" in host else host
-    spelled = literal if port is None and not authority.endswith(":") else f"{literal}:{authority.rpartition(':')[2]}"
-    return literal if spelled == authority.lower() else None
+    found = _AUTHORITY.fullmatch(authority.lower())
+    return found[1] if found is not None and int(found[2] or 0) <= 65535 else None
 
 
 def check_post(head: HttpHead) -> None:

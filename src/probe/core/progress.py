@@ -9,7 +9,7 @@ a newer one replaces it; the last one is never lost, because `flush` is called b
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass
 
 
@@ -81,7 +81,8 @@ class ProgressGate:
 
     def _increases(self, report: Report) -> bool:
         numbers = (report.progress,) if report.total is None else (report.progress, report.total)
-        if not all(math.isfinite(number) for number in numbers):
+        # False for NaN, for infinity, and for an integer that no double can hold.
+        if not all(abs(number) <= sys.float_info.max for number in numbers):
             return False
         return self.latest is None or report.progress > self.latest.progress
 

@@ -43,7 +43,9 @@ def create(engine: Engine) -> QuartTrio:
 
     @app.errorhandler(405)
     async def not_allowed(error: Exception) -> Response:
-        return _problem(405, "Method Not Allowed", "the API is read-only: GET")
+        response = _problem(405, "Method Not Allowed", "the API is read-only: GET")
+        response.headers["allow"] = "GET, HEAD, OPTIONS"
+        return response
 
     return app
 

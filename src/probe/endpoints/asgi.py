@@ -26,14 +26,13 @@ async def read_body(receive: Receive, *, max_bytes: int, timeout_s: float) -> by
     Raises `Rejection` 413 beyond `max_bytes` and 408 when it takes longer than `timeout_s`, and `ClientGoneError`.
     """
     chunks: list[bytes] = []
-    size = 0
+    size, more = 0, True
     try:
         with trio.fail_after(timeout_s):
-            async for chunk in _body(receive):
+            # Reading as much again before refusing lets most clients finish sending, so that they read the answer.
+            while more and size <= 2 * max_bytes:
+                chunk, more = await _next_chunk(receive)
                 size += len(chunk)
-                # Reading as much again before refusing lets most clients finish sending, so that they read the answer.
-                if size > 2 * max_bytes:
-                    break
                 if size <= max_bytes:
                     chunks.append(chunk)
     except trio.TooSlowError:
@@ -43,14 +42,11 @@ async def read_body(receive: Receive, *, max_bytes: int, timeout_s: float) -> by
     return b"".join(chunks)
 
 
-async def _body(receive: Receive) -> Any:
-    while True:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            raise ClientGoneError
-        yield event.get("body", b"")
-        if not event.get("more_body", False):
-            return
+async def _next_chunk(receive: Receive) -> tuple[bytes, bool]:
+    event = await receive()
+    if event["type"] == "http.disconnect":
+        raise ClientGoneError
+    return event.get("body", b""), event.get("more_body", False)
 
 
 async def wait_disconnect(receive: Receive) -> None:

@@ -287,6 +287,10 @@ class McpHttp:
             raise Rejection(Refusal.UNKNOWN_EVENT_ID, "Last-Event-ID names no event of this session") from None
         except EvictedError as error:
             raise Rejection(Refusal.EVENTS_GONE, f"Cannot resume without loss: {error}") from None
+        if stream.unanswered and stream.replay.closed and place[1] == stream.replay.last:
+            # Official SDKs take the end of a stream without its response for a lost connection, also after they have
+            # cancelled the request. An empty stream would be taken so again: they would come back for ever.
+            raise Rejection(Refusal.EVENTS_GONE, "Nothing follows Last-Event-ID: its request was cancelled")
         return stream, place[1]
 
     async def _write_stream(self, exchange: _Exchange, session: Session, stream: Stream, cursor: int) -> None:
@@ -323,7 +327,7 @@ class McpHttp:
                 exchange=exchange.number,
                 method=scope["method"],
                 path=scope["path"],
-                query=exchange.query,
+                query=redaction.query(exchange.query),
                 http_version=scope["http_version"],
                 client=f"{host}:{port}",
                 headers=redaction.headers(scope["headers"]),

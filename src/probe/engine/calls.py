@@ -9,7 +9,6 @@ calls `CallScope.cancel`; whether it was heard in time is decided by `core.call`
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
@@ -101,7 +100,7 @@ class CallFacts:
 class CallScope:
     """The machine, the trio scope and the record of one call. Made by the engine, run once by `run`.
 
-    `emitted` counts messages sent for the call, so that "nothing after the cancellation" is measured, not assumed.
+    `emitted` counts messages that the work sent, so that "nothing after the cancellation" is measured, not assumed.
     """
 
     def __init__(self, facts: CallFacts, record: CallRecord | None, log: EventLog, clock: Clock) -> None:
@@ -166,7 +165,9 @@ class CallScope:
         assert outcome is not None, "work that nobody cancelled has an outcome"
         expired = "timed_out" if self.machine.cause is Cause.DEADLINE else "cancelled"
         own = "cancelled" if outcome.kind == "given_up" else outcome.kind
-        self._record(expired if self.machine.cause else own, outcome, answered=True)
+        # A task that was stopped has nothing to give; whoever asks `tasks/result` learns just that.
+        answered = self.machine.cause is None or self.facts.task is None
+        self._record(expired if self.machine.cause else own, outcome, answered=answered)
         return outcome
 
     def abandon(self) -> None:
@@ -229,6 +230,8 @@ async def run(
         with call.scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(beside)
+                # Work that was cancelled before it began does not even take its first step.
+                await trio.lowlevel.checkpoint_if_cancelled()
                 outcome = await attempt_async(work)
                 nursery.cancel_scope.cancel()
     except BaseException:
@@ -236,5 +239,4 @@ async def run(
         raise
     if outcome is None and call.machine.cause is None:
         call.cancel(call.expiry_cause)
-    call.scope.deadline = math.inf
     return outcome

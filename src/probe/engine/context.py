@@ -64,7 +64,12 @@ class Context:
     async def sleep(self, seconds: float) -> None:
         """Let time pass without drift: consecutive sleeps end at the sum of their lengths."""
         self._slept_until += seconds
-        await trio.sleep_until(self._slept_until)
+        try:
+            await trio.sleep_until(self._slept_until)
+        except trio.Cancelled:
+            # A sleep that was cut short counts as long as it took; the next one begins now.
+            self._slept_until = self._clock.now()
+            raise
 
     def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Step `progress` of `total` is done."""

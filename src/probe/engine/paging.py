@@ -19,10 +19,10 @@ def position(kind: str, given: str | None) -> int:
         return 0
     try:
         padded = given + "=" * (-len(given) % 4)
-        name, _, number = base64.b64decode(padded, altchars=b"-_", validate=True).decode().partition(":")
+        _, _, number = base64.b64decode(padded, altchars=b"-_", validate=True).decode().partition(":")
         after = int(number)
     except (binascii.Error, ValueError):
-        name, after = "", -1
-    if name != kind or after < 1 or cursor(kind, after) != given:
+        after = -1
+    if after < 1 or cursor(kind, after) != given:
         raise McpError(Code.INVALID_PARAMS, f"Invalid params: params.cursor is not a cursor of this {kind} list")
     return after

@@ -125,7 +125,7 @@ class Session:
         self.forget_streams()
 
     def forget_streams(self) -> None:
-        """Forget finished streams that are too old, or the oldest beyond the bounds, unless somebody reads them."""
+        """Forget finished streams that are too old, or the oldest beyond the bounds; a present reader goes on."""
         limits = self._settings.limits
         oldest = self._clock.now() - self._settings.stream_retention_s
         while self._finished and (
@@ -139,6 +139,7 @@ class Session:
 
     def find_stream(self, id: str) -> Stream | None:
         """A stream that can be read or resumed."""
+        self.forget_streams()
         return self._streams.get(id)
 
     def had_stream(self, id: str) -> bool:
@@ -195,20 +196,23 @@ class Session:
         """
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._end_when_idle)
+                nursery.start_soon(self._watch_time)
                 async for job in self._jobs:
                     nursery.start_soon(job)
         finally:
             for stream in list(self._streams.values()):
                 stream.end(self._clock.now())
 
-    async def _end_when_idle(self) -> None:
+    async def _watch_time(self) -> None:
+        """End the session when it has been idle for too long; forget streams whose time to be resumed is over."""
+        pause_s = min(self._settings.session_idle_s, self._settings.stream_retention_s)
         while not self._ended.is_set():
             now, deadline = self._clock.now(), self.machine.deadline
             if deadline is not None and deadline <= now:
                 self.end(Cause.SESSION_END, "idle")
+            self.forget_streams()
             # Touching a session is far more frequent than expiring it, so its deadline is looked at, not followed.
-            with trio.move_on_at(deadline if deadline is not None else now + self._settings.session_idle_s):
+            with trio.move_on_at(now + pause_s if deadline is None else min(deadline, now + pause_s)):
                 await self._ended.wait()
 
 

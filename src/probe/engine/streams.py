@@ -26,7 +26,10 @@ class Reader:
 
 
 class Stream:
-    """Messages of one request, or the standalone stream of a session. Owned by its session, read by endpoints."""
+    """Messages of one request, or the standalone stream of a session. Owned by its session, read by endpoints.
+
+    `unanswered` is set when a request of the stream ended in silence, because it was cancelled.
+    """
 
     def __init__(self, id: str, session: str, purpose: str, log: EventLog, settings: Settings) -> None:
         limits = settings.limits
@@ -35,6 +38,7 @@ class Stream:
         self.replay = ReplayLog(max_messages=limits.replay_messages, max_bytes=limits.replay_bytes)
         self.reader: Reader | None = None
         self.ended_at: float | None = None
+        self.unanswered = False
         self._bell = trio.lowlevel.ParkingLot()
         self._hang_ups = 0
         self._on_delivery: dict[int, Callable[[], None]] = {}

@@ -141,9 +141,9 @@ class TaskService:
             self._move(task, Input.ASK, message)
 
     def answered(self, task: Task) -> None:
-        """One question less; the last one lets the task work again."""
+        """One question less; the last one lets the task work again, unless its work is being stopped."""
         task.asking -= 1
-        if task.asking == 0 and task.machine.allows(Input.RESUME):
+        if task.asking == 0 and task.machine.allows(Input.RESUME) and not task.call.scope.cancel_called:
             self._move(task, Input.RESUME, "Working again after input.")
 
     def cancel(self, task: Task, cause: Cause, message: str) -> None:
@@ -180,6 +180,7 @@ class TaskService:
                 outcome = await run(task.call, lambda: work(context), context.pump_progress)
                 self._finish(task, context, outcome)
                 await trio.sleep_until(expires)
+                task.removed = "expired"
         finally:
             self._remove(task)
 
@@ -191,11 +192,12 @@ class TaskService:
         task.call.settle(outcome)
 
     def _remove(self, task: Task) -> None:
+        task.removed = task.removed or "stopped"
         if not task.machine.terminal:
-            self._move(task, Input.CANCEL, "The task's ttl has passed.")
+            expired = task.removed == "expired"
+            self._move(task, Input.CANCEL, "The task's ttl has passed." if expired else "The server stopped.")
         if not task.call.machine.settled:
             task.call.abandon()
-        task.removed = task.removed or "expired"
         del self._tasks[task.id]
         self._log.append(TaskRemoved(task.id, task.owner, task.removed))
         task.ring()
@@ -219,5 +221,10 @@ def _ending(outcome: Outcome) -> tuple[Input, str]:
     """
     if outcome.kind == "completed":
         return Input.COMPLETE, "The task is completed."
-    said = outcome.error.message if outcome.error is not None else (outcome.result or {})["content"][0]["text"]
+    said = outcome.error.message if outcome.error is not None else _said(outcome.result or {})
     return (Input.CANCEL, said) if outcome.kind == "given_up" else (Input.FAIL, said)
+
+
+def _said(result: ToolResult) -> str:
+    texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
+    return texts[0] if texts else "The tool reported an error."

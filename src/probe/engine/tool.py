@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..wire.jsonrpc import Json, encode
+from ..wire.revisions import V2025_03_26
 from .params import Param, input_schema, read_arguments
 
 ToolResult: TypeAlias = Json
@@ -79,10 +80,10 @@ class Tool:
     """One tool, complete: schema, documentation and catalogue derive from this value.
 
     `run` is a coroutine function of the context, or, for a tool that never waits and so cannot be cancelled, a plain
-    function of the arguments. `requires` names client capabilities without which a call is refused. `idle_s` and
-    `ceiling_s` replace the server's dispatch deadlines (seconds); `asks_client` makes both longer by what a request to
-    the client may take. `check` judges arguments together, or those of an `input_schema` of its own, and raises
-    `ArgumentsError`.
+    function of the arguments. `requires` names client capabilities without which a call is refused, `since` the first
+    revision that defines what the tool sends. `idle_s` and `ceiling_s` replace the server's dispatch deadlines
+    (seconds); `asks_client` makes both longer by what a request to the client may take. `check` judges arguments
+    together, or those of an `input_schema` of its own, and raises `ArgumentsError`.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Tool:
     idle_s: float | None = None
     ceiling_s: float | None = None
     asks_client: bool = False
+    since: str = V2025_03_26
     check: Callable[[Mapping[str, Any]], None] | None = None
     input_schema: Json | None = None
 

@@ -36,8 +36,8 @@ def contained(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except* Exception as errors:
-        LOG.error("error in %s", what, exc_info=errors)
+    except* Exception:
+        LOG.exception("error in %s", what)
 
 
 class Inbox:
@@ -120,10 +120,15 @@ class AppTasks(TaskGroup):
         return inbox
 
     async def _call(self, app: Any, scope: Any, inbox: Inbox, send: Any) -> None:
+        async def send_or_cancel(message: Message) -> None:
+            # hypercorn returns at once when there is nobody to send to; a call that goes on would stop all others.
+            await trio.lowlevel.checkpoint()
+            await send(message)
+
         try:
             try:
                 with contained("the application"):
-                    await app(scope, inbox.receive, send)
+                    await app(scope, inbox.receive, send_or_cancel)
             finally:
                 inbox.close()
                 # hypercorn's sign for "the call has ended": answers 500 or ends the stream where the call did not.

@@ -167,7 +167,6 @@ class _Connection:
                 await protocol.handle(RawData(bytes(data)))
             data = await self._receive(protocol)
         self._peer_left.set()
-        await protocol.settled()
         self._over.set()
 
     async def _receive(self, protocol: Protocol) -> bytes | bytearray:

@@ -55,7 +55,6 @@ class ContainedH11(H11Protocol):
         self._max_headers = max_headers
         self._changed = ParkingLot()
         self._fresh = False
-        self._parsing = False
         self._unparsed = 0
 
     async def run(self) -> None:
@@ -63,9 +62,8 @@ class ContainedH11(H11Protocol):
         while True:
             while not self._fresh:
                 await self._changed.park()
-            self._fresh, self._parsing = False, True
+            self._fresh = False
             await self._handle_events()
-            self._parsing = False
             if not self._fresh:
                 self._unparsed = 0
             self._changed.unpark_all()
@@ -82,11 +80,6 @@ class ContainedH11(H11Protocol):
     async def readable(self) -> None:
         """Wait until there is room to read ahead."""
         while self._backlog >= READ_AHEAD:
-            await self._changed.park()
-
-    async def settled(self) -> None:
-        """Wait until all that was handed over is parsed, or what is left has to wait for the response before it."""
-        while (self._fresh or self._parsing) and self.connection.their_state not in _ALL_RECEIVED:
             await self._changed.park()
 
     def goodbye(self) -> None:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import trio
 from h2 import events
 from h2.errors import ErrorCodes
-from h2.exceptions import ProtocolError
+from h2.exceptions import FrameTooLargeError, ProtocolError
 from h2.settings import SettingCodes
 from h2.settings import Settings as H2Settings
 from hypercorn.events import Closed, Event, RawData
-from hypercorn.protocol.events import Body, EndBody, Request, Response, StreamClosed
+from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h2 import BufferCompleteError, H2Protocol, StreamBuffer
 from hypercorn.protocol.http_stream import HTTPStream
@@ -38,9 +37,8 @@ STREAM_HIGH_WATER = 64 * 1024
 HARD_HEADERS = 4
 """A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
 
-# RFC 9113 section 8.2.2: "An endpoint MUST NOT generate an HTTP/2 message containing connection-specific header
-# fields." h2 refuses to send them, hypercorn ignores that, and the response is lost.
-_CONNECTION_HEADERS = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
+_PREFACE_BYTES = 24
+_FRAME_HEADER_BYTES = 9
 
 
 class StreamStalledError(Exception):
@@ -115,6 +113,7 @@ class ContainedH2(H2Protocol):
         self._limits = limits
         self._stall_s = settings.write_timeout_s
         self._receiving: set[int] = set()
+        self._frames = _FrameSizes(self.config.h2_max_inbound_frame_size)
         # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
         self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
         self._reactions: dict[type[events.Event], Callable[[Any], Awaitable[None]]] = {
@@ -143,9 +142,6 @@ class ContainedH2(H2Protocol):
         """Wait until the answers to what was read (acknowledgements, resets) fit into the outbox."""
         await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
 
-    async def settled(self) -> None:
-        """All that was handed over is parsed already."""
-
     def goodbye(self) -> None:
         """Say which streams were served: a GOAWAY, unless one was sent."""
         with suppress(ProtocolError):
@@ -160,13 +156,21 @@ class ContainedH2(H2Protocol):
                 self._discard(stream_id)
             return
         try:
+            if not self._frames.acceptable(event.data):
+                raise FrameTooLargeError("a frame is larger than announced")
             received = self.connection.receive_data(event.data)
-        except ProtocolError:
-            self.lingers = True
-            self._flush_now()
-            await self.send(Closed())
+        except ProtocolError as error:
+            await self._violated(error)
         else:
             await self._react(received)
+
+    async def _violated(self, error: ProtocolError) -> None:
+        with suppress(ProtocolError):
+            # h2 has said so itself, unless the error was found here.
+            self.connection.close_connection(error.error_code)
+        self.lingers = True
+        self._flush_now()
+        await self.send(Closed())
 
     async def _react(self, received: list[events.Event]) -> None:
         for event in received:
@@ -184,13 +188,18 @@ class ContainedH2(H2Protocol):
         status = _refusal(event.headers, self._limits.max_headers, self._limits.max_header_bytes)
         if self._tasks.running >= self._limits.max_streams_per_connection:
             # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.
-            self.connection.reset_stream(event.stream_id, ErrorCodes.REFUSED_STREAM)
+            self._reset(event.stream_id, ErrorCodes.REFUSED_STREAM)
         elif status:
-            self.connection.send_headers(event.stream_id, [(b":status", b"%d" % status)], end_stream=True)
-            if event.stream_ended is None:
-                self.connection.reset_stream(event.stream_id, ErrorCodes.NO_ERROR)
+            self._refuse(event.stream_id, status, still_sending=event.stream_ended is None)
         else:
             await self._create_stream(event)
+
+    def _refuse(self, stream_id: int, status: int, *, still_sending: bool) -> None:
+        # The peer may have reset the stream in the same breath.
+        with suppress(ProtocolError):
+            self.connection.send_headers(stream_id, [(b":status", b"%d" % status)], end_stream=True)
+        if still_sending:
+            self._reset(stream_id, ErrorCodes.NO_ERROR)
 
     async def _create_stream(self, request: events.RequestReceived) -> None:
         stream_id = request.stream_id
@@ -246,10 +255,7 @@ class ContainedH2(H2Protocol):
 
     async def stream_send(self, event: StreamEvent) -> None:
         """hypercorn's way out for a response. Never raises for a stream that is gone."""
-        if isinstance(event, Response):
-            kept = [pair for pair in event.headers if pair[0].lower() not in _CONNECTION_HEADERS]
-            event = replace(event, headers=kept)
-        elif isinstance(event, StreamClosed):
+        if isinstance(event, StreamClosed):
             self._abandon(event.stream_id)
         try:
             await super().stream_send(event)
@@ -300,6 +306,36 @@ class ContainedH2(H2Protocol):
             buffer.finish()
         with suppress(MissingStreamError):
             self.priority.remove_stream(stream_id)
+
+
+class _FrameSizes:
+    """Looks at the length of each frame as its header arrives.
+
+    h2 checks it when the frame is complete, which for a length of three bytes may be 16 MiB later.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._header = bytearray()
+        self._skip = _PREFACE_BYTES
+
+    def acceptable(self, data: bytes) -> bool:
+        """Whether no frame that begins in `data` is too large."""
+        at = 0
+        while at < len(data):
+            if self._skip:
+                step = min(self._skip, len(data) - at)
+                self._skip -= step
+            else:
+                step = min(_FRAME_HEADER_BYTES - len(self._header), len(data) - at)
+                self._header += data[at : at + step]
+            at += step
+            if len(self._header) == _FRAME_HEADER_BYTES:
+                self._skip = int.from_bytes(self._header[:3])
+                self._header.clear()
+                if self._skip > self._limit:
+                    return False
+        return True
 
 
 def _announced(max_streams: int, max_header_bytes: int) -> H2Settings:

@@ -8,7 +8,6 @@ One writer task per connection empties it.
 
 from __future__ import annotations
 
-import trio
 from trio.lowlevel import ParkingLot
 
 HIGH_WATER = 64 * 1024
@@ -44,7 +43,6 @@ class Outbox:
     async def put(self, data: bytes) -> None:
         """Append, then wait until the buffer is below the high-water mark. Cancelled or not, `data` is sent whole."""
         self.write(data)
-        await trio.lowlevel.cancel_shielded_checkpoint()
         await self.room(HIGH_WATER)
 
     async def room(self, limit: int) -> None:

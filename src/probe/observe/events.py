@@ -182,7 +182,7 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class TaskRemoved:
-    """A task and its result were forgotten: `expired` or `session`."""
+    """A task and its result were forgotten: `expired`, `stopped` with the server, or why its session ended."""
 
     kind: ClassVar[str] = "task.removed"
     task: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import unquote_plus
 
 REDACTED = "[redacted]"
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"})
@@ -35,6 +36,15 @@ def headers(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
     """Headers in their order, as received."""
     decoded = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw)
     return tuple((name, header(name, value)) for name, value in decoded)
+
+
+def query(raw: str) -> str:
+    """The query of a URL, as received but for the values of members with a secret name."""
+    pairs = (part.partition("=") for part in raw.split("&"))
+    return "&".join(
+        f"{name}={REDACTED}" if unquote_plus(name) in SECRET_MEMBERS else name + equals + value
+        for name, equals, value in pairs
+    )
 
 
 def has_secret(value: Any) -> bool:

@@ -79,8 +79,9 @@ def parse(body: bytes, *, max_depth: int) -> Any:
     return value
 
 
-# 1e400 is JSON, but no number of IEEE 754; read as infinity it could never be written again.
-_MAYBE_HUGE = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{300}")
+# 1e400 is JSON, but no number of IEEE 754; read as infinity it could never be written again. Below 200 digits in a row
+# and an exponent of three digits every number stays under 1e300.
+_MAYBE_HUGE = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{200}")
 
 
 def _check_finite(value: Any) -> None:
@@ -97,12 +98,11 @@ def _check_depth(value: Any, body: bytes, max_depth: int) -> None:
         return
     level = [value]
     depth = 0
-    while level:
+    while containers := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
         if depth > max_depth:
             raise MalformedError(f"Parse error: JSON nested deeper than {max_depth} levels", syntax=True)
-        containers = [item for item in level if isinstance(item, dict | list)]
         level = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
-        depth += bool(containers)
 
 
 def clip(text: str, most: int = 80) -> str:
@@ -118,6 +118,11 @@ def is_id(value: Any) -> bool:
 def id_length(value: RequestId) -> int:
     """How many characters an id or token has; the digits of an integer are estimated from its bits, never printed."""
     return len(value) if isinstance(value, str) else value.bit_length() * 3 // 10 + 1
+
+
+def shown_id(value: RequestId | None) -> str:
+    """An id inside an event, recognisable with its type, cut where it is long."""
+    return clip(repr(value))
 
 
 def classify(value: Any) -> Message:
@@ -201,5 +206,8 @@ def error_response(id: RequestId, error: Json) -> Json:
 
 
 def encode(value: Any) -> bytes:
-    """Compact UTF-8 JSON on one line: readers of event streams may take it line by line."""
-    return to_json(value)
+    """Compact UTF-8 JSON on one line: readers of event streams may take it line by line.
+
+    NaN and infinity, which JSON has no number for, become null.
+    """
+    return to_json(value, inf_nan_mode="null")

@@ -35,8 +35,9 @@ def count_delivery(call: CallScope) -> Callable[[], None]:
     return count
 
 
-def _note_emitted(call: CallScope) -> None:
-    call.emitted += 1
+def _note_emitted(call: CallScope, *, by_work: bool) -> None:
+    # The withdrawal of a question follows the cancellation of the work, but is not sent by it.
+    call.emitted += by_work
     if call.record is not None:
         call.record.emitted += 1
 
@@ -68,7 +69,8 @@ class _Channel:
 
         def withdraw(id: int, reason: str) -> None:
             params = {"requestId": id, "reason": reason}
-            self._emit(stream, notification("notifications/cancelled", {**params, **({"_meta": meta} if meta else {})}))
+            told = {**params, "_meta": meta} if meta else params
+            self._emit(stream, notification("notifications/cancelled", told), by_work=False)
 
         timeout_s = settings.client_request_s if person else settings.client_ping_s
         result = await session.client_requests.ask(method, send, withdraw, timeout_s)
@@ -89,7 +91,7 @@ class _Channel:
         if row.capability is not None and not offers(machine.capabilities, machine.revision, row.capability):
             raise ClientRequestError(f"The client did not declare the {row.capability} capability")
 
-    def _emit(self, stream: Stream, message: Json) -> None:
+    def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
         raise NotImplementedError
 
 
@@ -113,12 +115,12 @@ class CallChannel(_Channel):
         """Close the connection of the response."""
         self._stream.hang_up()
 
-    def _emit(self, stream: Stream, message: Json) -> None:
+    def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
         call = self._call
         if not call.audible:
             self._outbox.drop(self._session.label, message, "the call was cancelled", call=call.facts.id)
             return
-        _note_emitted(call)
+        _note_emitted(call, by_work=by_work)
         self._outbox.send(stream, message, call=call.facts.id, on_delivery=count_delivery(call))
 
 
@@ -198,10 +200,10 @@ class TaskChannel(_Channel):
     def hang_up(self) -> None:
         """A task has no connection of its own."""
 
-    def _emit(self, stream: Stream, message: Json) -> None:
+    def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
         task, call = self._task.id, self._call
         if stream.replay.closed:
             self._outbox.drop(self._session.label, message, "the stream has ended", call=call.facts.id, task=task)
             return
-        _note_emitted(call)
+        _note_emitted(call, by_work=by_work)
         self._outbox.send(stream, message, call=call.facts.id, task=task, on_delivery=count_delivery(call))

@@ -32,7 +32,9 @@ from ...wire.jsonrpc import (
     Response,
     clip,
     error_response,
+    is_id,
     result_response,
+    shown_id,
 )
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
@@ -45,6 +47,9 @@ from .methods import Methods
 from .pings import start_pinging
 from .tasks import TaskDesk
 from .tool_calls import Running, Start, ToolCalls
+
+_MAX_REASON = 500
+"""Characters of a cancellation's reason that are kept: a sentence or two, in every one of the call records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +238,8 @@ class Dispatch:
                     self._outbox.send(stream, error_response(request.id, answer.body()), call=running.call.facts.id)
                 elif answer is not None:
                     self._outbox.send(stream, self._result(session, request, answer), call=running.call.facts.id)
+                else:
+                    stream.unanswered = True
             finally:
                 session.call_over(request.id)
                 response.done()
@@ -242,7 +249,7 @@ class Dispatch:
     def _resolved(self, session: Session, response: Response) -> None:
         if not session.client_requests.resolve(response):
             clause = "JSON-RPC 2.0, 5: a response answers a request"
-            session.misuse("answer without a question", clause, f"id {response.id!r}")
+            session.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 
     def _notified(self, session: Session, message: Notification) -> None:
         match message.method:
@@ -261,18 +268,16 @@ class Dispatch:
         """2025-11-25 basic/utilities/cancellation: invalid ones are ignored; this server records them as well."""
         clause = "2025-11-25 basic/utilities/cancellation, Behavior Requirements"
         params = message.params or {}
-        id, reason = params.get("requestId"), params.get("reason")
-        if not isinstance(id, int | str) or isinstance(id, bool) or not isinstance(reason, str | None):
+        id, reason = params.get("requestId"), params.get("reason", "")
+        if id is None or not is_id(id) or not isinstance(reason, str):
             session.misuse("malformed cancellation", clause, "requestId or reason has the wrong type")
             return
-        call = session.calls.get(id)
+        named, call = f"request {shown_id(id)}", session.calls.get(id)
         if call is not None:
-            call.cancel(Cause.NOTIFICATION, reason)
+            call.cancel(Cause.NOTIFICATION, clip(reason, _MAX_REASON) or None)
         elif any(task.call.facts.request_id == id for task in self._desk.tasks.of(session.label)):
-            session.misuse(
-                "notifications/cancelled for a task", clause, f"request {id!r} made a task: use tasks/cancel"
-            )
+            session.misuse("notifications/cancelled for a task", clause, f"{named} made a task: use tasks/cancel")
         elif id == session.initialize_id:
-            session.misuse("notifications/cancelled for initialize", clause, f"request {id!r}")
+            session.misuse("notifications/cancelled for initialize", clause, named)
         else:
-            session.misuse("cancellation without effect", clause, f"request {id!r} is unknown or finished")
+            session.misuse("cancellation without effect", clause, f"{named} is unknown or finished")

@@ -79,9 +79,10 @@ class Methods:
         return {}
 
     def _list_tools(self, session: Session, params: types.PaginatedRequestParams) -> Json:
+        revision = session.machine.revision
+        tools = [tool for tool in session.catalogue.tools.values() if tool.since <= revision]
         # A revision without tasks has no way to call a tool that only runs as one.
-        with_tasks = session.machine.revision >= V2025_11_25
-        tools = session.catalogue.tools.values()
+        with_tasks = revision >= V2025_11_25
         shown = [tool.describe() for tool in tools if with_tasks or tool.task_support != "required"]
         return _page("tools", "tools", shown, params.cursor, self._settings.page_size)
 

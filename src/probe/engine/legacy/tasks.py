@@ -95,6 +95,8 @@ class TaskDesk:
         """
         task = self._find(session, task_id)
         self._routes.open(task.id, stream)
+        # The connection reads the stream since before this request ran, but only now may the task's questions go there.
+        session.reader_attached()
         try:
             await task.wait_terminal()
         finally:

@@ -213,6 +213,9 @@ def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:
 
 def _check_capabilities(tool: Tool, session: Session) -> None:
     machine = session.machine
+    if tool.since > machine.revision:
+        why = f"Tool {tool.name} needs revision {tool.since}; this session speaks {machine.revision}"
+        raise McpError(Code.INVALID_PARAMS, why)
     missing = [name for name in tool.requires if not offers(machine.capabilities, machine.revision, name)]
     if missing:
         needed: Json = {"requiredCapabilities": {name: {} for name in missing}}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...engine.params import Text
 from ...engine.tool import Tool, ToolContext, ToolResult, content, text
 from ...wire.jsonrpc import Json, encode
+from ...wire.revisions import V2025_11_25
 from ..shared import READ_ONLY, sampled_text, sampling_request
 
 
@@ -132,5 +133,7 @@ TOOLS = (
         annotations=READ_ONLY,
         requires=("elicitation",),
         asks_client=True,
+        # 2025-11-25 changelog: titled and multi-select enums are new there.
+        since=V2025_11_25,
     ),
 )

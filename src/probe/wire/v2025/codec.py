@@ -43,7 +43,6 @@ def _initialize(result: Mapping[str, Any], revision: str) -> dict[str, Any]:
     return {
         **result,
         "serverInfo": _without(result["serverInfo"], _IMPLEMENTATION, revision),
-        "capabilities": _without(result["capabilities"], {"tasks": V2025_11_25}, revision),
     }
 
 

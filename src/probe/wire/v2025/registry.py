@@ -12,6 +12,7 @@ from typing import Any
 
 import mcp_types as types
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from ..errors import Code, McpError
 from ..jsonrpc import clip
@@ -65,6 +66,16 @@ SERVER_REQUESTS: Mapping[str, ServerRow] = {
 """Server to client."""
 
 
+# A member that a revision does not define is ignored there, whatever it holds. 2025-11-25 basic/utilities/tasks says so
+# of `task`; the last two belong to the era after this one, but the models cover both.
+_MEMBERS_SINCE: Mapping[str, str] = {
+    "task": V2025_11_25,
+    "context": V2025_06_18,
+    "inputResponses": "2026-07-28",
+    "requestState": "2026-07-28",
+}
+
+
 def request_params(method: str, revision: str, params: Mapping[str, Any] | None) -> BaseModel:
     """The parameters of a client's request.
 
@@ -74,12 +85,9 @@ def request_params(method: str, revision: str, params: Mapping[str, Any] | None)
     row = REQUESTS.get(method)
     if row is None or row.since > revision:
         raise McpError(Code.METHOD_NOT_FOUND, f"Method not found: revision {revision} has no {clip(method)}")
-    given = dict(params or {})
-    if revision < V2025_11_25:
-        # 2025-11-25 basic/utilities/tasks: without the capability, "ignoring any task-augmentation metadata".
-        given.pop("task", None)
+    given = {name: value for name, value in (params or {}).items() if _MEMBERS_SINCE.get(name, "") <= revision}
     try:
-        return row.params.model_validate(given, strict=True)
+        return row.params.model_validate(given, strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
         raise McpError(Code.INVALID_PARAMS, f"Invalid params: {first_fault(error)}") from None
 
@@ -113,18 +121,63 @@ def offers(capabilities: Mapping[str, Any], revision: str, capability: str) -> b
 def client_result(method: str, result: Mapping[str, Any]) -> str | None:
     """What is wrong with the client's result of a server's request; None when nothing is."""
     try:
-        SERVER_REQUESTS[method].result.model_validate(result, strict=True)
+        SERVER_REQUESTS[method].result.model_validate(result, strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
         return first_fault(error).replace("params", "result", 1)
     return None
 
 
+# The validator's words for a type, in those of JSON.
+_KINDS: Mapping[str, str] = {
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "list_type": "an array",
+    "string_type": "a string",
+    "int_type": "an integer",
+    "float_type": "a number",
+    "bool_type": "a boolean",
+}
+
+# A client can send a million faults at once, and listing them would take seconds. One mistake makes at most a dozen
+# of them, one for each branch of a union.
+_MOST_FAULTS = 50
+
+
 def first_fault(error: ValidationError) -> str:
-    """One readable sentence about the first member at fault."""
-    fault = error.errors(include_url=False, include_context=False)[0]
-    # Union branches and model names stand between the members; only lower-case names and indexes are wire spelling.
-    path = ".".join(
-        str(part) for part in fault["loc"] if isinstance(part, int) or part[:1].islower() or part[:1] == "_"
-    )
-    where = f"params.{path}" if path else "params"
-    return f"{where}: {fault['msg']}" if fault["type"] != "missing" else f"{where} is required"
+    """One readable sentence about one member at fault; of a union, what any of its branches takes."""
+    if error.error_count() > _MOST_FAULTS:
+        return f"params: {error.error_count()} members have the wrong type"
+    faults = _telling(error.errors(include_url=False))
+    where = _path(faults[0])
+    first, *others = (fault for fault in faults if _path(fault) == where)
+    if first["type"] == "missing":
+        return f"{where} is required"
+    wanted = dict.fromkeys(_wanted(fault) for fault in (first, *others))
+    known = [kind for kind in wanted if kind is not None]
+    return f"{where} must be {' or '.join(known)}" if known else f"{where}: {first['msg']}"
+
+
+def _telling(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+    """The deepest faults, since they come from the branch of a union that was meant; not those of another `type`."""
+    deepest = max(_path(fault).count(".") for fault in faults)
+    deep = [fault for fault in faults if _path(fault).count(".") == deepest]
+    other = [fault["loc"][:-1] for fault in deep if fault["type"] == "literal_error"]
+    return [fault for fault in deep if all(fault["loc"][: len(at)] != at for at in other)] or deep
+
+
+def _path(fault: ErrorDetails) -> str:
+    return ".".join(["params", *(clip(str(part)) for part in fault["loc"] if not _is_branch(part))])
+
+
+def _is_branch(part: int | str) -> bool:
+    """Whether a part of a path is the validator's name for a branch of a union, no member of the message."""
+    if isinstance(part, int):
+        return False
+    return "[" in part or part in ("str", "int", "float", "bool") or isinstance(getattr(types, part, None), type)
+
+
+def _wanted(fault: ErrorDetails) -> str | None:
+    if fault["type"] == "literal_error":
+        return str(fault["ctx"]["expected"])
+    return _KINDS.get(fault["type"])

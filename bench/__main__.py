@@ -1,0 +1,120 @@
+"""`python -m bench`: measures every server in turn and prints one report. Takes under six minutes."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from . import load, report
+from .client import WrongAnswerError
+from .http1 import BrokenResponseError
+from .servers import ROOT, UPPER_BOUND, Cores, Server, StartError, all_servers, running
+
+_LIMIT_S = 360.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long and how often. Rounds are interleaved over the servers, so that a slow moment hits them all."""
+
+    rounds: int = 3
+    warm_up_s: float = 0.5
+    window_s: float = 2.0
+    shape: load.Shape = field(default_factory=load.Shape)
+    cancellations: int = 200
+    busy_clients: int = 32
+
+
+_QUICK = Plan(rounds=1, warm_up_s=0.2, window_s=0.5, shape=load.Shape(streams=100, messages=20), cancellations=40)
+
+
+def main() -> int:
+    """Run what the options ask for; returns the exit code: 1 for a server that does not do what it should."""
+    options = _options()
+    # The load makes no reference cycles, and a pause of its collector would be booked as a server's lateness.
+    gc.disable()
+    cores = Cores.divided()
+    lines = list(report.machine(cores, options.node))
+    plan = replace(_QUICK if options.quick else Plan(), **({"rounds": options.rounds} if options.rounds else {}))
+    results: report.Results | None = None
+    try:
+        results = trio.run(partial(_measure, plan, options, cores), strict_exception_groups=True)
+    except* (StartError, WrongAnswerError, BrokenResponseError, OSError, trio.TooSlowError) as group:
+        _note(f"error: {_first(group)!r}")
+    if results is None:
+        return 1
+    sys.stdout.write("\n".join(["", "# Benchmark", "", *lines, *report.tables(results), ""]))
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench", description="Measure this server beside others.")
+    parser.add_argument("--quick", action="store_true", help="a minute, to see that all works; rough figures")
+    parser.add_argument("--only", choices=["calls", "streams", "cancellation"], help="one of the measurements")
+    parser.add_argument("--rounds", type=int, help="rounds of the calls, each with fresh servers")
+    node = os.environ.get("PROBE_NODE") or shutil.which("node")
+    parser.add_argument("--node", default=node, required=node is None, help="the node binary; default $PROBE_NODE")
+    modules = ROOT / "tests" / "node" / "node_modules"
+    parser.add_argument("--node-modules", type=Path, default=modules, help="where the TypeScript SDK is installed")
+    return parser.parse_args()
+
+
+async def _measure(plan: Plan, options: argparse.Namespace, cores: Cores) -> report.Results:
+    servers, results = all_servers(options.node, options.node_modules), report.Results()
+    with trio.fail_after(_LIMIT_S):
+        if options.only in (None, "calls"):
+            for server in _rotated(servers, plan.rounds):
+                await _measure_calls(server, plan, cores, results)
+        for server in servers if options.only in (None, "streams") else ():
+            _note(f"streams: {server.name}")
+            async with running(server, "streams", cores) as process:
+                results.streams[server.name] = await load.streams(process, plan.shape)
+        for server in servers if options.only in (None, "cancellation") else ():
+            if server.name != UPPER_BOUND:
+                await _measure_cancellation(server, plan, cores, results)
+    return results
+
+
+def _rotated(servers: list[Server], rounds: int) -> Iterator[Server]:
+    for first in range(rounds):
+        yield from servers[first % len(servers) :] + servers[: first % len(servers)]
+
+
+async def _measure_calls(server: Server, plan: Plan, cores: Cores, results: report.Results) -> None:
+    _note(f"calls: {server.name}")
+    async with running(server, "calls", cores) as process:
+        for concurrency in report.CONCURRENCIES:
+            found = await load.calls(process, concurrency, warm_up_s=plan.warm_up_s, window_s=plan.window_s)
+            results.calls.setdefault((server.name, concurrency), []).append(found)
+
+
+async def _measure_cancellation(server: Server, plan: Plan, cores: Cores, results: report.Results) -> None:
+    _note(f"cancellation: {server.name}")
+    async with running(server, "cancellation", cores) as process:
+        idle = await load.cancellations(process, plan.cancellations, 0)
+        busy = await load.cancellations(process, plan.cancellations, plan.busy_clients)
+    results.cancellations[server.name] = (idle, busy)
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _note(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""The tables, the aims beside what was measured, and what it was measured on. Markdown, readable as it is."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+from .load import Calls, Cancellations, Streams, percentile
+from .servers import OUR_SERVER, UPPER_BOUND, Cores
+
+CONCURRENCIES = (1, 32, 256)
+_SHARE_AIM, _LATENESS_AIM_MS, _STREAM_AIM_KB, _CANCELLATION_AIM_MS = 0.8, 100.0, 45.0, 10.0
+
+
+@dataclass(slots=True)
+class Results:
+    """What was measured, by server; calls also by concurrency, one entry a round; cancellations idle and under load."""
+
+    calls: dict[tuple[str, int], list[Calls]] = field(default_factory=dict)
+    streams: dict[str, Streams] = field(default_factory=dict)
+    cancellations: dict[str, tuple[Cancellations, Cancellations]] = field(default_factory=dict)
+
+    def per_second(self, server: str, concurrency: int) -> float:
+        """The median of the rounds."""
+        return median(round.per_second for round in self.calls[server, concurrency])
+
+
+def machine(cores: Cores, node: str) -> Iterable[str]:
+    """What the figures depend on, one line each."""
+    packages = ("trio", "hypercorn", "h11", "mcp", "uvicorn")
+    asked = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)  # noqa: S603  the user's own
+    node_version = asked.stdout.strip()
+    pinned = "not pinned" if cores.server is None else f"servers on core {cores.server}, load on core {cores.load}"
+    yield f"- {_processor()}, {os.cpu_count()} cores, {platform.system()}; {pinned}"
+    yield f"- {platform.python_implementation()} {platform.python_version()}, node {node_version.lstrip('v')}"
+    yield "- " + ", ".join(f"{name} {version(name)}" for name in packages)
+    yield f"- load average before the start: {os.getloadavg()[0]:.2f} (above 0.2, something else was running)"
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def tables(results: Results) -> Iterable[str]:
+    """The lines of the report, for whatever was measured."""
+    if results.calls:
+        yield from ["", "## Calls per second", "", *_calls(results)]
+    if results.streams:
+        yield from ["", "## Open streams", "", *_streams(results)]
+    if results.cancellations:
+        yield from ["", "## From cancellation to the end of the tool's scope, ms", "", *_cancellations(results)]
+    yield from ["", "## Aims", "", *_table(["aim", "measured", ""], _aims(results))]
+
+
+def _calls(results: Results) -> list[str]:
+    names = dict.fromkeys(server for server, _ in results.calls)
+    rows = [
+        [name, *(_rate(results, name, concurrency) for concurrency in CONCURRENCIES), _processor_time(results, name)]
+        for name in names
+    ]
+    columns = [f"{concurrency} at once (p50 / p99 ms)" for concurrency in CONCURRENCIES]
+    return _table(["server", *columns, "processor per call"], rows)
+
+
+def _processor_time(results: Results, server: str) -> str:
+    # Unlike the rates it hardly depends on what else the machine does.
+    rounds = [found.processor_us for concurrency in CONCURRENCIES for found in results.calls[server, concurrency]]
+    return f"{median(rounds):.0f} µs"
+
+
+def _rate(results: Results, server: str, concurrency: int) -> str:
+    rounds = results.calls[server, concurrency]
+    p50, p99 = (median(percentile(round.latencies, percent) for round in rounds) for percent in (50, 99))
+    return f"{results.per_second(server, concurrency):,.0f} ({p50:.1f} / {p99:.1f})"
+
+
+def _streams(results: Results) -> list[str]:
+    rows = [
+        [
+            name,
+            " / ".join(f"{percentile(found.lateness, percent):.1f}" for percent in (50, 99, 100)),
+            str(found.missing),
+            f"{found.open_bytes / 1000:.0f} / {found.most_bytes / 1000:.0f} kB",
+            f"{found.base_bytes / 1e6:.0f} MB",
+            f"{found.cpu:.0%}",
+        ]
+        for name, found in results.streams.items()
+    ]
+    columns = ["late p50 / p99 / max ms", "missing", "per stream open / most", "before", "processor"]
+    return _table(["server", *columns], rows)
+
+
+def _cancellations(results: Results) -> list[str]:
+    rows = [[name, *map(_spread, found)] for name, found in results.cancellations.items()]
+    return _table(["server", "idle p50 / p99 / max", "32 calls in flight"], rows)
+
+
+def _spread(found: Cancellations) -> str:
+    def shown(values: list[float]) -> str:
+        return " / ".join(f"{percentile(values, percent):.1f}" for percent in (50, 99, 100))
+
+    return shown(found.total) + (f" (inside the server {shown(found.inside)})" if found.inside else "")
+
+
+def _aims(results: Results) -> list[list[str]]:
+    rows = []
+    for concurrency in CONCURRENCIES if results.calls else ():
+        share = results.per_second(OUR_SERVER, concurrency) / results.per_second(UPPER_BOUND, concurrency)
+        what = f"calls at {concurrency}: at least {_SHARE_AIM:.0%} of {UPPER_BOUND}"
+        rows.append([what, f"{share:.0%}", _verdict(share >= _SHARE_AIM)])
+    if found := results.streams.get(OUR_SERVER):
+        late = percentile(found.lateness, 99)
+        met = late < _LATENESS_AIM_MS and not found.missing
+        rows.append([f"lateness p99 under {_LATENESS_AIM_MS:.0f} ms", f"{late:.1f} ms", _verdict(met)])
+        for when, size in ("once all are open", found.open_bytes), ("with all its messages kept", found.most_bytes):
+            what = f"a stream {when} under {_STREAM_AIM_KB:.0f} kB"
+            rows.append([what, f"{size / 1000:.0f} kB", _verdict(size / 1000 < _STREAM_AIM_KB)])
+    if both := results.cancellations.get(OUR_SERVER):
+        rows += [_cancellation_aim("as the client sees it", both[1].total)]
+        rows += [_cancellation_aim("inside the server", both[1].inside)]
+    return rows
+
+
+def _cancellation_aim(where: str, values: list[float]) -> list[str]:
+    p99 = percentile(values, 99)
+    what = f"cancellation p99 with 32 calls in flight, {where}, under {_CANCELLATION_AIM_MS:.0f} ms"
+    return [what, f"{p99:.1f} ms", _verdict(p99 < _CANCELLATION_AIM_MS)]
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "not met"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    cells = [list(head), *map(list, rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in cells]
+    return [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]

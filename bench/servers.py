@@ -1,0 +1,163 @@
+"""The servers under measurement: how each is started, which of its tools does what, and what the system says of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import trio
+
+from .client import Tool
+
+ROOT = Path(__file__).parent.parent
+_START_S = 20.0
+_URL = re.compile(rb"http://127\.0\.0\.1:(\d+)/mcp")
+
+OUR_SERVER = "MCP Probe"
+UPPER_BOUND = "bare hypercorn"
+
+Measurement = Literal["calls", "streams", "cancellation"]
+
+
+class StartError(Exception):
+    """A server did not start; the message holds what it printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server, with the tool that answers 1,024 characters at once and the tool that waits to be cancelled.
+
+    `options` are further arguments for one kind of measurement. `audited`: when a call ended is read from the server's
+    own audit, not from the tool `ended`.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    echo: Tool
+    wait: Tool
+    options: Mapping[Measurement, tuple[str, ...]] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    audited: bool = False
+
+
+def all_servers(node: str, node_modules: Path) -> list[Server]:
+    """Ours first."""
+    echo, wait = Tool("echo", {}), Tool("wait", {})
+    # Their streamed answer to a call would be compared with our answer in one piece; this is their fastest, too.
+    as_json: dict[Measurement, tuple[str, ...]] = {"calls": ("--json",)}
+    scripts = ROOT / "bench" / "reference"
+    return [
+        Server(
+            OUR_SERVER,
+            (sys.executable, "-m", "probe", "serve", "--port", "0"),
+            Tool("long_output", {"blocks": 1, "chars": 1024}),
+            Tool("progress", {"steps": 100, "step_ms": 5000}),
+            # The calls of the load would push those to be read out of the audit.
+            {"cancellation": ("--call-records", "100000", "--api-page", "100000")},
+            {"PYTHONPATH": str(ROOT / "src")},
+            audited=True,
+        ),
+        Server("Python SDK, uvicorn", (sys.executable, str(scripts / "python_sdk.py")), echo, wait, as_json),
+        Server(
+            "TypeScript SDK, node",
+            (node, str(scripts / "typescript_sdk.cjs")),
+            echo,
+            wait,
+            as_json,
+            {"NODE_PATH": str(node_modules)},
+        ),
+        Server(UPPER_BOUND, (sys.executable, str(scripts / "bare.py")), echo, wait),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that listens."""
+
+    server: Server
+    port: int
+    pid: int
+
+    def memory(self) -> int:
+        """Resident bytes; 0 where the system has no /proc."""
+        found = re.search(r"VmRSS:\s+(\d+) kB", _proc(self.pid, "status"))
+        return int(found[1]) * 1024 if found else 0
+
+    def cpu_s(self) -> float:
+        """Seconds of processor time so far; 0 where the system has no /proc."""
+        # The second field, the program's name in parentheses, may hold anything.
+        fields = _proc(self.pid, "stat").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def _proc(pid: int, name: str) -> str:
+    path = Path(f"/proc/{pid}/{name}")
+    return path.read_text() if path.exists() else ""
+
+
+@asynccontextmanager
+async def running(server: Server, measurement: Measurement, cores: Cores) -> AsyncIterator[Running]:
+    """Start a server in a process of its own; it is killed at the end, whatever it is doing. Raises `StartError`."""
+    command = [*server.command, *server.options.get(measurement, ())]
+    with cores.server_started_here():
+        process = await trio.lowlevel.open_process(
+            command, env={**os.environ, **server.environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+    try:
+        yield Running(server, await _port(server, process), process.pid)
+    finally:
+        process.kill()
+        with trio.CancelScope(shield=True), trio.move_on_after(5):
+            await process.wait()
+
+
+async def _port(server: Server, process: trio.Process) -> int:
+    output = b""
+    assert process.stdout is not None
+    with trio.move_on_after(_START_S):
+        async for piece in process.stdout:
+            output += piece
+            if found := _URL.search(output):
+                return int(found[1])
+    raise StartError(f"{server.name} did not start: {output.decode(errors='replace')}")
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """Which core runs the server and which one the load; None for both where the system decides."""
+
+    server: int | None
+    load: int | None
+
+    @classmethod
+    def divided(cls) -> Cores:
+        """The first two that this process may use, and the load, which is this process, moves to its own."""
+        available = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
+        if len(available) < 2:
+            return cls(None, None)
+        _move_to(available[1])
+        return cls(available[0], available[1])
+
+    @contextmanager
+    def server_started_here(self) -> Iterator[None]:
+        """What is started inside inherits the server's core, all its threads too; to move it later would miss some."""
+        if self.server is None or self.load is None:
+            yield
+            return
+        _move_to(self.server)
+        try:
+            yield
+        finally:
+            _move_to(self.load)
+
+
+def _move_to(core: int) -> None:
+    if sys.platform == "linux":
+        os.sched_setaffinity(0, {core})

@@ -1,0 +1,1 @@
+"""Independent clients: what the official SDKs see of this server."""

@@ -1,0 +1,456 @@
+"""`notifications/cancelled` and disconnects, row by row of the product contract, section 3.
+
+2025-11-25 basic/utilities/cancellation, unless another clause is named.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from probe.engine.catalogue import Toolset
+from probe.engine.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
+from probe.wire.jsonrpc import classify
+
+from ..support.calls import LEGACY, misuses, outcome, slow
+from ..support.http import Event, messages
+from ..support.inside import engine_tasks
+from ..support.probe import Probe, running
+
+
+async def receive(probe: Probe, *received: dict[str, Any]) -> None:
+    """Messages arrive without any await between them."""
+    (session,) = probe.engine.sessions
+    for message in received:
+        probe.engine.legacy.receive(session, [classify(message)])
+
+
+def cancelled(id: Any, **more: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, **more}}
+
+
+# A request in flight.
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+async def test_a_cancelled_request_gets_no_response_and_its_stream_ends(
+    revision: str, probe: Probe, autojump_clock: MockClock
+) -> None:
+    """Receivers SHOULD "Not send a response for the cancelled request"."""
+    client = await probe.client(revision)
+    began = trio.current_time()
+    with trio.fail_after(100):
+        async with client.post(slow(client)) as answer:
+            await trio.sleep(3.5)
+            await client.cancel("it", "not needed")
+            events = await client.read(answer)
+    assert [message["params"]["progress"] for message in messages(events)] == [1, 2, 3]
+    assert trio.current_time() - began == pytest.approx(3.5)
+
+
+async def test_nothing_is_sent_for_a_cancelled_request_ever_after(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    before = engine_tasks()
+    async with client.post(slow(client)) as answer, client.get() as standalone:
+        await trio.sleep(3.5)
+        await client.cancel("it")
+        mark = probe.engine.log.last
+        await trio.sleep(100)
+        assert [event for event in probe.events("message.emitted") if event["seq"] > mark] == []
+        assert [event.data for event in await standalone.first(1)] == [""]
+        assert len(messages(await client.read(answer))) == 3
+    assert engine_tasks() == before, "its resources are free"
+
+
+async def test_a_cancellation_is_recorded_with_everything_there_is_to_know(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    """ "Both parties SHOULD log cancellation reasons for debugging"."""
+    client = await probe.client()
+    async with client.post(slow(client)) as answer:
+        await trio.sleep(3.5)
+        await client.cancel("it", "changed my mind")
+        await client.read(answer)
+    record = probe.record()
+    assert {name: record[name] for name in ("outcome", "done", "answered", "steps_done", "steps_total")} == {
+        "outcome": "cancelled",
+        "done": False,
+        "answered": False,
+        "steps_done": 3,
+        "steps_total": 10,
+    }
+    assert (record["cancelled_by"], record["cancel_reason"]) == ("notification", "changed my mind")
+    assert (record["emitted"], record["delivered"]) == (3, 3)
+    assert record["duration_ms"] == pytest.approx(3500, abs=1)
+    assert record["cancel_latency_ms"] == pytest.approx(0, abs=1)
+    (asked,) = probe.events("call.cancelled")
+    assert (asked["request_id"], asked["by"], asked["reason"], asked["effect"]) == (
+        "it",
+        "notification",
+        "changed my mind",
+        True,
+    )
+    (settled,) = probe.events("call.settled")
+    assert (settled["steps_done"], settled["sent_after_cancel"]) == (3, 0)
+    assert settled["scope_exit_ms"] == pytest.approx(0, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"), [("", None), ("é", "é"), ("x" * 500, "x" * 500), ("x" * 501, "x" * 500 + "…")]
+)
+async def test_a_reason_is_kept_up_to_a_bound(
+    reason: str, kept: str | None, probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    async with client.post(slow(client)) as answer:
+        await client.cancel("it", reason)
+        await client.read(answer)
+    assert probe.record()["cancel_reason"] == kept
+
+
+async def test_only_the_named_request_is_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
+    """An id is a value with a JSON type: 5 is not "5"."""
+    client = await probe.client()
+    streams: dict[Any, list[Event]] = {}
+
+    async def one(id: Any) -> None:
+        async with client.post(slow(client, id, token=repr(id))) as answer:
+            streams[id] = await client.read(answer)
+
+    async with trio.open_nursery() as nursery:
+        for id in (5, "5", 6):
+            nursery.start_soon(one, id)
+        await trio.sleep(1.5)
+        await client.cancel("5")
+    assert [len(messages(streams[id])) for id in (5, "5", 6)] == [11, 1, 11]
+
+
+async def test_the_same_id_of_another_session_is_not_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
+    """Cancellation notifications MUST only reference requests that "Were previously issued in the same direction"."""
+    one, other = await probe.client(), await probe.client()
+    async with one.post(slow(one)) as answer:
+        await other.cancel("it")
+        assert len(messages(await one.read(answer))) == 11
+    assert misuses(probe) == ["cancellation without effect"]
+
+
+async def test_a_batch_ends_when_its_uncancelled_requests_are_answered(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client("2025-03-26")
+    async with client.post([slow(client, "a", token=1), slow(client, "b", token=2, steps=2)]) as answer:
+        await trio.sleep(1.5)
+        await client.cancel("a")
+        events = messages(await client.read(answer))
+    assert [event.get("id", event.get("params", {}).get("progressToken")) for event in events] in (
+        [1, 2, 2, "b"],
+        [2, 1, 2, "b"],
+    )
+
+
+async def test_a_second_cancellation_changes_nothing(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    async with client.post(slow(client)) as answer:
+        await trio.sleep(1.5)
+        await receive(probe, cancelled("it", reason="first"), cancelled("it", reason="second"))
+        await client.read(answer)
+    assert probe.record()["cancel_reason"] == "first"
+    assert [(event["reason"], event["effect"]) for event in probe.events("call.cancelled")] == [
+        ("first", True),
+        ("second", False),
+    ]
+    assert len(probe.events("call.settled")) == 1
+
+
+async def test_a_request_that_nobody_reads_is_cancelled_as_well(probe: Probe, autojump_clock: MockClock) -> None:
+    """Work never waits for a socket, and neither does its end."""
+    client = await probe.client()
+    async with client.post(slow(client)):
+        await trio.sleep(1.5)
+        await client.cancel("it")
+        await wait_all_tasks_blocked()
+        assert outcome(probe) == ("cancelled", "notification", 1, False)
+
+
+async def test_a_question_of_a_cancelled_call_may_be_answered_late(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    async with client.post(client.request("tools/call", {"name": "sampling_demo"}, "it")) as answer:
+        (_, question) = await answer.first(2)
+        await client.cancel("it")
+        await client.answer(
+            question.message["id"], {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
+        )
+        assert [event async for event in answer.events()] == []
+    assert misuses(probe) == ["answer without a question"]
+    assert outcome(probe) == ("cancelled", "notification", None, False)
+
+
+# Tools with bad manners: the work goes on for a while, and nobody hears of it.
+
+
+async def _linger(context: ToolContext) -> ToolResult:
+    try:
+        await context.sleep(1000)
+    finally:
+        with trio.CancelScope(shield=True):
+            await context.sleep(0.5)
+        context.log("info", "cleaned up")
+        context.set_status("cleaned up")
+        context.report_progress(1, 1, "cleaned up")
+    return structured({})
+
+
+async def _insist(context: ToolContext) -> ToolResult:
+    with trio.CancelScope(shield=True):
+        await context.sleep(5)
+        context.report_progress(1)
+    return structured({"finished": True})
+
+
+async def _stumble(context: ToolContext) -> ToolResult:
+    try:
+        await context.sleep(1000)
+    finally:
+        raise ToolFailureError("could not clean up")
+    return structured({})
+
+
+RUDE = Toolset(
+    "rude",
+    (
+        Tool("linger", "Linger", "Takes half a second to stop", _linger, task_support="optional"),
+        Tool("insist", "Insist", "Finishes whatever happens", _insist, task_support="optional"),
+        Tool("stumble", "Stumble", "Fails when it is stopped", _stumble, task_support="optional"),
+    ),
+)
+LATENCY_S = {"linger": 0.5, "insist": 4.0, "stumble": 0.0}
+
+
+@pytest.mark.parametrize("tool", LATENCY_S)
+async def test_work_that_does_not_stop_at_once_is_not_heard_either(tool: str, autojump_clock: MockClock) -> None:
+    async with running(toolsets=[RUDE]) as probe:
+        client = await probe.client()
+        request = client.request("tools/call", {"name": tool, "_meta": {"progressToken": 1}}, "it")
+        async with client.post(request) as answer:
+            await trio.sleep(1)
+            await client.cancel("it")
+            assert messages(await client.read(answer)) == []
+        record = probe.record()
+        assert (record["outcome"], record["cancelled_by"], record["done"]) == ("cancelled", "notification", False)
+        assert (record["answered"], record["emitted"]) == (False, 0)
+        assert record["cancel_latency_ms"] == pytest.approx(LATENCY_S[tool] * 1000, abs=1)
+        (settled,) = probe.events("call.settled")
+        assert (settled["sent_after_cancel"], settled["scope_exit_ms"]) == (0, record["cancel_latency_ms"])
+
+
+@pytest.mark.parametrize("tool", LATENCY_S)
+async def test_a_cancelled_task_stays_so_even_if_execution_continues_to_completion_or_fails(
+    tool: str, autojump_clock: MockClock
+) -> None:
+    """basic/utilities/tasks: it "MUST remain in `cancelled` status even if execution continues to completion or
+    fails"."""
+    async with running(toolsets=[RUDE]) as probe:
+        client = await probe.client()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(client.listen)
+            handle = await client.tool(tool, task={}, _meta={"progressToken": 1})
+            named = {"taskId": handle["task"]["taskId"]}
+            await trio.sleep(1)
+            answer = await client.call("tasks/cancel", named)
+            await trio.sleep(100)
+            assert await client.call("tasks/get", named) == answer
+            assert [note["params"]["status"] for note in client.notes] == ["cancelled"]
+            nursery.cancel_scope.cancel()
+        record = probe.record()
+        assert (record["outcome"], record["cancelled_by"], record["done"]) == ("cancelled", "tasks_cancel", False)
+        assert record["cancel_latency_ms"] == pytest.approx(LATENCY_S[tool] * 1000, abs=1)
+        assert [settled["sent_after_cancel"] for settled in probe.events("call.settled")] == [0]
+
+
+# The race of the result and the cancellation.
+
+
+async def test_a_cancellation_that_comes_just_before_the_result_wins(probe: Probe, autojump_clock: MockClock) -> None:
+    """Both parties MUST handle these race conditions gracefully."""
+    client = await probe.client()
+    async with client.post(slow(client, steps=1)) as answer, trio.open_nursery() as nursery:
+        nursery.start_soon(at_the_same_moment, probe, 1.0, "before")
+        events = messages(await client.read(answer))
+    assert [event for event in events if "id" in event] == []
+    assert outcome(probe) == ("cancelled", "notification", len(events) or None, False)
+    assert [settled["sent_after_cancel"] for settled in probe.events("call.settled")] == [0]
+
+
+async def test_a_cancellation_that_comes_just_after_the_result_is_a_no_op(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    async with client.post(slow(client, steps=1)) as answer, trio.open_nursery() as nursery:
+        nursery.start_soon(at_the_same_moment, probe, 1.0, "after")
+        events = messages(await client.read(answer))
+    assert [event.get("id") for event in events] == [None, "it"]
+    assert outcome(probe) == ("completed", None, 1, True)
+    assert misuses(probe) == ["cancellation without effect"]
+
+
+async def at_the_same_moment(probe: Probe, seconds: float, side: str) -> None:
+    """Cancel at the very time at which the result is due, just before it is sent or just after it was."""
+    due = trio.current_time() + seconds
+    await trio.sleep_until(due)
+    if side == "after":
+        while outcome(probe)[0] is None:
+            await trio.lowlevel.checkpoint()
+    assert trio.current_time() == due
+    await receive(probe, cancelled("it"))
+
+
+# What is no cancellation.
+
+CLAUSE = "2025-11-25 basic/utilities/cancellation, Behavior Requirements"
+IGNORED: dict[str, tuple[dict[str, Any] | None, str]] = {
+    "no params": (None, "malformed cancellation"),
+    "no requestId": ({"reason": "?"}, "malformed cancellation"),
+    "requestId null": ({"requestId": None}, "malformed cancellation"),
+    "requestId a boolean": ({"requestId": True}, "malformed cancellation"),
+    "requestId a fraction": ({"requestId": 1.5}, "malformed cancellation"),
+    "requestId 1.0": ({"requestId": 1.0}, "malformed cancellation"),
+    "requestId a list": ({"requestId": ["it"]}, "malformed cancellation"),
+    "requestId an object": ({"requestId": {}}, "malformed cancellation"),
+    "reason no string": ({"requestId": "it", "reason": 7}, "malformed cancellation"),
+    "reason null": ({"requestId": "it", "reason": None}, "malformed cancellation"),
+    "unknown id": ({"requestId": "nobody"}, "cancellation without effect"),
+    "unknown long id": ({"requestId": "x" * 5000}, "cancellation without effect"),
+    "unknown huge id": ({"requestId": 10**4000}, "cancellation without effect"),
+    "finished id": ({"requestId": "earlier"}, "cancellation without effect"),
+    "finished id, answered at once": ({"requestId": "ping"}, "cancellation without effect"),
+    "initialize": ({"requestId": 1}, "notifications/cancelled for initialize"),
+    "a task's request": ({"requestId": "task"}, "notifications/cancelled for a task"),
+}
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+@pytest.mark.parametrize("case", IGNORED)
+async def test_an_invalid_cancellation_is_ignored_and_recorded(
+    case: str, revision: str, probe: Probe, autojump_clock: MockClock
+) -> None:
+    """ "Invalid cancellation notifications SHOULD be ignored"; "The `initialize` request MUST NOT be cancelled"."""
+    params, what = IGNORED[case]
+    if case == "a task's request" and revision != "2025-11-25":
+        what = "cancellation without effect"
+    client = await probe.client(revision)
+    await client.call("tools/call", {"name": "progress", "arguments": {"steps": 1}}, id="earlier")
+    await client.call("ping", id="ping")
+    if revision == "2025-11-25":
+        await client.call("tools/call", {"name": "cancellable_task", "task": {}}, id="task")
+    async with client.post(slow(client)) as answer:
+        await trio.sleep(1.5)
+        await client.notify("notifications/cancelled", params)
+        events = messages(await client.read(answer))
+    assert "isError" not in events[-1]["result"]
+    assert outcome(probe) == ("completed", None, 10, True)
+    (misuse,) = probe.events("client.misuse")
+    assert (misuse["what"], misuse["clause"], misuse["session"]) == (what, CLAUSE, "s1")
+    assert len(misuse["detail"]) < 200
+    assert probe.events("call.cancelled") == []
+
+
+async def test_a_task_is_not_cancelled_by_the_id_of_its_request(probe: Probe, autojump_clock: MockClock) -> None:
+    """For task-augmented requests, `tasks/cancel` MUST be used instead of `notifications/cancelled`."""
+    client = await probe.client()
+    params = {"name": "pure_task", "arguments": {"durationMs": 5000}, "task": {}}
+    task = (await client.call("tools/call", params, id="it"))["task"]
+    await trio.sleep(1)
+    await client.cancel("it")
+    await trio.sleep(10)
+    assert (await client.call("tasks/get", {"taskId": task["taskId"]}))["status"] == "completed"
+    assert misuses(probe) == ["notifications/cancelled for a task"]
+    assert outcome(probe) == ("completed", None, None, True)
+
+
+async def test_cancelling_tasks_result_stops_the_waiting_and_not_the_task(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    """basic/utilities/tasks: requestors can continue polling "such as if their previous `tasks/result` request failed
+    or was cancelled"."""
+    client = await probe.client()
+    task = await client.tool("pure_task", {"durationMs": 5000}, task={})
+    named = {"taskId": task["task"]["taskId"]}
+    async with client.post(client.request("tasks/result", named, "waiting")) as answer:
+        await trio.sleep(1)
+        await client.cancel("waiting")
+        assert await client.read(answer) == []
+    assert (await client.call("tasks/get", named))["status"] == "working"
+    result = await client.call("tasks/result", named)
+    assert result["structuredContent"] == {"message": "Completed after 5000ms"}
+    assert probe.record()["outcome"] == "completed"
+
+
+async def test_one_of_two_waiting_for_a_task_can_be_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    task = await client.tool("pure_task", {"durationMs": 5000}, task={})
+    named = {"taskId": task["task"]["taskId"]}
+    async with (
+        client.post(client.request("tasks/result", named, "one")) as one,
+        client.post(client.request("tasks/result", named, "other")) as other,
+    ):
+        await trio.sleep(1)
+        await client.cancel("other")
+        assert messages(await client.read(other)) == []
+        assert [message.get("id") for message in messages(await client.read(one))] == [None, "one"]
+
+
+# The client goes away.
+
+
+async def test_a_disconnect_is_no_cancellation_and_the_answer_can_be_fetched(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    """basic/transports: "Disconnection SHOULD NOT be interpreted as the client cancelling its request"."""
+    client = await probe.client()
+    async with client.post(slow(client)) as answer:
+        seen = await answer.first(4)
+    (closed,) = probe.events("http.closed")
+    assert closed["by"] == "client"
+    await trio.sleep(100)
+    assert outcome(probe) == ("completed", None, 10, True)
+    async with client.get(seen[-1].id) as answer:
+        missed = messages(await client.read(answer))
+    assert [message["params"]["progress"] for message in missed[:-1]] == [4, 5, 6, 7, 8, 9, 10]
+    assert missed[-1]["result"]["structuredContent"]["done"] is True
+
+
+async def test_a_client_that_comes_back_in_time_hears_the_rest_live(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    began = trio.current_time()
+    async with client.post(slow(client)) as answer:
+        seen = await answer.first(3)
+    await trio.sleep(3)
+    async with client.get(seen[-1].id) as answer:
+        missed = messages(await client.read(answer))
+    assert [message["params"]["progress"] for message in missed[:-1]] == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert trio.current_time() - began == pytest.approx(10)
+
+
+async def test_delivery_is_counted_apart_from_emission(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    async with client.post(slow(client)) as answer:
+        seen = await answer.first(4)
+    await trio.sleep(100)
+    assert (probe.record()["emitted"], probe.record()["delivered"]) == (10, 3)
+    async with client.get(seen[-1].id) as answer:
+        await client.read(answer)
+    assert (probe.record()["emitted"], probe.record()["delivered"]) == (10, 10)
+
+
+async def test_after_a_disconnect_the_request_can_still_be_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
+    """basic/transports: "To cancel, the client SHOULD explicitly send an MCP `CancelledNotification`"."""
+    client = await probe.client()
+    async with client.post(slow(client)) as answer:
+        seen = await answer.first(3)
+    await trio.sleep(2)
+    await client.cancel("it")
+    async with client.get(seen[-1].id) as answer:
+        missed = messages(await client.read(answer))
+    assert [message.get("id") for message in missed] == [None, None]
+    assert outcome(probe) == ("cancelled", "notification", 4, False)

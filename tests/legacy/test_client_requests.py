@@ -1,0 +1,334 @@
+"""Requests from the server to the client: sampling, elicitation, roots, ping, on the stream of the call that asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from probe.engine.catalogue import Toolset
+from probe.engine.tool import Tool, ToolContext, ToolResult, structured
+
+from ..support.http import Answer
+from ..support.legacy import ALL_CAPABILITIES, Legacy
+from ..support.probe import Probe, running
+
+SAMPLED = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hello"}}
+ACCEPTED = {"action": "accept", "content": {"name": "Ada"}}
+ROOTS = {"roots": [{"uri": "file:///home", "name": "work"}]}
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+async def sample(context: ToolContext) -> ToolResult:
+    params = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10}
+    return structured(await context.sample(params))
+
+
+async def elicit(context: ToolContext) -> ToolResult:
+    return structured(await context.elicit("Who?", FORM))
+
+
+async def roots(context: ToolContext) -> ToolResult:
+    return structured(await context.list_roots())
+
+
+async def ping(context: ToolContext) -> ToolResult:
+    await context.ping()
+    return structured({"there": True})
+
+
+async def twice(context: ToolContext) -> ToolResult:
+    first = await context.elicit("One?", FORM)
+    return structured({"first": first, "second": await context.elicit("Two?", FORM)})
+
+
+def asking(*functions: Any) -> Toolset:
+    tools = [Tool(name=run.__name__, title="T", description="D", run=run, asks_client=True) for run in functions]
+    return Toolset("asking", tuple(tools))
+
+
+TOOLSETS = [asking(sample, elicit, roots, ping, twice)]
+GOOD = [("sample", "sampling/createMessage", SAMPLED), ("elicit", "elicitation/create", ACCEPTED)]
+GOOD += [("roots", "roots/list", ROOTS)]
+
+
+def call(client: Legacy, tool: str, id: Any = "it") -> dict[str, Any]:
+    return client.request("tools/call", {"name": tool}, id)
+
+
+async def question(client: Legacy, answer: Answer) -> dict[str, Any]:
+    """The next message on a stream, checked; a request of the server."""
+    async for event in answer.events():
+        if event.data:
+            return client.check(event.message)
+    raise AssertionError("the stream ended without a question")
+
+
+async def response(client: Legacy, answer: Answer) -> dict[str, Any]:
+    """The result of the call at the end of its stream."""
+    return client.result((await client.read(answer))[-1].message)
+
+
+async def send(client: Legacy, message: dict[str, Any]) -> None:
+    async with client.post({"jsonrpc": "2.0", **message}) as answer:
+        assert answer.status == 202
+
+
+def misuses(probe: Probe) -> list[str]:
+    return [event["what"] for event in probe.events("client.misuse")]
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize(("tool", "method", "result"), GOOD)
+async def test_the_clients_result_reaches_the_tool(
+    tool: str, method: str, result: dict[str, Any], revision: str
+) -> None:
+    """2025-11-25 basic/transports: requests before the response "SHOULD relate to the originating client request"."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client(revision)
+        with trio.fail_after(5):
+            async with client.post(call(client, tool)) as answer:
+                if revision == "2025-03-26" and tool == "elicit":
+                    refused = await response(client, answer)
+                    assert refused["isError"]
+                    assert "Revision 2025-03-26 has no elicitation/create" in refused["content"][0]["text"]
+                    return
+                asked = await question(client, answer)
+                assert asked["method"] == method
+                await client.answer(asked["id"], result)
+                assert (await response(client, answer))["content"][0]["text"]
+        assert misuses(probe) == []
+
+
+async def test_a_ping_is_asked_of_every_client() -> None:
+    """2025-11-25 basic/utilities/ping: "The receiver MUST respond promptly with an empty response"."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client(capabilities={})
+        async with client.post(call(client, "ping")) as answer:
+            asked = await question(client, answer)
+            assert asked["method"] == "ping"
+            await client.answer(asked["id"], {})
+            assert (await response(client, answer))["structuredContent"] == {"there": True}
+
+
+@pytest.mark.parametrize(
+    ("tool", "capability"), [("sample", "sampling"), ("elicit", "elicitation"), ("roots", "roots")]
+)
+async def test_a_client_that_did_not_declare_the_capability_is_not_asked(tool: str, capability: str) -> None:
+    """2025-11-25 basic/lifecycle, Operation: "Only use capabilities that were successfully negotiated"."""
+    async with running(toolsets=TOOLSETS) as probe:
+        others = {name: value for name, value in ALL_CAPABILITIES.items() if name != capability}
+        client = await probe.client(capabilities=others)
+        result = await client.tool(tool)
+        assert result["isError"]
+        assert result["content"][0]["text"] == f"The client did not declare the {capability} capability"
+        assert client.notes == []
+
+
+async def test_a_client_with_url_elicitation_alone_is_not_asked_by_form() -> None:
+    """2025-11-25 client/elicitation: "Servers MUST NOT send elicitation requests with modes not supported"."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client(capabilities={"elicitation": {"url": {}}})
+        assert "did not declare" in (await client.tool("elicit"))["content"][0]["text"]
+        for form in ({}, {"form": {}}, {"form": {}, "url": {}}):
+            client = await probe.client(capabilities={"elicitation": form})
+            async with client.post(call(client, "elicit")) as answer:
+                assert (await question(client, answer))["method"] == "elicitation/create"
+
+
+async def test_an_error_of_the_client_is_a_tool_error_that_names_it() -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "sample")) as answer:
+            asked = await question(client, answer)
+            await send(client, {"id": asked["id"], "error": {"code": -1, "message": "User rejected sampling request"}})
+            result = await response(client, answer)
+        assert result["isError"]
+        assert result["content"][0]["text"] == (
+            "The client answered sampling/createMessage with error -1: User rejected sampling request"
+        )
+        assert probe.record()["outcome"] == "tool_error"
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "part"),
+    [
+        ("sample", {}, "is required"),
+        ("sample", {**SAMPLED, "content": "hello"}, "result.content must be an object"),
+        ("sample", {**SAMPLED, "role": "system"}, "result.role must be 'user' or 'assistant'"),
+        ("sample", {**SAMPLED, "content": {"type": "text"}}, "result.content.text is required"),
+        ("elicit", {}, "result.action is required"),
+        ("elicit", {"action": "yes"}, "result.action must be 'accept', 'decline' or 'cancel'"),
+        ("elicit", {"action": "accept", "content": []}, "result.content must be an object"),
+        ("roots", {}, "result.roots is required"),
+        ("roots", {"roots": {}}, "result.roots must be an array"),
+        ("roots", {"roots": [{"uri": "https://example.com"}]}, "result.roots.0.uri"),
+    ],
+)
+async def test_a_malformed_result_is_a_tool_error_that_says_what_is_wrong(
+    tool: str, result: dict[str, Any], part: str
+) -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, tool)) as answer:
+            asked = await question(client, answer)
+            await client.answer(asked["id"], result)
+            outcome = await response(client, answer)
+        assert outcome["isError"]
+        assert "malformed" in outcome["content"][0]["text"]
+        assert part in outcome["content"][0]["text"]
+        assert misuses(probe) == ["malformed result"]
+
+
+@pytest.mark.parametrize(("tool", "seconds"), [("sample", 300), ("elicit", 300), ("roots", 10), ("ping", 10)])
+async def test_a_client_that_does_not_answer_is_told_to_stop_and_the_tool_goes_on(
+    tool: str, seconds: int, autojump_clock: MockClock
+) -> None:
+    """2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification for that request"."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        began = trio.current_time()
+        with trio.fail_after(400):
+            async with client.post(call(client, tool)) as answer:
+                asked = await question(client, answer)
+                result = await response(client, answer)
+        assert trio.current_time() - began == pytest.approx(seconds, abs=0.5)
+        (withdrawn,) = client.noted("notifications/cancelled")
+        assert withdrawn == {"requestId": asked["id"], "reason": f"no answer within {seconds} s"}
+        assert result["isError"]
+        assert f"did not answer {asked['method']} within {seconds} s" in result["content"][0]["text"]
+
+
+async def test_an_answer_that_comes_too_late_is_ignored_and_noted(autojump_clock: MockClock) -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "roots")) as answer:
+            asked = await question(client, answer)
+            await client.read(answer)
+        await client.answer(asked["id"], ROOTS)
+        assert misuses(probe) == ["answer without a question"]
+
+
+async def test_only_the_first_answer_counts() -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "twice")) as answer:
+            one = await question(client, answer)
+            await client.answer(one["id"], ACCEPTED)
+            await client.answer(one["id"], {"action": "decline"})
+            two = await question(client, answer)
+            assert two["id"] != one["id"], "ids of the server are not used twice within a session"
+            await client.answer(two["id"], {"action": "cancel"})
+            result = await response(client, answer)
+        assert result["structuredContent"] == {"first": ACCEPTED, "second": {"action": "cancel"}}
+        assert misuses(probe) == ["answer without a question"]
+
+
+async def test_of_two_answers_that_arrive_together_the_first_counts() -> None:
+    """In 2025-03-26 one batch can hold both."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client("2025-03-26")
+        async with client.post(call(client, "sample")) as answer:
+            asked = await question(client, answer)
+            refused = {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -1, "message": "no"}}
+            async with client.post([{"jsonrpc": "2.0", "id": asked["id"], "result": SAMPLED}, refused]) as accepted:
+                assert accepted.status == 202
+            assert not (await response(client, answer)).get("isError")
+        assert misuses(probe) == ["answer without a question"]
+
+
+async def test_an_answer_with_another_type_of_id_is_no_answer(autojump_clock: MockClock) -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "elicit")) as answer:
+            asked = await question(client, answer)
+            await client.answer(str(asked["id"]), {"action": "decline"})
+            await client.answer(asked["id"] + 1000, {"action": "decline"})
+            assert misuses(probe) == ["answer without a question"] * 2
+            await client.answer(asked["id"], ACCEPTED)
+            assert (await response(client, answer))["structuredContent"] == ACCEPTED
+
+
+async def test_the_same_id_may_be_used_in_both_directions_at_once() -> None:
+    """Each direction counts for itself, so the client's request 1 and the server's request 1 meet here."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "elicit", 1)) as answer:
+            asked = await question(client, answer)
+            assert asked["id"] == 1
+            await client.answer(1, ACCEPTED)
+            assert (await response(client, answer))["structuredContent"] == ACCEPTED
+
+
+async def test_two_sessions_ask_with_the_same_id_and_get_their_own_answers() -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        ada, bob = await probe.client(), await probe.client()
+        async with ada.post(call(ada, "elicit")) as of_ada, bob.post(call(bob, "elicit")) as of_bob:
+            assert (await question(ada, of_ada))["id"] == (await question(bob, of_bob))["id"]
+            await bob.answer(1, {"action": "accept", "content": {"name": "Bob"}})
+            await ada.answer(1, {"action": "accept", "content": {"name": "Ada"}})
+            names = [
+                (await response(client, answer))["structuredContent"]["content"]["name"]
+                for client, answer in ((ada, of_ada), (bob, of_bob))
+            ]
+        assert names == ["Ada", "Bob"]
+
+
+async def test_questions_of_calls_side_by_side_stay_on_the_streams_of_their_calls() -> None:
+    """ "The server MUST send each of its JSON-RPC messages on only one of the connected streams"."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "elicit", "a")) as a, client.post(call(client, "sample", "b")) as b:
+            asked_a, asked_b = await question(client, a), await question(client, b)
+            assert (asked_a["method"], asked_b["method"]) == ("elicitation/create", "sampling/createMessage")
+            await client.answer(asked_b["id"], SAMPLED)
+            assert (await response(client, b))["structuredContent"] == SAMPLED
+            await client.answer(asked_a["id"], ACCEPTED)
+            assert (await response(client, a))["structuredContent"] == ACCEPTED
+
+
+async def test_a_question_survives_the_loss_of_its_connection(autojump_clock: MockClock) -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "elicit")) as answer:
+            (primed,) = await answer.first(1)
+        async with client.get(last_event_id=primed.id) as answer:
+            asked = await question(client, answer)
+            await client.answer(asked["id"], ACCEPTED)
+            assert (await response(client, answer))["structuredContent"] == ACCEPTED
+
+
+async def test_time_waiting_for_a_person_does_not_count_as_idleness_of_the_tool(autojump_clock: MockClock) -> None:
+    """The dispatch deadline is 30 s without progress; a person may take 300 s."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "elicit")) as answer:
+            asked = await question(client, answer)
+            await trio.sleep(290)
+            await client.answer(asked["id"], ACCEPTED)
+            assert (await response(client, answer))["structuredContent"] == ACCEPTED
+
+
+async def test_pings_on_the_get_stream_when_the_settings_say_so(autojump_clock: MockClock) -> None:
+    """2025-11-25 basic/utilities/ping: "Implementations SHOULD periodically issue pings"."""
+    async with running(ping_interval_s=30) as probe:
+        client = await probe.client()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(client.listen, lambda request: {})
+            await trio.sleep(100)
+            assert [note["method"] for note in client.notes] == ["ping"] * 3
+            assert misuses(probe) == []
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_ping_without_answer_is_withdrawn_and_noted(autojump_clock: MockClock) -> None:
+    async with running(ping_interval_s=30) as probe:
+        client = await probe.client()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(client.listen)
+            await trio.sleep(45)
+            assert [note["method"] for note in client.notes] == ["ping", "notifications/cancelled"]
+            assert misuses(probe) == ["ping not answered"]
+            nursery.cancel_scope.cancel()

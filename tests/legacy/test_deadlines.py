@@ -1,0 +1,268 @@
+"""The two deadlines of a synchronous call: idle 30 s, moved by progress, and a ceiling of 300 s that nothing moves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from probe.engine.catalogue import Toolset
+from probe.engine.params import Integer
+from probe.engine.tool import Tool, ToolContext, ToolResult, structured
+
+from ..support.inside import engine_tasks
+from ..support.legacy import Legacy
+from ..support.probe import Probe, running
+
+META = "mcp-probe/deadline"
+
+
+async def _work(context: ToolContext) -> ToolResult:
+    for number in range(1, context.arguments["reports"] + 1):
+        await context.sleep(context.arguments["everyS"])
+        context.report_progress(number, message=f"{number}")
+    await context.sleep(context.arguments["silentS"])
+    return structured({"done": True})
+
+
+async def _repeat(context: ToolContext) -> ToolResult:
+    for _ in range(100):
+        await context.sleep(10)
+        context.report_progress(1)
+    return structured({"done": True})
+
+
+async def _ask(context: ToolContext) -> ToolResult:
+    return structured(await context.elicit("Well?", {"type": "object", "properties": {}}))
+
+
+WORK = (
+    Integer("reports", 0, 1000, 0, "how many reports"),
+    Integer("everyS", 1, 1000, 1, "how long before each of them"),
+    Integer("silentS", 0, 1000, 0, "how long after the last"),
+)
+CUSTOM = Toolset(
+    "custom",
+    (
+        Tool("work", "Work", "Works and reports", _work, WORK),
+        Tool("patient", "Patient", "Has its own idle deadline", _work, WORK, idle_s=100),
+        Tool("marathon", "Marathon", "Has its own ceiling", _work, WORK, ceiling_s=1000),
+        Tool("repeat", "Repeat", "Reports the same step again and again", _repeat),
+        Tool("ask", "Ask", "Asks without being known for it", _ask),
+    ),
+)
+
+
+async def timed(client: Legacy, name: str, token: Any = "t", **arguments: Any) -> tuple[float, dict[str, Any]]:
+    """Call; returns how long that took, in seconds, and the result."""
+    began = trio.current_time()
+    meta = {} if token is None else {"_meta": {"progressToken": token}}
+    result = await client.tool(name, arguments, **meta)
+    return trio.current_time() - began, result
+
+
+def expired(
+    which: str, elapsed_ms: int, progress: int, *, idle_ms: int = 30_000, ceiling_ms: int = 300_000
+) -> dict[str, Any]:
+    return {
+        "deadline": which,
+        "elapsedMs": elapsed_ms,
+        "idleMs": idle_ms,
+        "ceilingMs": ceiling_ms,
+        "progressCount": progress,
+    }
+
+
+# tool and arguments, how long the call takes in seconds, and what the error says, None for a result
+TABLE: dict[str, tuple[str, dict[str, int], float, dict[str, Any] | None]] = {
+    "a fast tool": ("work", {"silentS": 1}, 1, None),
+    "no progress, just in time": ("work", {"silentS": 29}, 29, None),
+    "no progress": ("work", {"silentS": 31}, 30, expired("idle", 30_000, 0)),
+    "progress every 20 s, up to 5 minutes": ("work", {"reports": 14, "everyS": 20}, 280, None),
+    "progress every 29 s, up to 5 minutes": ("work", {"reports": 10, "everyS": 29}, 290, None),
+    "a gap of more than 30 s": ("work", {"reports": 4, "everyS": 20, "silentS": 31}, 110, expired("idle", 110_000, 4)),
+    "progress for more than 5 minutes": ("work", {"reports": 100, "everyS": 7}, 300, expired("ceiling", 300_000, 42)),
+    "the ceiling comes before the idle deadline": (
+        "work",
+        {"reports": 10, "everyS": 28, "silentS": 25},
+        300,
+        expired("ceiling", 300_000, 10),
+    ),
+    "early progress never shortens": ("work", {"reports": 1, "everyS": 1, "silentS": 29}, 30, None),
+    "the same step again is no progress": ("repeat", {}, 40, expired("idle", 40_000, 1)),
+    "an own idle deadline": ("patient", {"silentS": 99}, 99, None),
+    "an own idle deadline that passes": (
+        "patient",
+        {"silentS": 101},
+        100,
+        expired("idle", 100_000, 0, idle_ms=100_000),
+    ),
+    "an own ceiling": ("marathon", {"reports": 45, "everyS": 20}, 900, None),
+    "an own ceiling that passes": (
+        "marathon",
+        {"reports": 100, "everyS": 15},
+        1000,
+        expired("ceiling", 1_000_000, 66, ceiling_ms=1_000_000),
+    ),
+}
+
+
+@pytest.mark.parametrize("token", ["t", None], ids=["with a token", "without a token"])
+@pytest.mark.parametrize("case", TABLE)
+async def test_the_deadlines_of_a_call(case: str, token: str | None, autojump_clock: MockClock) -> None:
+    """Each valid report moves the idle deadline, also when the client sent no token and sees none."""
+    name, arguments, seconds, error = TABLE[case]
+    async with running(toolsets=[CUSTOM]) as probe:
+        client = await probe.client()
+        before = engine_tasks()
+        took, result = await timed(client, name, token, **arguments)
+        assert took == pytest.approx(seconds, abs=0.01)
+        if error is None:
+            assert result["structuredContent"] == {"done": True}
+        else:
+            check_expired(probe, result, error)
+        assert engine_tasks() == before
+
+
+def check_expired(probe: Probe, result: dict[str, Any], numbers: dict[str, Any]) -> None:
+    """The answer is a tool error with the numbers, and the record says the same."""
+    sentence, block = [block["text"] for block in result["content"]]
+    assert result.keys() == {"content", "isError", "_meta"}
+    assert result["isError"] is True
+    assert result["_meta"] == {META: numbers}
+    assert json.loads(block) == numbers
+    limit = numbers["idleMs"] if numbers["deadline"] == "idle" else numbers["ceilingMs"]
+    assert f"{limit / 1000:g} s" in sentence
+    assert numbers["deadline"] in sentence
+    record = probe.record()
+    assert (record["outcome"], record["cancelled_by"], record["done"]) == ("timed_out", "deadline", False)
+    assert (record["answered"], record["steps_done"]) == (True, numbers["progressCount"] or None)
+    assert record["duration_ms"] == pytest.approx(numbers["elapsedMs"], abs=5)
+    (settled,) = probe.events("call.settled")
+    assert (settled["sent_after_cancel"], settled["answered"]) == (0, True)
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_every_revision_is_told_which_deadline_passed(revision: str, autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM]) as probe:
+        client = await probe.client(revision)
+        _, result = await timed(client, "work", silentS=31)
+        check_expired(probe, result, expired("idle", 30_000, 0))
+
+
+async def test_the_deadlines_are_settings(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM], idle_deadline_s=2, ceiling_deadline_s=5) as probe:
+        client = await probe.client()
+        _, idle = await timed(client, "work", silentS=3)
+        assert idle["_meta"][META] == expired("idle", 2000, 0, idle_ms=2000, ceiling_ms=5000)
+        _, ceiling = await timed(client, "work", reports=10)
+        assert ceiling["_meta"][META]["deadline"] == "ceiling"
+
+
+async def test_nothing_is_heard_of_a_call_whose_deadline_has_passed(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM]) as probe:
+        client = await probe.client()
+        await timed(client, "work", reports=100, everyS=7)
+        mark = probe.engine.log.last
+        await trio.sleep(1000)
+        assert [event for event in probe.events("message.emitted") if event["seq"] > mark] == []
+
+
+async def test_the_last_report_is_sent_before_the_error(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM], progress_burst=1, progress_per_second=1) as probe:
+        client = await probe.client()
+        await timed(client, "work", reports=100, everyS=7)
+        assert [note["progress"] for note in client.noted("notifications/progress")] == list(range(1, 43))
+
+
+async def test_a_cancellation_before_the_deadline_wins(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM]) as probe:
+        client = await probe.client()
+        request = client.request("tools/call", {"name": "work", "arguments": {"silentS": 100}}, "it")
+        async with client.post(request) as answer:
+            await trio.sleep(29.9)
+            await client.cancel("it")
+            assert await client.read(answer) == []
+        assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("cancelled", "notification")
+
+
+async def test_a_cancellation_after_the_deadline_is_a_no_op(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM]) as probe:
+        client = await probe.client()
+        await client.call("tools/call", {"name": "work", "arguments": {"silentS": 100}}, id="it")
+        await client.cancel("it")
+        assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("timed_out", "deadline")
+        assert [event["what"] for event in probe.events("client.misuse")] == ["cancellation without effect"]
+
+
+async def test_a_disconnected_call_keeps_its_deadline(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM]) as probe:
+        client = await probe.client()
+        request = client.request("tools/call", {"name": "work", "arguments": {"silentS": 100}}, "it")
+        async with client.post(request) as answer:
+            (priming,) = await answer.first(1)
+        await trio.sleep(50)
+        async with client.get(priming.id) as answer:
+            (response,) = [event.message for event in await client.read(answer)]
+        check_expired(probe, client.result(response), expired("idle", 30_000, 0))
+
+
+# Tools whose bounds need more, and tools that wait for a person.
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "seconds"),
+    [
+        ("progress", {"steps": 100, "step_ms": 5000}, 500),
+        ("sync_with_progress", {"itemCount": 100, "delayPerItemMs": 1000}, 100),
+        ("simple_tool", {"delayMs": 5000}, 5),
+    ],
+)
+async def test_a_built_in_tool_gets_through_at_its_bounds(
+    name: str, arguments: dict[str, Any], seconds: float, probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    took, result = await timed(client, name, None, **arguments)
+    assert took == pytest.approx(seconds, abs=0.01)
+    assert "isError" not in result
+
+
+async def test_a_person_may_take_almost_five_minutes(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    request = client.request("tools/call", {"name": "sampling_demo"}, "it")
+    async with client.post(request) as answer:
+        (_, question) = await answer.first(2)
+        await trio.sleep(299)
+        sampled = {"role": "assistant", "content": {"type": "text", "text": "leaves"}, "model": "m"}
+        await client.answer(question.message["id"], sampled)
+        events = [event.message for event in await client.read(answer)]
+    assert events[-1]["result"]["structuredContent"] == {"text": "leaves"}
+
+
+async def test_a_question_that_nobody_answers_is_named_by_its_own_limit(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    """2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification for that request"."""
+    client = await probe.client()
+    took, result = await timed(client, "sampling_demo")
+    assert took == pytest.approx(300, abs=0.01)
+    assert result["isError"] is True
+    assert "did not answer sampling/createMessage within 300 s" in result["content"][0]["text"]
+    (question,) = [note for note in client.notes if "id" in note]
+    (withdrawn,) = client.noted("notifications/cancelled")
+    assert withdrawn["requestId"] == question["id"]
+    assert probe.record()["outcome"] == "tool_error"
+
+
+async def test_a_question_is_withdrawn_when_the_deadline_passes_first(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[CUSTOM]) as probe:
+        client = await probe.client()
+        request = client.request("tools/call", {"name": "ask"}, "it")
+        async with client.post(request) as answer:
+            events = [event.message for event in await client.read(answer)]
+        assert [event.get("method") for event in events] == ["elicitation/create", "notifications/cancelled", None]
+        assert events[1]["params"]["requestId"] == events[0]["id"]
+        check_expired(probe, client.result(events[2]), expired("idle", 30_000, 0))

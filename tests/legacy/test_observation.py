@@ -1,0 +1,414 @@
+"""What the event log and the call records tell, and what they hide (product contract, section 8)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from probe.engine.catalogue import Toolset
+from probe.engine.tool import Tool, ToolContext, ToolResult, content
+from probe.observe import redaction
+from probe.observe.events import MessageReceived, ServerState
+from probe.observe.log import EventLog, Gap
+
+from ..support.http import exchange
+from ..support.legacy import Legacy, RpcError
+from ..support.probe import EPOCH, Probe, running
+
+# The log itself.
+
+
+def log(*, events: int = 100, size: int = 1_000_000) -> EventLog:
+    return EventLog(lambda: (0.0, 0.0), max_events=events, max_bytes=size)
+
+
+def message(size: int) -> MessageReceived:
+    return MessageReceived(1, None, json.dumps("x" * size).encode())
+
+
+def numbers(entries: list[Any]) -> list[int]:
+    return [entry.seq for entry in entries]
+
+
+def test_a_reader_that_keeps_up_gets_every_event_once() -> None:
+    kept = log()
+    cursor, seen = 0, []
+    for state in range(10):
+        kept.append(ServerState(str(state)))
+        page = kept.since(cursor, 100)
+        assert page.gap is None
+        seen += numbers(page.entries)
+        cursor = page.next
+    assert seen == list(range(1, 11))
+
+
+def test_a_reader_that_fell_behind_gets_the_lost_range_and_then_the_rest() -> None:
+    kept = log(events=5)
+    for state in range(12):
+        kept.append(ServerState(str(state)))
+    page = kept.since(2, 3)
+    assert (page.gap, numbers(page.entries), page.next) == (Gap(3, 7), [8, 9, 10], 10)
+    page = kept.since(page.next, 3)
+    assert (page.gap, numbers(page.entries), page.next) == (None, [11, 12], 12)
+
+
+@pytest.mark.parametrize("cursor", [12, 13, 10**15])
+def test_a_reader_at_the_end_or_beyond_it_gets_nothing_and_keeps_its_place(cursor: int) -> None:
+    kept = log(events=5)
+    for state in range(12):
+        kept.append(ServerState(str(state)))
+    page = kept.since(cursor, 100)
+    assert (page.gap, page.entries, page.next) == (None, [], cursor)
+
+
+def test_the_log_is_bounded_in_bytes() -> None:
+    kept = log(size=100_000)
+    for _ in range(50):
+        kept.append(message(10_000))
+    page = kept.since(0, 1000)
+    assert 8 <= len(page.entries) <= 10
+    assert page.gap == Gap(1, 50 - len(page.entries))
+
+
+def test_an_event_larger_than_the_log_is_kept_alone() -> None:
+    kept = log(size=1000)
+    kept.append(message(10))
+    kept.append(message(5000))
+    assert numbers(kept.since(0, 10).entries) == [2]
+
+
+def test_a_page_is_bounded_in_bytes_and_never_empty_before_the_end() -> None:
+    kept = log()
+    for _ in range(3):
+        kept.append(message(5000))
+    sizes, cursor = [], 0
+    while (page := kept.since(cursor, 100, max_bytes=1000)).entries:
+        sizes.append(len(page.entries))
+        cursor = page.next
+    assert sizes == [1, 1, 1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=30), st.integers(1, 6))
+def test_entries_and_gaps_together_are_every_event_in_order(turns: list[tuple[int, int]], bound: int) -> None:
+    kept, cursor, covered = log(events=bound), 0, []
+    for written, limit in turns:
+        for _ in range(written):
+            kept.append(ServerState("x"))
+        page = kept.since(cursor, limit)
+        if page.gap is not None:
+            covered += range(page.gap.first, page.gap.last + 1)
+        covered += numbers(page.entries)
+        cursor = page.next
+    assert covered == list(range(1, cursor + 1))
+
+
+# Redaction.
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ({"password": "hunter2"}, {"password": "[redacted]"}),
+        ({"a": [{"apiKey": {"k": 1}}]}, {"a": [{"apiKey": "[redacted]"}]}),
+        ({"client_secret": None}, {"client_secret": "[redacted]"}),
+        ({"progressToken": "secret-1"}, {"progressToken": "secret-1"}),
+        ({"_meta": {"progressToken": 0}, "id": "password"}, {"_meta": {"progressToken": 0}, "id": "password"}),
+        ({"nextToken": "t", "token": "t", "passwords": "p", "Password": "p"},) * 2,
+        ({"text": "password=hunter2"},) * 2,
+    ],
+)
+def test_secrets_are_hidden_by_exact_name_and_evidence_is_not(value: Any, stored: Any) -> None:
+    """Hiding whatever contains `token` would hide the progress tokens that clients confuse."""
+    assert redaction.message(value) == stored
+
+
+@pytest.mark.parametrize(
+    ("query", "stored"),
+    [
+        ("tools=all", "tools=all"),
+        ("", ""),
+        ("access_token=abc&tools=all", "access_token=[redacted]&tools=all"),
+        ("a&api%5Fkey=abc=d&b=", "a&api%5Fkey=[redacted]&b="),
+    ],
+)
+def test_secrets_in_a_query_are_hidden_and_the_rest_is_as_received(query: str, stored: str) -> None:
+    assert redaction.query(query) == stored
+
+
+async def test_no_secret_reaches_the_log_or_the_records(probe: Probe) -> None:
+    client = await probe.client()
+    client.target += "&api_key=hush-1"
+    client.headers |= {"Authorization": "Bearer hush-2", "cookie": "a=hush-3", "x-api-key": "hush-4"}
+    await client.tool("simple_tool", {"password": "hush-5"}, _meta={"progressToken": "seen-1", "secret": "hush-6"})
+    async with client.post(
+        {"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": [{"privateKey": "hush-7"}]}}
+    ):
+        pass
+    everything = json.dumps([probe.engine.log.since(0, 10**6).entries, probe.record()], default=repr)
+    assert "hush-" not in everything
+    assert "seen-1" in everything
+    (arguments,) = [event["message"]["params"]["arguments"] for event in received(probe, "tools/call")]
+    assert arguments == {"password": "[redacted]"}
+
+
+async def test_the_session_id_never_appears_whole(probe: Probe) -> None:
+    client = await probe.client()
+    async with client.get() as answer:
+        await answer.first(1)
+        await client.tool("simple_tool")
+        await client.tool("pure_task", task={})
+    await client.delete()
+    async with client.post(client.request("ping")) as answer:
+        assert answer.status == 404
+    id = client.headers["mcp-session-id"]
+    everything = json.dumps(probe.engine.log.since(0, 10**6).entries, default=repr)
+    assert id not in everything
+    assert f"{id[:8]}\\u2026" in everything or f"{id[:8]}…" in everything, "enough to compare"
+    short = [dict(event["headers"])["mcp-session-id"] for event in probe.events("http.request")[1:]]
+    assert set(short) == {f"{id[:8]}…"}
+
+
+# What is recorded.
+
+
+def received(probe: Probe, method: str) -> list[dict[str, Any]]:
+    return [event for event in probe.events("message.received") if event["message"].get("method") == method]
+
+
+async def test_a_request_is_recorded_as_received_and_its_answer_as_sent(probe: Probe) -> None:
+    client = await probe.client()
+    mark = probe.engine.log.last
+    await client.call("ping", {"_meta": {"x": [1.5, "é", None]}}, id="seven")
+    new = [event for event in probe.events(*KINDS) if event["seq"] > mark]
+    assert [event["kind"] for event in new] == KINDS
+    request, message_in, message_out, response, delivered = new
+    assert (request["method"], request["path"], request["query"], request["client"]) == (
+        "POST",
+        "/mcp",
+        "tools=all",
+        "127.0.0.1:50000",
+    )
+    assert ["mcp-protocol-version", "2025-11-25"] in [list(pair) for pair in request["headers"]]
+    assert message_in["message"] == {
+        "jsonrpc": "2.0",
+        "id": "seven",
+        "method": "ping",
+        "params": {"_meta": {"x": [1.5, "é", None]}},
+    }
+    assert message_out["message"] == {"jsonrpc": "2.0", "id": "seven", "result": {}}
+    assert (response["status"], response["content_type"], response["session"]) == (200, "application/json", "s1")
+    assert {event["exchange"] for event in (request, message_in, response, delivered)} == {request["exchange"]}
+
+
+KINDS = ["http.request", "message.received", "message.emitted", "http.response", "message.delivered"]
+
+
+async def test_events_are_numbered_from_1_and_tell_the_time(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    await trio.sleep(100)
+    await client.call("ping")
+    entries = probe.engine.log.since(0, 10**6).entries
+    assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+    assert entries[-1].at - entries[0].at == pytest.approx(100, abs=1)
+    assert entries[0].at == pytest.approx(EPOCH, abs=1)
+    assert entries[-1].mono - entries[0].mono == pytest.approx(entries[-1].at - entries[0].at)
+
+
+@pytest.mark.parametrize(("id", "token"), [(5, "5"), ("5", 5), (0, ""), ("", 0), (10**30, 10**30)])
+async def test_ids_and_tokens_are_recorded_with_their_type(id: Any, token: Any, probe: Probe) -> None:
+    client = await probe.client()
+    request = client.request("tools/call", {"name": "simple_tool", "_meta": {"progressToken": token}}, id)
+    async with client.post(request) as answer:
+        await client.read(answer)
+    (started,) = probe.events("call.started")
+    record = probe.record()
+    for name, kept in (("request_id", id), ("progress_token", token)):
+        for place in (started, record):
+            assert (type(place[name]), place[name]) == (type(kept), kept)
+    assert record["progress_token_type"] == ("string" if isinstance(token, str) else "integer")
+
+
+async def test_emission_and_delivery_are_different_facts(probe: Probe, autojump_clock: MockClock) -> None:
+    """Messages made while nobody reads are emitted; they are delivered when the client has come back."""
+    client = await probe.client()
+    call = {"name": "progress", "arguments": {"steps": 4, "step_ms": 1000}, "_meta": {"progressToken": "t"}}
+    async with client.post(client.request("tools/call", call)) as answer:
+        events = await answer.first(2)
+    await trio.sleep(10)
+    assert (probe.record()["emitted"], probe.record()["delivered"]) == (4, 1)
+    assert spans(probe, "p1") == [(1, 1)]
+    async with client.get(last_event_id=events[-1].id) as answer:
+        await client.read(answer)
+    assert (probe.record()["emitted"], probe.record()["delivered"]) == (4, 4)
+    assert spans(probe, "p1") == [(1, 1), (2, 5)]
+    emitted = [event["position"] for event in probe.events("message.emitted") if event["stream"] == "p1"]
+    assert emitted == [1, 2, 3, 4, 5]
+
+
+def spans(probe: Probe, stream: str) -> list[tuple[int, int]]:
+    delivered = [event for event in probe.events("message.delivered") if event["stream"] == stream]
+    return [(event["first"], event["last"]) for event in delivered]
+
+
+async def test_reading_a_stream_again_does_not_count_as_another_delivery(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    await client.tool("progress", {"steps": 3}, _meta={"progressToken": "t"})
+    async with client.get(last_event_id="p1-0") as answer:
+        await client.read(answer)
+    assert probe.record()["delivered"] == 3
+
+
+async def test_a_closed_stream_says_who_closed_it_and_how_much_it_carried(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    call = {"name": "progress", "arguments": {"steps": 3, "step_ms": 1000}, "_meta": {"progressToken": "t"}}
+    async with client.post(client.request("tools/call", call)) as answer:
+        await answer.first(3)
+    await trio.sleep(1)
+    async with client.get(last_event_id="p1-2") as answer:
+        await client.read(answer)
+    closed = [(event["by"], event["messages"]) for event in probe.events("http.closed")]
+    assert closed == [("client", 2), ("end of stream", 2)]
+
+
+async def test_a_refused_request_is_recorded_with_the_reason(probe: Probe) -> None:
+    client = await probe.client()
+    async with exchange(probe.app, "POST", "/mcp", client.headers, b"{") as answer:
+        assert answer.status == 400
+    response = probe.events("http.response")[-1]
+    assert (response["status"], response["problem"][:11]) == (400, "Parse error")
+
+
+async def test_a_session_is_recorded_with_what_the_client_said_about_itself(probe: Probe) -> None:
+    await probe.client("2025-06-18", capabilities={"roots": {"listChanged": True}, "experimental": {"x": {}}})
+    (opened,) = probe.events("session.opened")
+    assert {
+        name: opened[name] for name in ("session", "revision", "client_name", "client_version", "capabilities")
+    } == {
+        "session": "s1",
+        "revision": "2025-06-18",
+        "client_name": "test-client",
+        "client_version": "1.2.3",
+        "capabilities": {"roots": {"listChanged": True}, "experimental": {"x": {}}},
+    }
+
+
+# Call records.
+
+
+async def crash(context: ToolContext) -> ToolResult:
+    raise RuntimeError("a defect")
+
+
+async def forever(context: ToolContext) -> ToolResult:
+    await context.sleep(10_000)
+    return content([])
+
+
+BROKEN = [
+    Toolset("broken", tuple(Tool(name=run.__name__, title="T", description="D", run=run) for run in (crash, forever)))
+]
+
+
+async def test_the_record_of_a_completed_call_tells_everything(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client("2025-06-18")
+    await trio.sleep(50)
+    arguments = {"steps": 4, "step_ms": 500}
+    await client.call("tools/call", {"name": "progress", "arguments": arguments, "_meta": {"progressToken": "t"}}, "it")
+    assert probe.record() == {
+        "call": "c1",
+        "tool": "progress",
+        "toolset": "streaming",
+        "arguments": arguments,
+        "era": "legacy",
+        "revision": "2025-06-18",
+        "transport": "http",
+        "session": "s1",
+        "client_name": "test-client",
+        "client_version": "1.2.3",
+        "request_id": "it",
+        "progress_token": "t",
+        "progress_token_type": "string",
+        "task": None,
+        "started_at": pytest.approx(EPOCH + 50, abs=1),
+        "outcome": "completed",
+        "done": True,
+        "steps_done": 4,
+        "steps_total": 4,
+        "emitted": 4,
+        "delivered": 4,
+        "coalesced": 0,
+        "duration_ms": pytest.approx(2000, abs=1),
+        "cancelled_by": None,
+        "cancel_reason": None,
+        "cancel_latency_ms": None,
+        "answered": True,
+    }
+
+
+async def test_each_outcome_has_its_name(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+    async with running(toolsets=BROKEN) as probe:
+        client = await probe.client()
+        outcomes = {}
+        with pytest.raises(RpcError, match=r"^Internal error$"):
+            await client.tool("crash")
+        outcomes["crash"] = probe.record()
+        assert (await client.tool("crash", {"x": 1}))["isError"]
+        outcomes["argument"] = probe.record()
+        assert (await client.tool("forever"))["isError"]
+        outcomes["deadline"] = probe.record()
+        async with client.post(client.request("tools/call", {"name": "forever"}, "it")) as answer:
+            await client.cancel("it", "why not")
+            await client.read(answer)
+        outcomes["cancelled"] = probe.record()
+    fields = ("outcome", "done", "answered", "cancelled_by", "cancel_reason")
+    assert {name: tuple(record[field] for field in fields) for name, record in outcomes.items()} == {
+        "crash": ("protocol_error", False, True, None, None),
+        "argument": ("tool_error", False, True, None, None),
+        "deadline": ("timed_out", False, True, "deadline", None),
+        "cancelled": ("cancelled", False, False, "notification", "why not"),
+    }
+    assert "a defect" in caplog.text, "the operator sees it, the client does not"
+
+
+async def test_a_call_that_runs_has_no_outcome_yet(probe: Probe) -> None:
+    client = await probe.client()
+    async with client.post(client.request("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 5000}})):
+        assert (probe.record()["outcome"], probe.record()["duration_ms"]) == (None, None)
+
+
+async def test_a_call_of_an_unknown_tool_leaves_no_record(probe: Probe) -> None:
+    client = await probe.client()
+    with pytest.raises(RpcError):
+        await client.tool("nope")
+    assert probe.engine.records.newest(1) == []
+
+
+async def test_records_keep_the_newest_calls_and_the_beginning_of_large_arguments() -> None:
+    async with running(call_records=50, record_argument_bytes=256) as probe:
+        client = await probe.client(tools="conformance")
+        for number in range(55):
+            await client.tool("test_simple_text", {"n": number})
+        assert [record.arguments["n"] for record in probe.engine.records.newest(100)] == list(range(54, 4, -1))
+        await client.tool("test_simple_text", {"x": "y" * 1000})
+        assert probe.record()["arguments"] == {"cut": '{"x":"' + "y" * 250, "bytes": 1008}
+
+
+async def test_the_memory_of_the_log_is_bounded_whatever_clients_send() -> None:
+    async with running(event_log_bytes=1024 * 1024) as probe:
+        client = Legacy(probe.app, "/mcp")
+        await client.initialize()
+        for _ in range(30):
+            await client.call("ping", {"x": "y" * 100_000})
+        page = probe.engine.log.since(0, 10**6)
+        assert page.gap is not None
+        assert sum(len(getattr(entry.event, "message", b"")) for entry in page.entries) <= 1024 * 1024

@@ -1,0 +1,143 @@
+"""What a running task says, and on which stream: 2025-11-25 basic/utilities/tasks and basic/transports."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from ..support.http import messages
+from ..support.probe import Probe, running
+from ..support.tasks import ENDINGS, RELATED, create, named
+
+
+async def test_messages_of_a_task_go_on_its_tasks_result_stream_while_one_is_open(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    """basic/transports: the server "MUST NOT broadcast the same message across multiple streams"."""
+    client = await probe.client()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(client.listen)
+        task = await create(client, "multi_stage_task")
+        await trio.sleep(1.5)
+        on_get = list(client.notes)
+        async with client.post(client.request("tasks/result", named(task), "waiting")) as answer:
+            events = messages(await client.read(answer))
+        assert [note["params"]["statusMessage"] for note in on_get] == ["Stage 1: Initializing", "Stage 2: Processing"]
+        assert [event.get("params", {}).get("statusMessage") for event in events] == [
+            "Stage 3: Finalizing",
+            "The task is completed.",
+            None,
+        ]
+        assert events[-1]["id"] == "waiting"
+        assert client.notes == on_get + events[:-1]
+        emitted = [event["message"] for event in probe.events("message.emitted") if event["task"] is not None]
+        assert emitted == on_get + events[:-1]
+        nursery.cancel_scope.cancel()
+
+
+async def test_without_any_stream_the_messages_of_a_task_are_dropped_and_recorded(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    """ "Requestors MUST NOT rely on receiving" status notifications; there is nowhere to put them."""
+    client = await probe.client()
+    await client.tool("task_with_progress", {"itemCount": 2}, task={}, _meta={"progressToken": "t"})
+    await trio.sleep(10)
+    dropped = [event["message"]["method"] for event in probe.events("message.dropped")]
+    assert dropped == ["notifications/tasks/status", "notifications/progress"] * 2 + ["notifications/tasks/status"]
+    assert (probe.record()["emitted"], probe.record()["delivered"], probe.record()["steps_done"]) == (0, 0, 2)
+
+
+async def test_messages_of_a_task_reach_a_client_that_resumes_its_get_stream(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    async with client.get() as answer:
+        (priming,) = await answer.first(1)
+    await create(client, "multi_stage_task")
+    await trio.sleep(10)
+    async with client.get(priming.id) as answer:
+        missed = await answer.first(5)
+    assert [event.message["params"]["statusMessage"] for event in missed[1:]] == [
+        "Stage 1: Initializing",
+        "Stage 2: Processing",
+        "Stage 3: Finalizing",
+        "The task is completed.",
+    ]
+
+
+async def test_after_its_tasks_result_request_is_over_the_messages_of_a_task_go_elsewhere(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    async with client.get() as answer:
+        (priming,) = await answer.first(1)
+    task = await create(client, "multi_stage_task")
+    async with client.post(client.request("tasks/result", named(task), "waiting")) as answer:
+        await client.cancel("waiting")
+        assert messages(await client.read(answer)) == []
+    await trio.sleep(10)
+    with trio.fail_after(10):
+        async with client.get(priming.id) as answer:
+            async for event in answer.events():
+                if '"completed"' in event.data:
+                    break
+    assert probe.events("message.dropped") == []
+
+
+@pytest.mark.parametrize("reader", ["GET", "tasks/result"])
+async def test_progress_of_a_task_goes_on_after_the_handle_and_carries_its_id(
+    reader: str, probe: Probe, autojump_clock: MockClock
+) -> None:
+    """basic/utilities/progress: the token "MUST continue to be used for progress notifications throughout the task's
+    lifetime"; all messages of a task "MUST include the `io.modelcontextprotocol/related-task` key"."""
+    client = await probe.client()
+    async with trio.open_nursery() as nursery:
+        if reader == "GET":
+            await nursery.start(client.listen)
+        handle = await client.tool("cancellable_task", {"durationMs": 10_000}, task={}, _meta={"progressToken": 0})
+        if reader == "tasks/result":
+            await client.call("tasks/result", named(handle["task"]))
+        await trio.sleep(20)
+        nursery.cancel_scope.cancel()
+    heard = client.noted("notifications/progress")
+    assert [(note["progress"], note["total"]) for note in heard] == [(second, 10) for second in range(1, 11)]
+    assert {note["progressToken"] for note in heard} == {0}
+    assert all(note["_meta"] == {RELATED: named(handle["task"])} for note in heard)
+    methods = [note["method"] for note in client.notes]
+    assert methods.index("notifications/progress") < len(methods) - 1
+    assert methods[-1] == "notifications/tasks/status", "progress stops before the terminal status"
+    assert client.notes[-1]["params"]["status"] == "completed"
+
+
+async def test_progress_stops_when_the_task_is_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
+    """ "Progress notifications for tasks MUST stop after the task reaches a terminal status"."""
+    client = await probe.client()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(client.listen)
+        handle = await client.tool("cancellable_task", task={}, _meta={"progressToken": "t"})
+        await trio.sleep(3.5)
+        await client.call("tasks/cancel", named(handle["task"]))
+        await trio.sleep(100)
+        nursery.cancel_scope.cancel()
+    assert [note["progress"] for note in client.noted("notifications/progress")] == [1, 2, 3]
+    assert client.notes[-1]["params"]["status"] == "cancelled"
+
+
+async def test_a_task_without_a_token_reports_no_progress(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(client.listen)
+        await create(client, "task_with_progress", itemCount=3)
+        await trio.sleep(10)
+        nursery.cancel_scope.cancel()
+    assert client.noted("notifications/progress") == []
+    assert probe.record()["steps_done"] == 3
+
+
+async def test_a_task_is_no_dispatch(autojump_clock: MockClock) -> None:
+    """Product contract, section 7: the bound of a task is its ttl, not the deadlines of calls."""
+    async with running(toolsets=[ENDINGS]) as probe:
+        client = await probe.client()
+        task = await create(client, "succeeds", ttl=3_600_000, waitMs=600_000)
+        assert (await client.call("tasks/result", named(task)))["structuredContent"] == {"answer": 42}

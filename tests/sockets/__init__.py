@@ -1,0 +1,1 @@
+"""The listener over real sockets, with raw peers; the same bodies run on anycorn where it can."""

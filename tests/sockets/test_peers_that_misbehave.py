@@ -1,0 +1,541 @@
+"""The defects of hypercorn 0.18: what a peer does, and that only it has to live with the consequences."""
+
+from __future__ import annotations
+
+import logging
+
+import h2.errors
+import h2.events
+import h2.settings
+import pytest
+import trio
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import Request
+
+from probe.listener.http1 import ContainedH11
+
+from .apps import Recorder, part, read_body, respond, silent, socket_echo, stream_forever
+from .apps import start as begin
+from .peers import PATIENCE_S, soon
+from .servers import on_both, on_contained
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+UPGRADE = (
+    b"GET %s HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+# -- data after an early response
+
+
+@on_both
+async def test_http2_data_after_an_early_response(start, dial) -> None:
+    port = await start(Recorder({"/silent": silent}))
+    witness, peer = await dial.http2(port), await dial.http2(port)
+    open_stream = await witness.request("/silent")
+    stream = await peer.request("/early", end=False)
+    assert (await peer.answer(stream)).body == b"ok"
+    await peer.wire.send(_data_frame(stream, b"too late"))
+    await peer.ping()
+    assert (await peer.answer(await peer.request("/"))).body == b"ok"
+    assert (await witness.answer(await witness.request("/"))).body == b"ok"
+    assert witness.find(h2.events.StreamReset, open_stream) is None
+
+
+def _data_frame(stream: int, body: bytes) -> bytes:
+    # By hand: the client's state machine refuses to send on a stream that the server has reset.
+    return len(body).to_bytes(3) + b"\x00\x00" + stream.to_bytes(4) + body
+
+
+@on_both
+async def test_http2_window_of_data_nobody_read_is_given_back(start, dial) -> None:
+    peer = await dial.http2(await start(Recorder({"/echo": _echo})))
+    for _ in range(12):
+        stream = await peer.request("/early", end=False)
+        await peer.wire.send(_data_frame(stream, b"x" * 16000))
+        await peer.answer(stream)
+        await peer.ping()
+    # 192 kB went into a connection window of 64 kB, so the connection lives only if it was all given back.
+    stream = await peer.request("/echo", end=False)
+    await peer.data(stream, b"hello", end=True)
+    assert (await peer.answer(stream)).body == b"hello"
+
+
+async def _echo(scope, receive, send, call) -> None:
+    await respond(send, await read_body(receive))
+
+
+@on_contained  # it is the listener that refuses
+async def test_http2_data_that_comes_with_a_refused_request(start, dial) -> None:
+    peer = await dial.http2(await start(Recorder({"/echo": _echo}), max_headers=10))
+    for _ in range(12):
+        stream = peer.state.get_next_available_stream_id()
+        head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", "/")]
+        peer.state.send_headers(stream, head + [(f"x-{n}", "1") for n in range(10)])
+        await peer.wire.send(peer.state.data_to_send() + _data_frame(stream, b"x" * 16000))
+        assert (await peer.answer(stream)).status == 431
+    stream = await peer.request("/echo", end=False)
+    await peer.data(stream, b"hello", end=True)
+    assert (await peer.answer(stream)).body == b"hello"
+
+
+@on_contained  # anycorn leaves the stream open: the client goes on sending, and it counts as an open stream
+async def test_http2_early_response_asks_the_client_to_stop(start, dial) -> None:
+    peer = await dial.http2(await start(Recorder({})))
+    stream = await peer.request("/early", end=False)
+    await peer.answer(stream)
+    assert (await peer.until(h2.events.StreamReset, stream)).error_code == h2.errors.ErrorCodes.NO_ERROR
+
+
+@on_contained  # anycorn closes at once: the client fails to send before it has read the response
+async def test_http1_early_response_survives_a_body_that_is_still_coming(start, dial) -> None:
+    port = await start(Recorder({}))
+    wire = await dial.wire(port)
+    await wire.send(b"POST /early HTTP/1.1\r\nhost: localhost\r\ncontent-length: 40000000\r\n\r\n")
+    assert b"\r\n\r\n" in await wire.read()
+    for _ in range(50):
+        await wire.send(b"x" * 100_000)
+    await wire.stream.send_eof()
+    assert (await (await dial.http1(port)).ask()).body == b"ok"
+
+
+@on_both
+async def test_http1_peer_that_goes_on_sending_after_an_early_response_is_closed(start, dial) -> None:
+    app = Recorder({})
+    wire = await dial.wire(await start(app))
+    head = b"POST /early HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    await wire.send(head + b"1\r\nx\r\n" * 100)
+    assert b"\r\n\r\nok" in await wire.read_to_end()
+
+
+# -- upgrades
+
+
+@on_both
+async def test_a_byte_after_an_upgrade_harms_nobody_else(start, dial) -> None:
+    app = Recorder({"/ws-later": socket_echo, "/silent": silent})
+    port = await start(app)
+    witness = await dial.http2(port)
+    await witness.request("/silent")
+    wire = await dial.wire(port)
+    await wire.send(UPGRADE % b"/ws-later" + b"\x81")
+    await soon(app.call("/ws-later").started)
+    app.call("/ws-later").released.set()
+    assert await wire.read()
+    assert (await witness.answer(await witness.request("/"))).body == b"ok"
+
+
+@on_both
+async def test_what_follows_an_upgrade_waits_until_it_is_accepted(start, dial) -> None:
+    app = Recorder({"/ws-later": socket_echo})
+    wire = await dial.wire(await start(app))
+    peer = WSConnection(ConnectionType.CLIENT)
+    upgrade = peer.send(Request(host="localhost", target="/ws-later"))
+    await wire.send(upgrade + _masked_text(b"early"))
+    await soon(app.call("/ws-later").started)
+    app.call("/ws-later").released.set()
+    received = await wire.read_until(b"early")
+    assert received.startswith(b"HTTP/1.1 101")
+    await wire.send(_masked_text(b"and on"))
+    assert b"and on" in await wire.read_until(b"and on")
+
+
+def _masked_text(text: bytes) -> bytes:
+    return bytes([0x81, 0x80 | len(text)]) + b"\x00\x00\x00\x00" + text
+
+
+@on_both
+async def test_an_invalid_upgrade_is_refused_and_closed(start, dial) -> None:
+    wire = await dial.wire(await start(Recorder({})))
+    await wire.send((UPGRADE % b"/ws").replace(b"version: 13", b"version: 99"))
+    assert (await wire.read_to_end()).startswith(b"HTTP/1.1 400")
+
+
+@on_contained  # anycorn says 1009 and goes on collecting
+async def test_a_websocket_message_too_large_ends_the_connection(start, dial) -> None:
+    app = Recorder({"/ws": socket_echo})
+    wire = await dial.wire(await start(app, max_body_bytes=1024))
+    await wire.send(UPGRADE % b"/ws")
+    await wire.read_until(b"\r\n\r\n")
+    await wire.send(bytes([0x81, 0x80 | 126]) + (2000).to_bytes(2) + b"\x00\x00\x00\x00" + b"x" * 2000)
+    assert (1009).to_bytes(2) in await wire.read_to_end()
+    await soon(app.call("/ws").disconnected)
+
+
+# -- peers that do not read
+
+
+@on_both
+@pytest.mark.parametrize("size", [200, 16384])
+async def test_http2_without_window_is_back_pressure(start, dial, size) -> None:
+    app = Recorder({"/forever": lambda *args: stream_forever(*args, size=size)})
+    peer = await dial.http2(await start(app), grants=False)
+    stream = await peer.request("/forever")
+    await peer.drained(lambda: len(peer.body(stream)) == 65535)
+    await peer.ping()
+    await trio.testing.wait_all_tasks_blocked(0.1)
+    sent = app.call("/forever").sent
+    assert sent <= 65535 + 65536 + size, "one window on the wire, one buffer in the server"
+    peer.state.acknowledge_received_data(65535, stream)
+    await peer.flush()
+    await peer.drained(lambda: len(peer.body(stream)) == 2 * 65535)
+    await peer.reset(stream)
+    await soon(app.call("/forever").ended)
+
+
+@on_contained  # anycorn waits for ever
+async def test_http2_stream_without_window_is_reset_after_the_write_timeout(start, dial) -> None:
+    app = Recorder({"/forever": stream_forever})
+    peer = await dial.http2(await start(app, write_timeout_s=0.3), grants=False)
+    peer.state.increment_flow_control_window(2**20)
+    await peer.flush()
+    stream = await peer.request("/forever")
+    reset = await peer.until(h2.events.StreamReset, stream)
+    assert reset.error_code == h2.errors.ErrorCodes.CANCEL
+    await soon(app.call("/forever").disconnected)
+    await soon(app.call("/forever").ended)
+    assert (await peer.answer(await peer.request("/"))).body == b"ok"
+
+
+@on_contained  # anycorn's writer is shielded and has no timeout
+async def test_http1_peer_that_stops_reading_is_aborted_after_the_write_timeout(start, dial) -> None:
+    app = Recorder({"/forever": stream_forever})
+    wire = await dial.wire(await start(app, write_timeout_s=0.3), receive_buffer=4096)
+    await wire.send(b"GET /forever HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    await soon(app.call("/forever").disconnected)
+    await soon(app.call("/forever").ended)
+
+
+@on_contained  # the same
+async def test_tls_peer_that_stops_reading_is_aborted_after_the_write_timeout(start, dial, certificate) -> None:
+    app = Recorder({"/forever": stream_forever})
+    port = await start(app, write_timeout_s=0.3, certfile=certificate.certfile, keyfile=certificate.keyfile)
+    wire = await dial.wire(port, tls=certificate.client())
+    await wire.send(b"GET /forever HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    await soon(app.call("/forever").disconnected)
+    await soon(app.call("/forever").ended)
+
+
+@on_contained  # anycorn's HTTP/1.1 writer is shielded
+@pytest.mark.parametrize("http2", [False, True])
+async def test_a_task_blocked_in_send_can_be_cancelled(start, dial, http2) -> None:
+    async def blocked(scope, receive, send, call) -> None:
+        await begin(send)
+        with trio.CancelScope() as sending:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_cancel_when, call.released, sending)
+                while True:
+                    await part(send, b"x" * 16384)
+                    call.sent += 16384
+        call.ended.set()
+
+    app = Recorder({"/blocked": blocked})
+    port = await start(app, write_timeout_s=3600)
+    if http2:
+        await (await dial.http2(port, grants=False)).request("/blocked")
+    else:
+        wire = await dial.wire(port, receive_buffer=4096)
+        await wire.send(b"GET /blocked HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    await soon(app.call("/blocked").started)
+    await _stuck(app.call("/blocked"))
+    app.call("/blocked").released.set()
+    await soon(app.call("/blocked").ended)
+
+
+async def _cancel_when(event: trio.Event, scope: trio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
+
+
+async def _stuck(call) -> None:
+    """Wait until the call sends nothing more."""
+    with trio.fail_after(PATIENCE_S):
+        before = -1
+        while before != call.sent:
+            before = call.sent
+            await trio.testing.wait_all_tasks_blocked(0.1)
+
+
+@on_contained  # anycorn's reader waits for the application
+async def test_http2_application_that_does_not_read_holds_no_other_stream(start, dial) -> None:
+    async def deaf(scope, receive, send, call) -> None:
+        await call.released.wait()
+        await respond(send, b"%d" % len(await read_body(receive)))
+
+    app = Recorder({"/deaf": deaf, "/silent": silent})
+    peer = await dial.http2(await start(app))
+    other = await peer.request("/silent")
+    stream = await peer.request("/deaf", end=False)
+    for _ in range(40):
+        await peer.data(stream, b"x" * 1000)
+    await soon(app.call("/silent").started)
+    await peer.reset(other)
+    await soon(app.call("/silent").disconnected)
+    app.call("/deaf").released.set()
+    await peer.data(stream, b"", end=True)
+    assert (await peer.answer(stream)).body == b"40000"
+
+
+@on_contained  # the same
+async def test_http2_body_nobody_reads_is_bounded_by_the_window(start, dial) -> None:
+    async def deaf(scope, receive, send, call) -> None:
+        await call.released.wait()
+        await respond(send, b"%d" % len(await read_body(receive)))
+
+    app = Recorder({"/deaf": deaf})
+    peer = await dial.http2(await start(app))
+    stream = await peer.request("/deaf", end=False)
+    for _ in range(4):
+        await peer.data(stream, b"x" * 16000)
+    await peer.ping()
+    assert peer.state.local_flow_control_window(stream) == 65535 - 64000
+    app.call("/deaf").released.set()
+    await peer.drained(lambda: peer.state.local_flow_control_window(stream) > 16000)
+    await peer.data(stream, b"", end=True)
+    assert (await peer.answer(stream)).body == b"64000"
+
+
+@on_contained  # on anycorn HTTP/2 `send` returns at once without a checkpoint: the process stands still
+@pytest.mark.parametrize("http2", [False, True])
+async def test_an_application_that_goes_on_sending_to_nobody_stops_nobody_else(start, dial, http2) -> None:
+    async def relentless(scope, receive, send, call) -> None:
+        await begin(send)
+        while not call.released.is_set():
+            await part(send, b"x")
+
+    app = Recorder({"/relentless": relentless})
+    port = await start(app)
+    if http2:
+        peer = await dial.http2(port)
+        await peer.reset(await peer.request("/relentless"))
+    else:
+        wire = await dial.wire(port)
+        await wire.send(b"GET /relentless HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await soon(app.call("/relentless").started)
+        await wire.close()
+    assert (await (await dial.http1(port)).ask()).body == b"ok"
+    app.call("/relentless").released.set()
+    await soon(app.call("/relentless").ended)
+
+
+# -- pipelining
+
+
+@on_contained  # anycorn's reader pauses and does not see the peer leave
+async def test_a_pipelined_request_does_not_hide_that_the_peer_left(start, dial) -> None:
+    app = Recorder({"/silent": silent})
+    wire = await dial.wire(await start(app))
+    await wire.send(b"GET /silent HTTP/1.1\r\nhost: localhost\r\n\r\nGET /next HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    await soon(app.call("/silent").started)
+    await wire.close()
+    await soon(app.call("/silent").disconnected)
+    await soon(app.call("/silent").ended)
+    assert not app.call("/next").started.is_set()
+
+
+@on_both
+async def test_pipelined_requests_are_answered_in_order(start, dial) -> None:
+    async def path(scope, receive, send, call) -> None:
+        await respond(send, scope["path"].encode())
+
+    wire = await dial.wire(await start(Recorder({f"/{n}": path for n in range(50)})))
+    await wire.send(b"".join(b"GET /%d HTTP/1.1\r\nhost: localhost\r\n\r\n" % n for n in range(50)))
+    received = await wire.read_until(b"/49")
+    assert [line[-len(b"/%d" % n) :] for n, line in enumerate(_bodies(received))] == [b"/%d" % n for n in range(50)]
+
+
+def _bodies(received: bytes) -> list[bytes]:
+    return [piece for piece in received.replace(b"HTTP/1.1 200", b"\0").split(b"\0") if piece]
+
+
+@on_both
+async def test_reading_ahead_is_bounded(start, dial) -> None:
+    app = Recorder({"/silent": silent})
+    wire = await dial.wire(await start(app))
+    await wire.send(b"GET /silent HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    await _assert_not_all_taken(wire, b"GET /next HTTP/1.1\r\nhost: localhost\r\n\r\n")
+
+
+async def _assert_not_all_taken(wire, piece: bytes) -> None:
+    """The server stops reading before 80 MB; what is taken is less than the buffers of the kernel hold."""
+    taken = 0
+
+    async def flood() -> None:
+        nonlocal taken
+        pieces = piece * (80_000 // len(piece))
+        for _ in range(1000):
+            await wire.stream.send_all(pieces)
+            taken += len(pieces)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(flood)
+        with trio.fail_after(PATIENCE_S):
+            await trio.testing.wait_all_tasks_blocked(0.1)
+        assert taken < 20_000_000
+        nursery.cancel_scope.cancel()
+
+
+@on_contained  # the bound is ours, and anycorn's reader waits for each write, so it sees no reset meanwhile
+async def test_http2_peer_that_floods_with_pings_and_does_not_read_is_not_read_from(start, dial) -> None:
+    app = Recorder({"/forever": stream_forever, "/silent": silent})
+    peer = await dial.http2(await start(app, write_timeout_s=3600), receive_buffer=4096)
+    silent_stream = await peer.request("/silent")
+    peer.state.increment_flow_control_window(2**30)
+    stream = await peer.request("/forever", end=False)
+    peer.state.increment_flow_control_window(2**30, stream)
+    await peer.data(stream, b"", end=True)
+    await soon(app.call("/forever").started)
+    await _stuck(app.call("/forever"))
+    await peer.reset(silent_stream)
+    await soon(app.call("/silent").disconnected)
+    await _assert_not_all_taken(peer.wire, b"\x00\x00\x08\x06\x00\x00\x00\x00\x00pingpong")
+
+
+@on_both
+async def test_a_request_whose_peer_leaves_at_once_is_delivered_whole(start, dial) -> None:
+    async def note(scope, receive, send, call) -> None:
+        call.sent = len(await read_body(receive))
+        call.released.set()
+
+    app = Recorder({"/note": note})
+    wire = await dial.wire(await start(app))
+    await wire.send(b"POST /note HTTP/1.1\r\nhost: localhost\r\ncontent-length: 30000\r\n\r\n" + b"x" * 30000)
+    await wire.close()
+    await soon(app.call("/note").released)
+    assert app.call("/note").sent == 30000
+
+
+# -- too many streams
+
+
+@on_contained  # anycorn ends the connection
+async def test_http2_stream_too_many_is_refused_and_the_others_live(start, dial) -> None:
+    app = Recorder({"/silent": silent})
+    peer = await dial.http2(await start(app, max_streams_per_connection=3))
+    assert peer.state.remote_settings.max_concurrent_streams == 3
+    first = [await peer.request("/silent") for _ in range(3)]
+    peer.state.remote_settings = h2.settings.Settings(client=False, initial_values={})
+    refused = await peer.request("/silent")
+    reset = await peer.until(h2.events.StreamReset, refused)
+    assert reset.error_code == h2.errors.ErrorCodes.REFUSED_STREAM
+    assert all(peer.find(h2.events.StreamReset, stream) is None for stream in first)
+    await peer.reset(first[0])
+    await soon(app.call("/silent").disconnected)
+    assert (await peer.answer(await peer.request("/"))).body == b"ok"
+
+
+@on_contained  # anycorn counts streams that are open, so each reset makes room for another call
+async def test_http2_rapid_reset_starts_no_more_calls_than_streams_are_allowed(start, dial) -> None:
+    async def stubborn(scope, receive, send, call) -> None:
+        await call.released.wait()
+
+    app = Recorder({"/stubborn": stubborn})
+    peer = await dial.http2(await start(app, max_streams_per_connection=5))
+    for _ in range(100):
+        await peer.reset(await peer.request("/stubborn"))
+    await peer.ping()
+    assert app.most_running == 5
+    app.call("/stubborn").released.set()
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    assert (await peer.answer(await peer.request("/"))).body == b"ok"
+
+
+# -- errors
+
+
+@on_contained  # the error is planted in our protocol
+async def test_an_error_in_one_connection_reaches_no_other(start, dial, monkeypatch, caplog) -> None:
+    original = ContainedH11._check_protocol
+
+    async def broken(self, event) -> None:
+        if event.target == b"/broken":
+            raise KeyError("a defect")
+        await original(self, event)
+
+    monkeypatch.setattr(ContainedH11, "_check_protocol", broken)
+    app = Recorder({"/silent": silent})
+    port = await start(app)
+    witness = await dial.http2(port)
+    await witness.request("/silent")
+    wire = await dial.wire(port)
+    with caplog.at_level(logging.ERROR, "probe.listener"):
+        await wire.send(b"GET /broken HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert await wire.read_to_end() == b""
+        await trio.testing.wait_all_tasks_blocked(0.05)
+    assert "error in a connection" in caplog.text
+    assert "a defect" in caplog.text
+    assert (await witness.answer(await witness.request("/"))).body == b"ok"
+    assert (await (await dial.http1(port)).ask()).body == b"ok"
+
+
+async def _fails_at_once(scope, receive, send, call) -> None:
+    raise ValueError("a bug")
+
+
+async def _fails_midway(scope, receive, send, call) -> None:
+    await begin(send)
+    await part(send, b"some")
+    raise ValueError("a bug")
+
+
+@on_both
+async def test_http1_application_error(start, dial, caplog) -> None:
+    port = await start(Recorder({"/at-once": _fails_at_once, "/midway": _fails_midway}))
+    assert (await (await dial.http1(port)).ask("/at-once")).status == 500
+    wire = await dial.wire(port)
+    await wire.send(b"GET /midway HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    received = await wire.read_to_end()
+    assert b"some" in received
+    assert not received.endswith(b"0\r\n\r\n"), "a response that was cut short must not look whole"
+
+
+@on_contained  # on anycorn the client of a response that was cut short waits for ever
+async def test_http2_application_error(start, dial, caplog) -> None:
+    peer = await dial.http2(await start(Recorder({"/at-once": _fails_at_once, "/midway": _fails_midway})))
+    one, two = await peer.request("/at-once"), await peer.request("/midway")
+    assert (await peer.answer(one)).status == 500
+    reset = await peer.until(h2.events.StreamReset, two)
+    assert reset.error_code == h2.errors.ErrorCodes.INTERNAL_ERROR
+    assert (await peer.answer(await peer.request("/"))).body == b"ok"
+    assert caplog.text.count("ValueError: a bug") == 2
+
+
+@on_both
+async def test_garbage(start, dial) -> None:
+    port = await start(Recorder({}))
+    witness = await dial.http2(port)
+    for garbage in (b"\x16\x03\x01\x02\x00\x01", b"\x00" * 100, PREFACE + _data_frame(1, b"x")):
+        wire = await dial.wire(port)
+        await wire.send(garbage + b"\r\n\r\n")
+        await wire.read_to_end()
+    assert (await witness.answer(await witness.request("/"))).body == b"ok"
+
+
+@on_contained  # anycorn (h2, in fact) collects up to 16 MiB before it looks at the length
+async def test_http2_frame_too_large_is_refused_by_its_header(start, dial) -> None:
+    peer = await dial.http2(await start(Recorder({})))
+    await peer.wire.send(b"\xff\xff\xff\x00\x00\x00\x00\x00\x01")
+    terminated = await peer.until(h2.events.ConnectionTerminated)
+    assert terminated.error_code == h2.errors.ErrorCodes.FRAME_SIZE_ERROR
+    assert not await peer.receive()
+
+
+@on_contained  # anycorn obeys priorities, which RFC 9113 has removed, and keeps a place for each stream they name
+async def test_http2_priorities_for_streams_that_never_come_are_forgotten(start, dial) -> None:
+    peer = await dial.http2(await start(Recorder({})))
+    frames = (b"\x00\x00\x05\x02\x00" + n.to_bytes(4) + b"\x00\x00\x00\x00\x10" for n in range(101, 5001, 2))
+    await peer.wire.send(b"".join(frames))
+    await peer.ping()
+    assert (await peer.answer(await peer.request("/"))).body == b"ok"
+
+
+@on_contained  # anycorn takes it for a WebSocket and answers 400
+async def test_http2_connect_is_not_implemented(start, dial) -> None:
+    peer = await dial.http2(await start(Recorder({})))
+    assert peer.state.remote_settings.enable_connect_protocol == 0
+    stream = peer.state.get_next_available_stream_id()
+    peer.state.send_headers(stream, [(":method", "CONNECT"), (":authority", "localhost:1")], end_stream=True)
+    await peer.flush()
+    assert (await peer.answer(stream)).status == 501
+    assert (await peer.answer(await peer.request("/"))).body == b"ok"

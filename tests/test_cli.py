@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from probe import __version__, app
+from probe.cli import main
+from probe.settings import Described, Limits, Settings, described
+
+OWN, LIMITS = list(described(Settings)), list(described(Limits))
+EVERY = OWN + LIMITS
+BOUNDED = [spec for spec in EVERY if spec.low is not None]
+# a start takes about a second; on a busy machine a few
+PATIENCE_S = 60
+
+
+def name(spec: Described) -> str:
+    return spec.name
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the developer's shell sets must not reach these tests."""
+    for variable in [variable for variable in os.environ if variable.startswith("MCP_PROBE_")]:
+        monkeypatch.delenv(variable)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings of each server that would have been started."""
+    calls: list[Settings] = []
+
+    def record(settings: Settings) -> int:
+        calls.append(settings)
+        return 0
+
+    monkeypatch.setattr(app, "main", record)
+    return calls
+
+
+def other_value(spec: Described) -> Any:
+    """A legal value that is not the default."""
+    if spec.type is str:
+        return "other"
+    return spec.type(spec.default - 1 if spec.default == spec.high else spec.default + 1)
+
+
+def values(settings: Settings) -> dict[str, Any]:
+    own = {spec.name: getattr(settings, spec.name) for spec in OWN}
+    return own | {spec.name: getattr(settings.limits, spec.name) for spec in LIMITS}
+
+
+DEFAULTS = {spec.name: spec.default for spec in EVERY}
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of a command that was refused."""
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1, err
+    assert err.endswith("\n")
+    return err.removeprefix("error: ").strip()
+
+
+def test_without_flags_everything_is_default(started: list[Settings]) -> None:
+    assert main(["serve"]) == 0
+    assert [values(settings) for settings in started] == [DEFAULTS]
+
+
+@pytest.mark.parametrize("spec", EVERY, ids=name)
+def test_a_flag_sets_its_setting_and_no_other(spec: Described, started: list[Settings]) -> None:
+    assert main(["serve", spec.flag, str(other_value(spec))]) == 0
+    assert values(started[0]) == DEFAULTS | {spec.name: other_value(spec)}
+
+
+@pytest.mark.parametrize("spec", EVERY, ids=name)
+def test_a_variable_sets_its_setting_and_no_other(
+    spec: Described, started: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(spec.variable, str(other_value(spec)))
+    assert main(["serve"]) == 0
+    assert values(started[0]) == DEFAULTS | {spec.name: other_value(spec)}
+
+
+def test_a_flag_wins_over_its_variable(started: list[Settings], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_PROBE_PORT", "1111")
+    assert main(["serve", "--port", "2222"]) == 0
+    assert started[0].port == 2222
+
+
+def test_the_exit_code_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "main", lambda settings: 7)
+    assert main(["serve"]) == 7
+
+
+@pytest.mark.parametrize("spec", BOUNDED, ids=name)
+def test_a_flag_below_its_bound(spec: Described, capsys: pytest.CaptureFixture[str], started: list[Settings]) -> None:
+    assert spec.low is not None
+    line = refusal(capsys, "serve", f"{spec.flag}={spec.type(spec.low - 1)}")
+    assert spec.flag in line
+    assert "not in the range" in line
+    assert started == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "Missing command; see mcp-probe --help"),
+        (["nonsense"], "No such command 'nonsense'; see mcp-probe --help"),
+        (["serve", "extra"], "Got unexpected extra argument (extra); see mcp-probe serve --help"),
+        (["serve", "--port"], "Option '--port' requires an argument."),
+    ],
+)
+def test_wrong_usage(arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refusal(capsys, *arguments) == expected
+
+
+def test_an_unknown_flag_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--no-such-flag" in refusal(capsys, "serve", "--no-such-flag=1")
+
+
+@pytest.mark.parametrize(("flag", "kind"), [("--port", "integer"), ("--grace-s", "number")])
+def test_a_flag_that_is_no_number(flag: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"'many' is not a valid {kind};" in refusal(capsys, "serve", flag, "many")
+
+
+def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("MCP_PROBE_MAX_SESSIONS", "plenty")
+    line = refusal(capsys, "serve")
+    assert "MCP_PROBE_MAX_SESSIONS" in line
+    assert "plenty" in line
+
+
+def test_a_value_with_a_newline_still_makes_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "'a\\nb'" in refusal(capsys, "serve", "--port", "a\nb")
+
+
+def test_a_server_that_cannot_start_says_why_on_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(settings: Settings) -> int:
+        raise app.StartError("no luck\nat all")
+
+    monkeypatch.setattr(app, "main", fail)
+    assert refusal(capsys, "serve") == "no luck at all"
+
+
+def test_ctrl_c_before_the_server_listens_makes_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(settings: Settings) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "main", interrupted)
+    assert main(["serve"]) == 130
+    assert capsys.readouterr().err.strip() == ""
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"mcp-probe {__version__}\n"
+
+
+def test_settings_prints_each_fact_of_each_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["settings"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split() == ["flag", "variable", "default", "unit", "bounds", "reason"]
+    columns = [header.index(title) for title in header.split()]
+    cells = [[row[a:b].strip() for a, b in zip(columns, [*columns[1:], None], strict=True)] for row in rows]
+    assert [(row[0], row[1], row[3], row[5]) for row in cells] == [
+        (spec.flag, spec.variable, spec.unit, spec.reason) for spec in EVERY
+    ]
+    printed = {row[0]: (row[2], row[4]) for row in cells}
+    assert printed["--port"] == ("8000", "0 to 65535")
+    assert printed["--event-log-bytes"] == ("67108864", "at least 1048576")
+    assert printed["--write-timeout-s"] == ("20", "at least 0.1")
+    assert printed["--host"] == ("127.0.0.1", "")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["settings"], ["serve", "--help"]])
+def test_answers_about_itself_do_not_load_the_server(arguments: list[str]) -> None:
+    code = f"import sys; from probe.cli import main; main({arguments!r}); print('trio' in sys.modules, file=sys.stderr)"
+    done = run([sys.executable, "-c", code])
+    assert (done.returncode, done.stderr.strip()) == (0, "False")
+
+
+def run(command: list[str], variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    env = os.environ | (variables or {})
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+def probe_refuses(*arguments: str) -> str:
+    """The one line of a real `mcp-probe serve` that cannot start."""
+    done = run([sys.executable, "-m", "probe", "serve", *arguments])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def test_port_in_use() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert str(port) in probe_refuses("--port", str(port))
+
+
+def test_unknown_toolset_lists_the_known_ones() -> None:
+    line = probe_refuses("--port=0", "--tools=nonsense")
+    assert "nonsense" in line
+    assert "conformance" in line
+
+
+def test_certificate_that_does_not_exist() -> None:
+    assert "no-such-file.pem" in probe_refuses("--port=0", "--certfile=no-such-file.pem")
+
+
+def test_address_that_is_not_this_machine() -> None:
+    # TEST-NET-1 (RFC 5737): never assigned, so binding it fails without any name lookup
+    assert "192.0.2.1" in probe_refuses("--port=0", "--host=192.0.2.1")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_real_server_with_exit_code_0(number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "probe", "serve", "--port=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        deadline = Timer(PATIENCE_S, server.kill)
+        try:
+            assert server.stderr is not None
+            deadline.start()
+            line = server.stderr.readline()
+            assert "http://127.0.0.1:" in line
+            server.send_signal(number)
+            _, rest = server.communicate(timeout=PATIENCE_S)
+            assert server.returncode == 0, rest
+            assert "Traceback" not in rest
+        finally:
+            deadline.cancel()
+            server.kill()
