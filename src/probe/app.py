@@ -79,10 +79,10 @@ async def serve(
     async with trio.open_nursery() as root:
         await root.start(engine.serve)
         urls = await root.start(partial(listener.serve, paths, settings, sockets))
-        for url in urls:
-            announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools})")
-        task_status.started(urls)
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            for url in urls:
+                announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools})")
+            task_status.started(urls)
             await anext(signals)
             announce(f"stopping: running work may finish within {settings.grace_s:g} s; signal again to stop at once")
             root.start_soon(_stop, engine, paths, root.cancel_scope)

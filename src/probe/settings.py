@@ -6,6 +6,7 @@ environment variable (`MCP_PROBE_MAX_SESSIONS`); `mcp-probe settings` prints thi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, NamedTuple
@@ -26,9 +27,12 @@ def _check_bounds(instance: Any) -> None:
         value = getattr(instance, spec.name)
         if not isinstance(value, int | float) or isinstance(value, bool):
             continue
-        if (spec.low is not None and value < spec.low) or (spec.high is not None and value > spec.high):
-            bounds = f"at least {spec.low:g}" if spec.high is None else f"between {spec.low:g} and {spec.high:g}"
-            raise SettingError(f"{spec.name} must be {bounds} ({spec.unit}), got {value:g}")
+        # Written so that NaN, which compares false with everything, is outside.
+        above = spec.low is None or value >= spec.low
+        below = value < math.inf if spec.high is None else value <= spec.high
+        if not (above and below):
+            bounds = f"at least {spec.low}" if spec.high is None else f"between {spec.low} and {spec.high}"
+            raise SettingError(f"{spec.name} must be {bounds} ({spec.unit}), got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class Limits:
         1000,
         unit="HTTP/2 streams",
         low=1,
-        reason="hypercorn ends the whole connection with GOAWAY when a client opens more, so the bound is generous",
+        reason="each one is an application call in flight; one more is refused with REFUSED_STREAM",
     )
     max_standalone_streams: int = _setting(
         4, unit="GET streams per session", low=1, reason="a client needs one, two while it reconnects; the oldest ends"

@@ -274,7 +274,7 @@ async def test_an_unknown_tool_and_a_missing_task_are_protocol_errors(client: Cl
 
 @pytest.mark.parametrize(("mode", "total"), [("determinate", 4.0), ("indeterminate", None)])
 async def test_every_report_of_progress_reaches_the_caller_in_order(
-    client: Client, mode: str, total: float | None
+    client: Client, person: Person, mode: str, total: float | None
 ) -> None:
     seen: list[tuple[float, float | None]] = []
 
@@ -284,6 +284,8 @@ async def test_every_report_of_progress_reaches_the_caller_in_order(
     arguments = {"itemCount": 4, "delayPerItemMs": 20, "mode": mode}
     await client.call_tool("sync_with_progress", arguments, progress_callback=report)
     assert seen == [(1, total), (2, total), (3, total), (4, total)]
+    # the SDK's tokens are integers, and it would forgive one that came back as a string
+    assert {type(params.progress_token) for params in person.noted(types.ProgressNotification)} == {int}
 
 
 async def test_concurrent_calls_get_their_own_progress_only(client: Client) -> None:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def documented(module: ModuleType, inputs: str) -> dict[tuple[str, str], str]:
-    """(state, input) -> next state, from the table whose heading is `state` and the inputs; "-" where there is no row."""
+    """(state, input) -> next state, from the table whose heading is `state` and the inputs; "-" without a row."""
     lines = (module.__doc__ or "").splitlines()
     names = inputs.split()
     heading = next(at for at, line in enumerate(lines) if line.split() == ["state", *names])

@@ -89,7 +89,7 @@ def test_the_first_cause_is_kept_with_its_reason_and_time(cause: Cause) -> None:
 @pytest.mark.parametrize("cause", Cause)
 @pytest.mark.parametrize("state", ["CANCELLING", "EXPIRING", "ANSWERED", "SILENT"])
 def test_a_later_cause_changes_nothing(state: str, cause: Cause) -> None:
-    """"the result and the cancellation race: exactly one of the two wins" and stays the winner."""
+    """ "the result and the cancellation race: exactly one of the two wins" and stays the winner."""
     call = reach(state)
     before = facts(call)
     assert not call.cancel(cause, 9.0, "later")

@@ -108,7 +108,7 @@ def test_two_different_hosts_are_no_request_and_the_same_one_twice_is_harmless()
     ],
 )
 def test_an_origin_must_be_trusted(origin: str, allowed: bool) -> None:
-    """"If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden"."""
+    """ "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden"."""
     given = head(("host", "localhost"), ("origin", origin))
     assert refused(LOCAL.check, given) is (None if allowed else Refusal.FORBIDDEN_ORIGIN)
 
@@ -203,7 +203,7 @@ def test_several_accept_headers_are_one_list() -> None:
 
 
 def test_a_missing_accept_is_not_acceptable() -> None:
-    """"The client MUST include an Accept header, listing both application/json and text/event-stream"."""
+    """ "The client MUST include an Accept header, listing both application/json and text/event-stream"."""
     assert refused(check_post, head(("content-type", JSON))) is Refusal.NOT_ACCEPTABLE
     assert refused(check_get, head(method="GET")) is Refusal.NOT_ACCEPTABLE
 
@@ -219,7 +219,7 @@ def test_a_served_version_or_none_passes(version: str | None) -> None:
 
 @pytest.mark.parametrize("version", ["", "2024-11-05", "2025-11-26", "1", "2025-11-25, 2025-06-18", "２０２５-11-25"])
 def test_any_other_version_is_refused_and_told_which_are_served(version: str) -> None:
-    """"If a server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400"."""
+    """To a request with an invalid or unsupported MCP-Protocol-Version "it MUST respond with 400 Bad Request"."""
     with pytest.raises(Rejection) as caught:
         check_version(head(("mcp-protocol-version", version)))
     assert caught.value.refusal is Refusal.UNSUPPORTED_VERSION

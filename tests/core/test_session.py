@@ -62,7 +62,7 @@ def test_each_input_moves_along_the_table_and_changes_nothing_else(state: str, e
 
 
 def test_an_id_in_flight_is_refused_and_nothing_changes() -> None:
-    """"The request ID MUST NOT have been previously used by the requestor within the same session"."""
+    """ "The request ID MUST NOT have been previously used by the requestor within the same session"."""
     session = new()
     session.begin(5)
     before = facts(session)

@@ -8,8 +8,7 @@ import pytest
 
 from probe.core.task import TERMINAL, Input, Status, TaskMachine, TaskViolationError
 
-# "From working: may move to input_required, completed, failed, or cancelled";
-# "From input_required: may move to working, completed, failed, or cancelled".
+# 2025-11-25 basic/utilities/tasks, Task Status Lifecycle: what "working" and "input_required" may move to.
 TABLE = {
     (Status.WORKING, Input.NOTE): Status.WORKING,
     (Status.WORKING, Input.ASK): Status.INPUT_REQUIRED,
@@ -46,7 +45,7 @@ def facts(task: TaskMachine) -> dict[str, Any]:
 
 
 def test_a_task_begins_working() -> None:
-    """"Tasks MUST begin in the working status when created"."""
+    """ "Tasks MUST begin in the working status when created"."""
     expected = {"status": Status.WORKING, "message": "hello", "created_at": 100.0, "updated_at": 100.0}
     assert facts(TaskMachine(100.0, "hello")) == expected
 
@@ -76,7 +75,7 @@ def test_a_missing_row_raises_and_changes_nothing(status: Status, event: Input) 
 
 @pytest.mark.parametrize("status", Status)
 def test_terminal_is_what_nothing_leaves(status: Status) -> None:
-    """"Tasks with a completed, failed, or cancelled status MUST NOT transition to any other status"."""
+    """ "Tasks with a completed, failed, or cancelled status MUST NOT transition to any other status"."""
     task = reach(status)
     assert task.terminal == (status in TERMINAL)
     assert task.terminal == (not any(task.allows(event) for event in Input))

@@ -45,7 +45,9 @@ class Legacy:
         self.ids = count(1)
         self.methods: dict[Any, tuple[str, bool]] = {}
 
-    async def initialize(self, revision: str = "2025-11-25", capabilities: dict[str, Any] | None = None) -> dict[str, Any]:
+    async def initialize(
+        self, revision: str = "2025-11-25", capabilities: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """The handshake; returns the result."""
         params = {
             "protocolVersion": revision,
@@ -100,7 +102,9 @@ class Legacy:
 
     async def cancel(self, id: Any, reason: str | None = None) -> None:
         """Send `notifications/cancelled`."""
-        await self.notify("notifications/cancelled", {"requestId": id, **({} if reason is None else {"reason": reason})})
+        await self.notify(
+            "notifications/cancelled", {"requestId": id, **({} if reason is None else {"reason": reason})}
+        )
 
     async def answer(self, id: Any, result: dict[str, Any]) -> None:
         """Answer a request of the server."""

@@ -89,7 +89,7 @@ def test_json_is_read_with_its_types(body: bytes, value: Any) -> None:
     ],
 )
 def test_what_is_no_json_in_utf_8_is_a_syntax_error(body: bytes) -> None:
-    with pytest.raises(MalformedError, match="^Parse error") as caught:
+    with pytest.raises(MalformedError, match=r"^Parse error") as caught:
         parse(body, max_depth=DEPTH)
     assert (caught.value.syntax, caught.value.id) == (True, None)
 
@@ -209,7 +209,7 @@ def test_a_message_is_recognised(value: Any, message: Any) -> None:
 )
 def test_anything_else_is_malformed_and_says_about_what(value: Any, id: Any, about: str) -> None:
     """The id is there where a request of the sender can be recognised, so that it gets its answer."""
-    with pytest.raises(MalformedError, match="^Invalid Request") as caught:
+    with pytest.raises(MalformedError, match=r"^Invalid Request") as caught:
         classify(value)
     assert about in str(caught.value)
     assert (caught.value.syntax, caught.value.id) == (False, id)

@@ -16,11 +16,11 @@ def test_the_legacy_revisions_are_those_with_initialize_oldest_first() -> None:
 
 @pytest.mark.parametrize("revision", LEGACY)
 def test_a_supported_version_is_answered_with_itself(revision: str) -> None:
-    """"If the server supports the requested protocol version, it MUST respond with the same version"."""
+    """ "If the server supports the requested protocol version, it MUST respond with the same version"."""
     assert negotiate(revision) == revision
 
 
 @pytest.mark.parametrize("requested", ["2024-11-05", "2026-07-28", "2099-01-01", "", "1.0", "2025-06-18 "])
 def test_any_other_version_is_answered_with_the_latest(requested: str) -> None:
-    """"Otherwise, the server MUST respond with another protocol version it supports. This SHOULD be the latest"."""
+    """ "Otherwise, the server MUST respond with another protocol version it supports. This SHOULD be the latest"."""
     assert negotiate(requested) == "2025-11-25"

@@ -37,7 +37,7 @@ def test_the_framing(written: bytes, expected: bytes) -> None:
 
 
 def test_an_event_with_empty_data_primes_the_client() -> None:
-    """2025-11-25 basic/transports: "an SSE event consisting of an event ID and an empty data field in order to prime"."""
+    """2025-11-25 basic/transports: "an event ID and an empty `data` field in order to prime the client"."""
     source = read(sse.event(b"", id="p1-0", retry_ms=500))
     assert source.events == [Dispatched("message", "", "p1-0")]
     assert (source.last_event_id, source.retry_ms) == ("p1-0", 500)
@@ -66,6 +66,8 @@ def test_any_messages_in_any_pieces_are_read_back(messages: list[Any], piece: in
         last = last if number is None else f"p1-{number}"
         expected.append(Dispatched("message", encode(value).decode(), last))
     assert source.events == expected
-    assert [repr(parse(event.data.encode(), max_depth=100)) for event in source.events] == [repr(m[0]) for m in messages]
+    assert [repr(parse(event.data.encode(), max_depth=100)) for event in source.events] == [
+        repr(m[0]) for m in messages
+    ]
     retries = [retry for _, _, retry in messages if retry is not None]
     assert source.retry_ms == (retries[-1] if retries else None)

@@ -127,7 +127,7 @@ def test_a_revision_is_told_what_it_defines_and_nothing_else(
     known = schema(revision).definitions[definition]["properties"]
     shaped = at(shape_result(method, revision, deepcopy(FULL[method])), path)
     assert set(shaped) == {name for name in full if name in known}
-    assert all(shaped[name] == full[name] for name in shaped if name not in ("arguments",))
+    assert all(shaped[name] == full[name] for name in shaped if name != "arguments")
 
 
 @pytest.mark.parametrize("revision", LEGACY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def test_no_revision_took_a_method_away() -> None:
     """Otherwise `since` would not be the whole story."""
     sets = [set(schema(revision).methods_of("ClientRequest")) for revision in LEGACY]
     assert sets == sorted(sets, key=len)
-    assert all(older <= newer for older, newer in zip(sets, sets[1:], strict=False))
+    assert all(older <= newer for older, newer in pairwise(sets))
 
 
 def test_what_the_server_asks_for_exists_since_the_revision_that_says_so() -> None:
@@ -94,7 +95,7 @@ def _only_written_integers(official: RevisionSchema, shape: Mapping[str, Any], v
 
 
 def _with_reference_type(official: RevisionSchema, shape: Mapping[str, Any], value: Any) -> Any:
-    """A reference to complete for that lacks its `type` is known by its other member: the official models allow that."""
+    """A reference that lacks its `type` is known by its other member: the official models allow that."""
     ref = value.get("ref")
     if not isinstance(ref, dict) or "type" in ref:
         return value
@@ -102,7 +103,7 @@ def _with_reference_type(official: RevisionSchema, shape: Mapping[str, Any], val
 
 
 def _with_known_extensions(official: RevisionSchema, shape: Mapping[str, Any], value: Any) -> Any:
-    """Clients announce `extensions` to servers of any age, so the member is judged, though only later revisions have it."""
+    """Clients announce `extensions` to servers of any age, so it is judged, though only later revisions have it."""
     capabilities = value.get("capabilities")
     declared = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     known = declared is None or (isinstance(declared, dict) and all(isinstance(v, dict) for v in declared.values()))
@@ -118,6 +119,7 @@ def _with_known_title(official: RevisionSchema, shape: Mapping[str, Any], value:
 
 
 DIFFERENCES = [_without_null, _only_written_integers, _with_reference_type, _with_known_extensions, _with_known_title]
+
 
 def official_verdict(method: str, revision: str, params: dict[str, Any]) -> bool:
     """Whether parameters fit, by the schema of the revision, after the differences above."""
@@ -160,7 +162,11 @@ def test_missing_params_are_judged_as_an_empty_object(method: str, revision: str
         ("tools/call", {"name": "x", "task": {"ttl": "5"}}, "params.task.ttl must be an integer"),
         ("tools/list", {"cursor": 5}, "params.cursor must be a string"),
         ("prompts/get", {"name": "x", "arguments": {"a": 5}}, "params.arguments.a must be a string"),
-        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a"}}, "params.argument"),
+        (
+            "completion/complete",
+            {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a"}},
+            "params.argument",
+        ),
         ("tools/list", {"_meta": {"progressToken": 1.5}}, "params._meta.progressToken must be"),
     ],
 )
@@ -176,9 +182,12 @@ def test_the_error_names_the_first_member_at_fault(method: str, params: dict[str
 
 @pytest.mark.parametrize("revision", LEGACY)
 @pytest.mark.parametrize(
-    ("params", "ttl"), [({"name": "x", "task": {}}, None), ({"name": "x", "task": {"ttl": 5}}, 5), ({"name": "x"}, "none")]
+    ("params", "ttl"),
+    [({"name": "x", "task": {}}, None), ({"name": "x", "task": {"ttl": 5}}, 5), ({"name": "x"}, "none")],
 )
-def test_a_task_is_wished_for_only_where_the_revision_has_tasks(revision: str, params: dict[str, Any], ttl: Any) -> None:
+def test_a_task_is_wished_for_only_where_the_revision_has_tasks(
+    revision: str, params: dict[str, Any], ttl: Any
+) -> None:
     """Receivers without the capability process the request normally, "ignoring any task-augmentation metadata"."""
     wish = task_wish(request_params("tools/call", revision, params), revision)
     if ttl == "none" or revision < "2025-11-25":
@@ -192,7 +201,7 @@ def test_a_task_is_wished_for_only_where_the_revision_has_tasks(revision: str, p
 def test_a_task_of_another_shape_is_ignored_before_2025_11_25_and_refused_since(task: Any) -> None:
     params = {"name": "x", "task": task}
     assert task_wish(request_params("tools/call", "2025-06-18", params), "2025-06-18") is None
-    with pytest.raises(McpError, match="params.task"):
+    with pytest.raises(McpError, match=r"params\.task"):
         task_wish(request_params("tools/call", "2025-11-25", params), "2025-11-25")
 
 

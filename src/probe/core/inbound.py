@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..wire.errors import Refusal, Rejection
 from ..wire.revisions import LEGACY
@@ -101,9 +102,15 @@ def check_get(head: HttpHead) -> None:
 
 def accepts(head: HttpHead, media: str) -> bool:
     """Whether Accept lists a media type, by name or by range, with a weight above zero (RFC 9110, section 12.5.1)."""
+    return _accepts(head.all("accept").lower(), media)
+
+
+# Each client sends one Accept header with every request.
+@lru_cache(maxsize=64)
+def _accepts(accept: str, media: str) -> bool:
     ranges = {media, f"{media.partition('/')[0]}/*", "*/*"}
     weights: dict[str, float] = {}
-    for part in head.all("accept").lower().split(","):
+    for part in accept.split(","):
         name, *parameters = [item.strip() for item in part.split(";")]
         if name in ranges:
             weights[name] = _weight(parameters)

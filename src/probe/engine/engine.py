@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from itertools import count
 from typing import cast
 
@@ -42,6 +43,9 @@ INSTRUCTIONS = (
     "Tools with task support run only as tasks."
 )
 
+# How long cancelled work may take to clean up at shutdown.
+_CLEANUP_S = 5.0
+
 
 class Engine:
     """Everything between the wire and the tools. Made inside a trio run; `serve` owns its services.
@@ -62,7 +66,8 @@ class Engine:
         self.sessions = SessionService(self.log, self.clock, settings, new_id, self.tasks.end_owner)
         self.outbox = Outbox(self.log)
         self.draining = False
-        self._toolsets = toolsets
+        # Clients of one kind send one URL, so the last few selections serve nearly every request.
+        self._select = lru_cache(maxsize=16)(partial(select, toolsets))
         numbers = count(1)
         desk = TaskDesk(self.tasks, self.clock, settings, self.outbox)
 
@@ -75,7 +80,7 @@ class Engine:
 
     def catalogue(self, selection: str) -> Catalogue:
         """What a selection offers. Raises `UnknownSelectionError`."""
-        return select(self._toolsets, selection)
+        return self._select(selection)
 
     def initialize(self, request: Request, selection: str) -> tuple[Session, Json]:
         """Open a session and give the `InitializeResult`.
@@ -122,7 +127,9 @@ class Engine:
         for task in self.tasks.everyone():
             if not task.machine.terminal:
                 self.tasks.cancel(task, Cause.SHUTDOWN, "The task was cancelled: the server is shutting down.")
-        await self._wait_idle()
+        # A handler may shield its cleanup; the server's end does not depend on its good manners.
+        with trio.move_on_after(_CLEANUP_S):
+            await self._wait_idle()
         for session in self.sessions:
             session.end(Cause.SHUTDOWN, "shutdown")
         self.log.append(ServerState("stopped"))

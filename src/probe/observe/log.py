@@ -64,17 +64,18 @@ class EventLog:
         self._now = now
         self._max_events = max_events
         self._max_bytes = max_bytes
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[tuple[Entry, int]] = deque()
         self._bytes = 0
         self.last = 0
 
     def append(self, event: Event) -> int:
         """Record a fact; returns its sequence number. The oldest entries make room."""
         self.last += 1
-        self._entries.append(Entry(self.last, *self._now(), event))
-        self._bytes += _cost(event)
+        cost = _cost(event)
+        self._entries.append((Entry(self.last, *self._now(), event), cost))
+        self._bytes += cost
         while len(self._entries) > self._max_events or (self._bytes > self._max_bytes and len(self._entries) > 1):
-            self._bytes -= _cost(self._entries.popleft().event)
+            self._bytes -= self._entries.popleft()[1]
         return self.last
 
     def since(self, seq: int, limit: int, max_bytes: int | None = None) -> Page:
@@ -88,11 +89,11 @@ class EventLog:
         entries = self._fitting(islice(self._entries, start - first, start - first + limit), max_bytes)
         return Page(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
 
-    def _fitting(self, entries: Iterable[Entry], max_bytes: int | None) -> list[Entry]:
+    def _fitting(self, entries: Iterable[tuple[Entry, int]], max_bytes: int | None) -> list[Entry]:
         page: list[Entry] = []
         size = 0
-        for entry in entries:
-            size += _cost(entry.event)
+        for entry, cost in entries:
+            size += cost
             if page and max_bytes is not None and size > max_bytes:
                 break
             page.append(entry)
@@ -100,7 +101,16 @@ class EventLog:
 
 
 def _cost(event: Event) -> int:
-    return _ENTRY_OVERHEAD + sum(_size(getattr(event, name)) for name in event.__slots__)
+    # Every message passes here several times, so one loop asks for exact types, which `isinstance` and `sum` do not.
+    size = _ENTRY_OVERHEAD
+    for name in event.__slots__:
+        value = getattr(event, name)
+        kind = type(value)
+        if kind is str or kind is bytes:
+            size += len(value)
+        elif kind is not int and kind is not float and value is not None:
+            size += _size(value)
+    return size
 
 
 def _size(value: object) -> int:

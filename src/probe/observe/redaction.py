@@ -50,8 +50,13 @@ def query(raw: str) -> str:
 def has_secret(value: Any) -> bool:
     """Whether any member of a JSON value has a secret name."""
     if isinstance(value, dict):
-        return not SECRET_MEMBERS.isdisjoint(value) or any(has_secret(item) for item in value.values())
-    return isinstance(value, list) and any(has_secret(item) for item in value)
+        if not SECRET_MEMBERS.isdisjoint(value):
+            return True
+        items: Iterable[Any] = value.values()
+    else:
+        items = value if isinstance(value, list) else ()
+    # Only containers are looked into: most members of most messages are none, and a call for each would cost most.
+    return any(has_secret(item) for item in items if isinstance(item, dict | list))
 
 
 def message(value: Any) -> Any:

@@ -9,6 +9,10 @@ from ...engine.params import Integer
 from ...engine.tool import Tool, ToolResult, content, text
 from ..shared import READ_ONLY
 
+_MOST = 65536
+# Every ten characters end with how many there are so far: the end of a truncated block tells where it was cut.
+_RULER = "".join(f"{end:.>10}" for end in range(10, _MOST + 10, 10))
+
 
 def block(number: int, ruler: str) -> str:
     """Block `number`, as long as the ruler it is written over."""
@@ -18,9 +22,7 @@ def block(number: int, ruler: str) -> str:
 
 def run(arguments: Mapping[str, Any]) -> ToolResult:
     """The blocks. ASCII only, so that a limit in bytes and one in characters cut at the same place."""
-    chars = arguments["chars"]
-    # Every ten characters end with how many there are so far: the end of a truncated block tells where it was cut.
-    ruler = "".join(f"{end:.>10}" for end in range(10, chars + 10, 10))[:chars]
+    ruler = _RULER[: arguments["chars"]]
     return content([text(block(number, ruler)) for number in range(1, arguments["blocks"] + 1)])
 
 
@@ -34,7 +36,7 @@ TOOL = Tool(
     run=run,
     params=(
         Integer("blocks", 1, 50, 3, "How many text blocks"),
-        Integer("chars", 1, 65536, 256, "How many characters each block has"),
+        Integer("chars", 1, _MOST, 256, "How many characters each block has"),
     ),
     annotations=READ_ONLY,
 )

@@ -1,0 +1,114 @@
+"""Tool parameters: what a schema promises is what the judge accepts, and a refusal is one readable sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from probe.engine.params import ArgumentsError, Choice, Integer, Text, input_schema, read_arguments
+from probe.tools.catalogue import TOOLSETS
+
+COUNT = Integer("count", 1, 100, 10, "How many")
+MODE = Choice("mode", ("fast", "slow"), "fast", "Which way")
+NAME = Text("name", "Who", max_length=5)
+PARAMS = (COUNT, MODE, NAME)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-200, 200) | st.floats(-200, 200) | st.sampled_from(["", "fast", "toolong"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=3,
+)
+
+
+def refusal(arguments: dict[str, Any]) -> str | None:
+    try:
+        read_arguments(PARAMS, arguments)
+    except ArgumentsError as error:
+        return str(error)
+    return None
+
+
+def test_defaults_are_filled_in() -> None:
+    assert read_arguments(PARAMS, {"name": "x"}) == {"count": 10, "mode": "fast", "name": "x"}
+
+
+@pytest.mark.parametrize("value", [1, 100, 5.0])
+def test_bounds_are_inclusive_and_a_whole_float_is_an_integer(value: float) -> None:
+    """JSON Schema 2020-12, 4.2.3: a number with a zero fraction is an integer."""
+    read = read_arguments(PARAMS, {"name": "x", "count": value})["count"]
+    assert (read, type(read)) == (int(value), int)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"name": "x", "count": 0}, "count must be an integer from 1 to 100, got 0"),
+        ({"name": "x", "count": 101}, "count must be an integer from 1 to 100, got 101"),
+        ({"name": "x", "count": 10**30}, f"count must be an integer from 1 to 100, got {10**30}"),
+        ({"name": "x", "count": 1.5}, "count must be an integer from 1 to 100, got 1.5"),
+        ({"name": "x", "count": True}, "count must be an integer from 1 to 100, got true"),
+        ({"name": "x", "count": "5"}, 'count must be an integer from 1 to 100, got "5"'),
+        ({"name": "x", "count": None}, "count must be an integer from 1 to 100, got null"),
+        ({"name": "x", "count": {}}, "count must be an integer from 1 to 100, got {}"),
+        ({"name": "x", "mode": "Fast"}, 'mode must be one of fast, slow, got "Fast"'),
+        ({"name": "x", "mode": 5}, "mode must be one of fast, slow, got 5"),
+        ({"name": "x", "mode": ["fast"]}, 'mode must be one of fast, slow, got ["fast"]'),
+        ({"name": "123456"}, 'name must be a string of at most 5 characters, got "123456"'),
+        ({"name": 5}, "name must be a string of at most 5 characters, got 5"),
+        ({}, "name is required"),
+        ({"name": "x", "size": 1}, 'unknown parameter "size": it takes count, mode, name'),
+    ],
+)
+def test_a_refusal_names_the_parameter_its_bounds_and_what_was_sent(arguments: Any, sentence: str) -> None:
+    assert refusal(arguments) == sentence
+
+
+def test_what_was_sent_is_cut_where_it_is_long() -> None:
+    said = refusal({"name": "x" * 10_000})
+    assert said is not None
+    assert len(said) < 200
+
+
+def test_a_tool_without_parameters_says_so() -> None:
+    with pytest.raises(ArgumentsError, match='unknown parameter "a": it takes none'):
+        read_arguments((), {"a": 1})
+
+
+def test_the_schema_of_a_tool() -> None:
+    assert input_schema(PARAMS) == {
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10, "description": "How many"},
+            "mode": {"type": "string", "enum": ["fast", "slow"], "default": "fast", "description": "Which way"},
+            "name": {"type": "string", "maxLength": 5, "description": "Who"},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    assert input_schema(()) == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+@given(st.fixed_dictionaries({}, optional={name: json_values for name in ("count", "mode", "name", "other")}))
+def test_the_judge_accepts_exactly_what_the_schema_allows(arguments: dict[str, Any]) -> None:
+    assert (refusal(arguments) is None) == Draft202012Validator(input_schema(PARAMS)).is_valid(arguments)
+
+
+TOOLS = [tool for group in TOOLSETS for tool in group.tools]
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_schema_of_the_catalogue_is_one(tool: Any) -> None:
+    Draft202012Validator.check_schema(tool.describe()["inputSchema"])
+
+
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.input_schema is None], ids=lambda tool: tool.name)
+def test_the_defaults_of_the_catalogue_fit_their_schema(tool: Any) -> None:
+    schema = tool.describe()["inputSchema"]
+    defaults = {name: part["default"] for name, part in schema["properties"].items() if "default" in part}
+    given = {**defaults, **{name: "x" for name in schema.get("required", ())}}
+    assert Draft202012Validator(schema).is_valid(given)
+    assert tool.read_arguments(given) == given

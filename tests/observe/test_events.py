@@ -1,0 +1,37 @@
+"""The vocabulary: every event can be told apart, stored and shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any, get_args
+
+import pytest
+
+from probe.observe import events
+from probe.observe.log import Entry
+from probe.wire.jsonrpc import encode
+
+KINDS = get_args(events.Event)
+
+
+def test_each_kind_of_fact_has_a_name_of_its_own() -> None:
+    assert len({kind.kind for kind in KINDS}) == len(KINDS)
+    assert all(kind.kind.count(".") == 1 for kind in KINDS)
+
+
+def test_every_class_of_the_vocabulary_is_part_of_it() -> None:
+    defined = {item for item in vars(events).values() if isinstance(item, type) and hasattr(item, "kind")}
+    assert defined == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
+def test_an_event_is_immutable_documented_and_can_be_shown_as_json(kind: Any) -> None:
+    values = {field.name: b"{}" if field.name == "message" and field.type == "bytes" else "x" for field in fields(kind)}
+    event = kind(**values)
+    with pytest.raises(AttributeError):
+        setattr(event, fields(kind)[0].name, "other")
+    shown = json.loads(encode(Entry(1, 2.0, 3.0, event).as_json()))
+    expected = {name: {} if value == b"{}" else value for name, value in values.items()}
+    assert shown == {"seq": 1, "at": 2.0, "mono": 3.0, "kind": kind.kind, **expected}
+    assert kind.__doc__

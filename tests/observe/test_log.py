@@ -1,0 +1,123 @@
+"""The event log: places, pages, gaps, bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probe.observe.events import ClientMisuse, MessageEmitted, MessageReceived, ServerState, SessionOpened
+from probe.observe.log import Entry, EventLog, Gap, Page
+
+READY = ServerState("ready")
+# What an entry costs is its own business; this bound is beyond reach.
+AMPLE = 10**9
+
+
+def log(count: int, *, max_events: int = 100, max_bytes: int = AMPLE) -> EventLog:
+    """A log of so many events; event n happened at wall 1000 + n, monotonic n."""
+    made: EventLog
+    made = EventLog(lambda: (1000.0 + made.last, float(made.last)), max_events=max_events, max_bytes=max_bytes)
+    for number in range(1, count + 1):
+        assert made.append(ServerState(str(number))) == number
+    return made
+
+
+def states(page: Page) -> list[str]:
+    return [entry.event.state for entry in page.entries if isinstance(entry.event, ServerState)]
+
+
+def test_an_event_gets_the_next_number_and_the_time() -> None:
+    it = log(2)
+    assert it.since(0, 10).entries == [Entry(1, 1001.0, 1.0, ServerState("1")), Entry(2, 1002.0, 2.0, ServerState("2"))]
+
+
+@pytest.mark.parametrize(
+    ("since", "limit", "page", "next"),
+    [
+        (0, 10, ["1", "2", "3"], 3),
+        (0, 2, ["1", "2"], 2),
+        (2, 2, ["3"], 3),
+        (3, 10, [], 3),
+        (0, 0, [], 0),
+        (7, 10, [], 7),
+    ],
+)
+def test_a_page_follows_its_cursor(since: int, limit: int, page: list[str], next: int) -> None:
+    got = log(3).since(since, limit)
+    assert (got.gap, states(got), got.next) == (None, page, next)
+
+
+@pytest.mark.parametrize(
+    ("since", "gap", "page"),
+    [(0, Gap(1, 4), ["5", "6", "7"]), (3, Gap(4, 4), ["5", "6", "7"]), (4, None, ["5", "6", "7"]), (5, None, ["6", "7"])],
+)
+def test_a_reader_that_fell_behind_is_told_exactly_what_it_lost(since: int, gap: Gap | None, page: list[str]) -> None:
+    got = log(7, max_events=3).since(since, 10)
+    assert (got.gap, states(got), got.next) == (gap, page, 7)
+
+
+def test_a_gap_is_not_told_twice() -> None:
+    """Also when the page after it is empty, the cursor moves beyond the gap."""
+    it = log(7, max_events=3)
+    first = it.since(0, 0)
+    assert (first.gap, first.next) == (Gap(1, 4), 4)
+    assert it.since(first.next, 10).gap is None
+
+
+def test_numbers_never_repeat_after_eviction() -> None:
+    it = log(50, max_events=3)
+    assert it.append(READY) == it.last == 51
+
+
+def test_the_log_is_bounded_in_bytes_and_keeps_its_newest_event() -> None:
+    it = log(0, max_bytes=10_000)
+    for size in (1000, 1000, 1000):
+        it.append(MessageReceived(1, None, b"x" * size))
+    assert len(it.since(0, 10).entries) == 3
+    it.append(MessageReceived(1, None, b"x" * 9000))
+    assert [entry.seq for entry in it.since(0, 10).entries] == [4]
+    it.append(MessageReceived(1, None, b"x" * 90_000))
+    assert [entry.seq for entry in it.since(0, 10).entries] == [5]
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        MessageReceived(1, None, b"x" * 10_000),
+        ClientMisuse(None, "what", "clause", "x" * 10_000),
+        SessionOpened("s1", "id", "2025-11-25", "n", "v", {"experimental": {"a": ["x" * 10_000]}}),
+    ],
+    ids=lambda event: event.kind,
+)
+def test_whatever_is_large_counts_against_the_bytes(large: Any) -> None:
+    it = log(0, max_bytes=15_000)
+    it.append(large)
+    it.append(large)
+    assert len(it.since(0, 10).entries) == 1
+
+
+def test_a_page_can_be_bounded_in_bytes_but_is_never_empty_for_that() -> None:
+    it = log(0)
+    for _ in range(4):
+        it.append(MessageReceived(1, None, b"x" * 1000))
+    page = it.since(0, 10, max_bytes=4000)
+    assert (len(page.entries), page.next) == (2, 2)
+    assert len(it.since(page.next, 10, max_bytes=1).entries) == 1
+
+
+def test_an_entry_as_the_api_shows_it() -> None:
+    message = b'{"jsonrpc":"2.0","id":"5","result":{}}'
+    entry = Entry(7, 1000.5, 0.5, MessageEmitted("s1", "p1", 3, "c1", None, message))
+    assert entry.as_json() == {
+        "seq": 7,
+        "at": 1000.5,
+        "mono": 0.5,
+        "kind": "message.emitted",
+        "session": "s1",
+        "stream": "p1",
+        "position": 3,
+        "call": "c1",
+        "task": None,
+        "message": {"jsonrpc": "2.0", "id": "5", "result": {}},
+    }

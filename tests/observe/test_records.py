@@ -1,0 +1,74 @@
+"""Call records: the newest are kept, arguments bounded, the token shown with its type."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.observe.records import CallRecord, CallRecords, bounded
+from probe.wire.jsonrpc import encode
+
+
+def record(call: str, token: int | str | None = None) -> CallRecord:
+    return CallRecord(
+        call=call,
+        tool="simple_tool",
+        toolset="probe",
+        arguments={"delayMs": 5},
+        era="legacy",
+        revision="2025-11-25",
+        transport="http",
+        session="s1",
+        client_name="n",
+        client_version="v",
+        request_id="5",
+        progress_token=token,
+        task=None,
+        started_at=1000.0,
+    )
+
+
+def test_the_newest_records_are_kept_and_come_first() -> None:
+    records = CallRecords(3)
+    for number in range(5):
+        records.add(record(f"c{number}"))
+    assert [item.call for item in records.newest(10)] == ["c4", "c3", "c2"]
+    assert [item.call for item in records.newest(2)] == ["c4", "c3"]
+    assert records.newest(0) == []
+
+
+def test_a_record_goes_on_being_filled_in() -> None:
+    records, it = CallRecords(3), record("c1")
+    records.add(it)
+    it.outcome = "completed"
+    assert records.newest(1)[0].outcome == "completed"
+
+
+def test_a_running_call_has_no_outcome() -> None:
+    shown = record("c1").as_json()
+    assert (shown["outcome"], shown["done"], shown["answered"], shown["duration_ms"]) == (None, False, False, None)
+
+
+@pytest.mark.parametrize(
+    ("token", "kind"), [(None, None), (0, "integer"), (2**70, "integer"), ("", "string"), ("0", "string")]
+)
+def test_the_token_is_shown_with_its_json_type(token: Any, kind: str | None) -> None:
+    shown = json.loads(encode(record("c1", token).as_json()))
+    assert (shown["progress_token"], shown["progress_token_type"]) == (token, kind)
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.text())), st.integers(1, 200))
+def test_arguments_are_kept_whole_or_cut(arguments: dict[str, Any], most: int) -> None:
+    kept = bounded(arguments, most)
+    whole = encode(arguments)
+    if len(whole) <= most:
+        assert kept == arguments
+    else:
+        assert set(kept) == {"cut", "bytes"}
+        assert kept["bytes"] == len(whole)
+        assert len(kept["cut"].encode()) > most - 4, "at most a part of one character is left out"
+        assert whole.startswith(kept["cut"].encode())
