@@ -45,7 +45,12 @@ def test_a_selection_offers_its_tools_once_in_the_order_of_the_catalogue(selecti
 
 @pytest.mark.parametrize(
     ("selection", "parts"),
-    [("all", (True, True, True)), ("first", (True, False, False)), ("second", (False, True, True)), ("a,c", (False,) * 3)],
+    [
+        ("all", (True, True, True)),
+        ("first", (True, False, False)),
+        ("second", (False, True, True)),
+        ("a,c", (False, False, False)),
+    ],
 )
 def test_resources_templates_and_prompts_come_with_their_whole_toolset(selection: str, parts: tuple[bool, ...]) -> None:
     catalogue = chosen(selection)

@@ -105,7 +105,7 @@ async def test_a_question_that_cannot_be_sent_is_forgotten(autojump_clock: MockC
         raise ClientRequestError("no stream")
 
     with pytest.raises(ClientRequestError, match="no stream"):
-        await requests.ask("ping", fail, lambda id, reason: None, 60.0)
+        await requests.ask("ping", fail, lambda *_: None, 60.0)
     assert not requests.resolve(Response(1, {}, None))
 
 

@@ -53,7 +53,7 @@ def test_no_cursor_is_the_beginning() -> None:
     ],
 )
 def test_anything_that_this_list_never_gave_is_refused(given: str) -> None:
-    """"Invalid cursors SHOULD result in an error with code -32602 (Invalid params)"."""
+    """ "Invalid cursors SHOULD result in an error with code -32602 (Invalid params)"."""
     with pytest.raises(McpError, match="not a cursor of this tools list") as caught:
         position("tools", given)
     assert caught.value.code == -32602

@@ -18,7 +18,9 @@ NAME = Text("name", "Who", max_length=5)
 PARAMS = (COUNT, MODE, NAME)
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-200, 200) | st.floats(-200, 200) | st.sampled_from(["", "fast", "toolong"]),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-200, 200), st.floats(-200, 200), st.sampled_from(["", "fast", "toolong"])
+    ),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
     max_leaves=3,
 )
@@ -92,7 +94,7 @@ def test_the_schema_of_a_tool() -> None:
     assert input_schema(()) == {"type": "object", "properties": {}, "additionalProperties": False}
 
 
-@given(st.fixed_dictionaries({}, optional={name: json_values for name in ("count", "mode", "name", "other")}))
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(("count", "mode", "name", "other"), json_values)))
 def test_the_judge_accepts_exactly_what_the_schema_allows(arguments: dict[str, Any]) -> None:
     assert (refusal(arguments) is None) == Draft202012Validator(input_schema(PARAMS)).is_valid(arguments)
 
@@ -109,6 +111,6 @@ def test_every_schema_of_the_catalogue_is_one(tool: Any) -> None:
 def test_the_defaults_of_the_catalogue_fit_their_schema(tool: Any) -> None:
     schema = tool.describe()["inputSchema"]
     defaults = {name: part["default"] for name, part in schema["properties"].items() if "default" in part}
-    given = {**defaults, **{name: "x" for name in schema.get("required", ())}}
+    given = {**defaults, **dict.fromkeys(schema.get("required", ()), "x")}
     assert Draft202012Validator(schema).is_valid(given)
     assert tool.read_arguments(given) == given

@@ -50,7 +50,12 @@ def test_a_page_follows_its_cursor(since: int, limit: int, page: list[str], next
 
 @pytest.mark.parametrize(
     ("since", "gap", "page"),
-    [(0, Gap(1, 4), ["5", "6", "7"]), (3, Gap(4, 4), ["5", "6", "7"]), (4, None, ["5", "6", "7"]), (5, None, ["6", "7"])],
+    [
+        (0, Gap(1, 4), ["5", "6", "7"]),
+        (3, Gap(4, 4), ["5", "6", "7"]),
+        (4, None, ["5", "6", "7"]),
+        (5, None, ["6", "7"]),
+    ],
 )
 def test_a_reader_that_fell_behind_is_told_exactly_what_it_lost(since: int, gap: Gap | None, page: list[str]) -> None:
     got = log(7, max_events=3).since(since, 10)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from probe.observe.redaction import REDACTED, fingerprint, has_secret, header, headers, message, query
 
-HIDDEN_MEMBERS = ["password", "secret", "apiKey", "api_key", "access_token", "refreshToken", "clientSecret", "privateKey"]
+HIDDEN_MEMBERS = ["password", "secret", "apiKey", "api_key", "access_token", "refreshToken", "privateKey"]
 # Protocol members that only look like secrets, and the ids and tokens that the product exists to show.
 KEPT_MEMBERS = ["progressToken", "requestId", "id", "taskId", "cursor", "nextCursor", "uri", "name", "maxTokens", "key"]
 
@@ -70,8 +70,10 @@ def test_the_original_is_not_changed() -> None:
 
 shapes = st.recursive(
     st.none() | st.integers() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from([*HIDDEN_MEMBERS, *KEPT_MEMBERS]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*HIDDEN_MEMBERS, *KEPT_MEMBERS]), inner, max_size=3)
+    ),
     max_leaves=15,
 )
 

@@ -1,0 +1,13 @@
+"""Hypothesis state machines: random histories against promises that hold in all of them.
+
+`HYPOTHESIS_PROFILE=thorough` runs 2,000 examples of each; without it a few dozen.
+"""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+
+def steps(count: int) -> settings:
+    """The settings of the present profile for a machine of so many steps: long enough to fill, overflow and end."""
+    return settings(stateful_step_count=count)
