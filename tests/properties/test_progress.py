@@ -47,7 +47,7 @@ class Gate(RuleBasedStateMachine):
     @rule(progress=numbers, total=st.none() | numbers)
     def something_is_reported(self, progress: float, total: float | None) -> None:
         report = Report(progress, total)
-        finite = all(math.isfinite(value) for value in (progress, total) if value is not None)
+        finite = all(abs(value) < 1e300 for value in (progress, total) if value is not None)
         passed = self.gate.report(report, self.now)
         if self.stopped:
             self.late += 1
