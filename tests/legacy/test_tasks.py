@@ -14,7 +14,7 @@ from probe.app import new_id
 
 from ..support.http import messages
 from ..support.inside import engine_tasks
-from ..support.legacy import Legacy
+from ..support.legacy import Legacy, RpcError
 from ..support.probe import Probe, running
 from ..support.tasks import ENDINGS, RELATED, create, error_of, get, named
 
@@ -376,3 +376,11 @@ async def test_the_number_of_all_tasks_is_limited(autojump_clock: MockClock) -> 
         await other.delete()
         await wait_all_tasks_blocked()
         await create(one)
+
+
+async def test_a_call_refused_as_a_task_names_no_task(probe: Probe) -> None:
+    client = await probe.client()
+    with pytest.raises(RpcError):
+        await client.tool("simple_tool", task={})
+    assert probe.record()["task"] is None
+    assert [event["task"] for event in probe.events("call.started", "call.settled")] == [None, None]

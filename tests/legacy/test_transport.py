@@ -348,3 +348,9 @@ async def test_names_and_origins_from_the_settings_are_served() -> None:
         client = await probe.client()
         client.headers |= {"host": "probe.example", "origin": "https://app.example"}
         assert await client.call("ping") == {}
+
+
+async def test_a_body_declared_far_too_large_is_refused_without_waiting_for_it(probe: Probe) -> None:
+    client = await probe.client()
+    async with exchange(probe.app, "POST", "/mcp", {**client.headers, "content-length": "99999999999"}, b"{") as answer:
+        assert answer.status == 413

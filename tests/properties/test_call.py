@@ -60,4 +60,4 @@ class CallMachine(RuleBasedStateMachine):
 
 
 TestCall = CallMachine.TestCase
-TestCall.settings = steps(15)
+TestCall.settings = steps(10)

@@ -69,4 +69,4 @@ class Log(RuleBasedStateMachine):
 
 
 TestLog = Log.TestCase
-TestLog.settings = steps(25)
+TestLog.settings = steps(15)

@@ -65,22 +65,19 @@ class Gate(RuleBasedStateMachine):
     @precondition(lambda self: self.gate.due is not None)
     @rule()
     def the_one_that_waits_is_sent_when_its_time_has_come(self) -> None:
-        """Whoever sleeps until `due` finds the report ready, or another moment to sleep until: never a busy loop."""
+        """Whoever sleeps until `due` finds the report ready: looking again at the same moment would never end."""
         due = self.gate.due
         assert due is not None
         self.now = max(self.now, due)
         report = self.gate.take(self.now)
-        if report is None:
-            assert self.gate.due is not None
-            assert self.gate.due > self.now
+        assert report is not None
         self.passes(report)
 
     @rule()
-    def somebody_looks_too_early(self) -> None:
+    def somebody_looks_at_any_time(self) -> None:
         due = self.gate.due
         report = self.gate.take(self.now)
-        if due is None:
-            assert report is None
+        assert (report is not None) == (due is not None and due <= self.now)
         self.passes(report)
 
     @rule()
@@ -104,9 +101,10 @@ class Gate(RuleBasedStateMachine):
     def the_rate_is_kept(self) -> None:
         """In any stretch of time: the burst and what the rate allows, except for the last one before the end."""
         end = len(self.paced)
+        rounding = 1e-6 + 4 * end * math.ulp(self.now) * self.rate
         for first in range(end):
             stretch = self.paced[-1] - self.paced[first]
-            assert end - first <= self.burst + stretch * self.rate + 1e-3
+            assert end - first <= self.burst + stretch * self.rate + rounding
 
     @invariant()
     def what_waits_has_a_time_and_nothing_else_has(self) -> None:
@@ -123,4 +121,4 @@ class Gate(RuleBasedStateMachine):
 
 
 TestGate = Gate.TestCase
-TestGate.settings = steps(25)
+TestGate.settings = steps(20)

@@ -83,4 +83,4 @@ class Replay(RuleBasedStateMachine):
 
 
 TestReplay = Replay.TestCase
-TestReplay.settings = steps(30)
+TestReplay.settings = steps(20)

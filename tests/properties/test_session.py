@@ -91,4 +91,4 @@ class Sessions(RuleBasedStateMachine):
 
 
 TestSession = Sessions.TestCase
-TestSession.settings = steps(25)
+TestSession.settings = steps(15)

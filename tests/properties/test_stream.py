@@ -144,4 +144,4 @@ class Streams(RuleBasedStateMachine):
 
 
 TestStream = Streams.TestCase
-TestStream.settings = steps(25)
+TestStream.settings = steps(18)

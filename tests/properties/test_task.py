@@ -63,4 +63,4 @@ class Tasks(RuleBasedStateMachine):
 
 
 TestTask = Tasks.TestCase
-TestTask.settings = steps(15)
+TestTask.settings = steps(10)

@@ -54,11 +54,13 @@ class ProgressGate:
         return self.take(now)
 
     def take(self, now: float) -> Report | None:
-        """The waiting report, if its time has come."""
-        self._fill(now)
-        if self._waiting is None or self._room < 1:
+        """The waiting report, if its time has come; at `due` it always has."""
+        due = self.due
+        if due is None or now < due:
             return None
-        self._room -= 1
+        self._fill(now)
+        # `due` decides, not the room: rounding may leave the token a hair short at the very moment that `due` names.
+        self._room = max(0.0, self._room - 1)
         return self.flush()
 
     def flush(self) -> Report | None:
@@ -88,7 +90,4 @@ class ProgressGate:
 
     def _fill(self, now: float) -> None:
         self._room = min(self._burst, self._room + (now - self._filled_at) * self._rate)
-        # A caller woken exactly at `due` must find a whole token in spite of rounding.
-        if 1 - 1e-9 < self._room < 1:
-            self._room = 1.0
         self._filled_at = now

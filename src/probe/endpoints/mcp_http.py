@@ -116,6 +116,7 @@ class McpHttp:
     async def _post(self, exchange: _Exchange) -> None:
         check_post(exchange.head)
         selection = self._selection(exchange)
+        self._check_declared_length(exchange.head)
         body = await read_body(
             exchange.receive,
             max_bytes=self._settings.limits.max_body_bytes,
@@ -133,6 +134,13 @@ class McpHttp:
         messages = single or self._batch(value, session)
         self._refuse_while_draining(messages)
         await self._answer(exchange, session, messages, batch=single is None)
+
+    def _check_declared_length(self, head: HttpHead) -> None:
+        most, declared = self._settings.limits.max_body_bytes, head.get("content-length") or "0"
+        # What is only somewhat too large is read and then refused, so that its sender is there to hear the answer.
+        if declared.isdecimal() and len(declared) < 20 and int(declared) > 2 * most:
+            why = f"The request body is larger than {most} bytes (max_body_bytes)"
+            raise Rejection(Refusal.BODY_TOO_LARGE, why)
 
     def _check_initialize_size(self, body: bytes, request: Request) -> None:
         most = self._settings.limits.max_initialize_bytes

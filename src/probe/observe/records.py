@@ -16,7 +16,9 @@ class CallRecord:
 
     `outcome`: `completed`, `tool_error`, `protocol_error`, `cancelled`, `timed_out` or `disconnected`; None while
     running. `done` is true only when the work came to its own end. Times are seconds since the epoch, durations ms.
-    `emitted` and `delivered` count notifications and requests on the way to the client, not the answer.
+    `answered`: for a call, whether a response was sent; for a task, whose handle was sent at once, whether its work
+    came to an answer that `tasks/result` gives. `emitted` and `delivered` count notifications and requests on the way
+    to the client, not the answer.
     """
 
     call: str

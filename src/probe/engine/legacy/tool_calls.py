@@ -94,27 +94,38 @@ class ToolCalls:
             raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(params.name)}")
         token = progress_token(request.params, self._settings.limits.max_id_length)
         wish = task_wish(params, session.machine.revision)
-        as_task = wish is not None
-        task_id = self._desk.tasks.new_id() if as_task else None
+        sent = params.arguments or {}
         self._note_token(session, token)
-        record = self._record(session, request, tool, params.arguments or {}, token, task_id)
+        arguments, refusal = self._judge(session, tool, sent, as_task=wish is not None)
+        # Only a task that will exist has an id.
+        task_id = self._desk.tasks.new_id() if wish is not None and refusal is None else None
+        record = self._record(session, request, tool, sent, token, task_id)
         facts = CallFacts(record.call, request.id, "tools/call", session.label, task_id)
         call = CallScope(facts, record, self._log, self._clock)
-        try:
-            _check_task_support(tool, as_task, session.machine.revision)
-            _check_capabilities(tool, session)
-            arguments = tool.read_arguments(params.arguments or {})
-            if task_id is not None:
-                self._desk.tasks.check_room(session.label)
-        except ArgumentsError as error:
-            return self._refuse(call, _arguments_answer(error, session.machine.revision, as_task))
-        except McpError as error:
-            return self._refuse(call, error)
+        if refusal is not None:
+            return self._refuse(call, refusal)
         if wish is not None:
             return self._desk.create(session, tool, call, self._gate(), arguments, token, wish.ttl)
         if not tool.waits:
             return self._answer_at_once(call, tool, arguments)
         return lambda stream: self._start(session, tool, call, arguments, token, stream)
+
+    def _judge(
+        self, session: Session, tool: Tool, sent: Mapping[str, Any], *, as_task: bool
+    ) -> tuple[dict[str, Any], ToolResult | McpError | None]:
+        """The checked arguments, and why the call is refused; None when it is not."""
+        revision = session.machine.revision
+        try:
+            _check_task_support(tool, as_task, revision)
+            _check_capabilities(tool, session)
+            arguments = tool.read_arguments(sent)
+            if as_task:
+                self._desk.tasks.check_room(session.label)
+        except ArgumentsError as error:
+            return {}, _arguments_answer(error, revision, as_task)
+        except McpError as error:
+            return {}, error
+        return arguments, None
 
     def _note_token(self, session: Session, token: ProgressToken | None) -> None:
         records = [call.record for call in session.calls.values()]
