@@ -56,7 +56,7 @@ steps = st.one_of(
     SETTLE,
     SETTLE,
 )
-OPENING = [("open", "2025-11-25", True), ("open", "2025-06-18", False)]
+OPENING = [("open", "2025-11-25", True), ("open", "2025-11-25", False)]
 stories = st.lists(steps, min_size=6, max_size=24).map(lambda rest: [*OPENING, *rest])
 
 
