@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import trio
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
@@ -60,7 +60,20 @@ OPENING = [("open", "2025-11-25", True), ("open", "2025-11-25", False)]
 stories = st.lists(steps, min_size=6, max_size=24).map(lambda rest: [*OPENING, *rest])
 
 
+# A reader comes in the moment in which the task that waits for one is cancelled.
+QUESTION_AND_CANCELLATION = [
+    *OPENING,
+    ("listen", 1),
+    ("task", 0, "asking", None),
+    ("cancel", 0),
+    ("wait", 0.7),
+    ("about_task", 0, "tasks/cancel"),
+    ("listen", 0),
+]
+
+
 @given(story=stories, replay_messages=st.sampled_from([8, 2000]))
+@example(story=QUESTION_AND_CANCELLATION, replay_messages=2000)
 def test_whatever_the_story_the_promises_hold(story: list[Step], replay_messages: int) -> None:
     trio.run(tell, story, replay_messages, clock=MockClock(autojump_threshold=0))
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import trio
+
 from ...core.session import State
 from ...settings import Settings
 from ...wire.jsonrpc import Json, notification, request
@@ -193,6 +195,8 @@ class TaskChannel(_Channel):
         try:
             while (stream := self._routes.live(task.id, session)) is None:
                 await session.wait_reader()
+            # A reader may have come in the very moment in which the task was cancelled.
+            await trio.lowlevel.checkpoint_if_cancelled()
             return await self._ask(stream, method, params, self._meta)
         finally:
             self._tasks.answered(task)
