@@ -6,6 +6,7 @@ and one that could not is answered by the transport:
 * `McpError`: the JSON-RPC error of one request, sent with HTTP 200 in the legacy era.
 * `Rejection`: the HTTP request is refused; its body is a JSON-RPC error without `id` (2025-11-25 basic/transports,
   "The HTTP response body MAY comprise a JSON-RPC error response that has no id"), or with it where it could be read.
+  2026-07-28 basic/index: "Error responses MUST include the same ID as the request they correspond to".
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class Code(IntEnum):
     RESOURCE_NOT_FOUND = -32002
     # -32000 to -32099 is JSON-RPC's range for implementation-defined server errors.
     BUSY = -32000
+    # 2026-07-28 basic/index reserves -32020 to -32099 for itself and defines these three.
+    HEADER_MISMATCH = -32020
+    MISSING_CLIENT_CAPABILITY = -32021
+    UNSUPPORTED_PROTOCOL_VERSION = -32022
     # Outside -32768 to -32000, which JSON-RPC reserves; the revisions define no code for these.
     SIMULATED_TIMEOUT = 1000
     TASK_CANCELLED = 1001
@@ -70,6 +75,16 @@ class Refusal(Enum):
     UNKNOWN_SESSION = (404, Code.INVALID_REQUEST, "Mcp-Session-Id names a session that has ended or never existed")
     UNKNOWN_EVENT_ID = (400, Code.INVALID_PARAMS, "Last-Event-ID names no event of this session")
     EVENTS_GONE = (410, Code.INVALID_PARAMS, "messages after Last-Event-ID are no longer kept")
+    HEADER_MISMATCH = (400, Code.HEADER_MISMATCH, "a 2026-07-28 header is missing, malformed, or not what the body is")
+    MISSING_CAPABILITY = (400, Code.MISSING_CLIENT_CAPABILITY, "the request needs what its `_meta` does not declare")
+    UNSUPPORTED_PROTOCOL_VERSION = (
+        400,
+        Code.UNSUPPORTED_PROTOCOL_VERSION,
+        "header and `_meta` agree on a revision that is not served",
+    )
+    METHOD_NOT_FOUND = (404, Code.METHOD_NOT_FOUND, "2026-07-28 has no such method")
+    INVALID_META = (400, Code.INVALID_PARAMS, "`_meta` lacks what 2026-07-28 requires, or it is malformed")
+    INVALID_PARAMS = (400, Code.INVALID_PARAMS, "the params are not what the method takes in 2026-07-28")
     TOO_MANY_REQUESTS = (429, Code.BUSY, "the session has too many requests in flight")
     BUSY = (503, Code.BUSY, "the server is full, or is shutting down")
 

@@ -7,9 +7,13 @@ from typing import Final
 V2025_03_26: Final = "2025-03-26"
 V2025_06_18: Final = "2025-06-18"
 V2025_11_25: Final = "2025-11-25"
+V2026_07_28: Final = "2026-07-28"
 
 LEGACY: Final = (V2025_03_26, V2025_06_18, V2025_11_25)
 """Revisions with `initialize` and sessions, oldest first."""
+
+MODERN: Final = (V2026_07_28,)
+"""Revisions without sessions: each request says in its `_meta` what it speaks; oldest first."""
 
 
 def negotiate(requested: str) -> str:

@@ -1,0 +1,251 @@
+"""The rungs a modern request climbs before the engine sees it: pure, in order, the first failure is the answer.
+
+They follow Host, Origin, Content-Type and Accept (`inbound`). Names without a file are those of 2026-07-28
+basic/transports/streamable-http.
+
+     1 _meta                   400 -32602  basic/index: "missing any required field is malformed; … MUST reject it"
+     2 MCP-Protocol-Version    400 -32020  "The header value MUST match the … field carried in the request body's _meta"
+     3 revision                400 -32022  "If the server does not implement the requested protocol version"
+     4 Mcp-Method              400 -32020  Standard Request Headers, "Required For: All requests"
+     5 method                  404 -32601  "If the server does not implement the requested RPC method"
+     6 Mcp-Name                400 -32020  "servers MUST decode … before comparing it"; the tasks extension names taskId
+     7 Mcp-Param-*             400 -32020  Server Behavior for Custom Headers
+     8 inputResponses, requestState
+                               400 -32602  basic/patterns/mrtr: "SHOULD validate that the data … is a valid
+                                           InputResponses object"; what state means is the engine's to judge
+     9 params                  400 -32602  the model of the method
+    10 tasks extension         400 -32021  tasks: "for non-declaring clients issuing tasks/get, tasks/update, and
+                                           tasks/cancel", and for `taskIds` of subscriptions/listen; before any look-up,
+                                           so that nobody learns which tasks exist
+
+2 comes before 3 and 4 before 5, so a client that contradicts itself hears that, not half of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from ..wire.errors import McpError, Refusal, Rejection
+from ..wire.jsonrpc import Json, Request, clip
+from ..wire.revisions import LEGACY, MODERN
+from ..wire.v2026.header_values import HeaderValueError, encode, same
+from ..wire.v2026.meta import PROTOCOL_VERSION, TASKS_EXTENSION, RequestMeta, read_meta, required_capabilities
+from ..wire.v2026.registry import ListenParams, Row, find_row, request_params
+from .inbound import HttpHead
+
+_VERSION = "mcp-protocol-version"
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A request that has climbed the ladder; `params` is an instance of `row.params`."""
+
+    meta: RequestMeta
+    params: BaseModel
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderParam:
+    """One annotated property of an input schema: its header, the chain of `properties` keys to it, and its type."""
+
+    header: str
+    path: tuple[str, ...]
+    type: str
+
+
+def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
+    """Which era judges a request whose body is `value` (None without a body).
+
+    A version header that names a served revision decides. Without one, a body that carries modern `_meta` is modern,
+    and `initialize` or a session header is legacy. Two headers that differ are modern, where they cannot agree either.
+    """
+    named = {version.strip(" \t") for name, version in head.headers if name == _VERSION}
+    if named & set(MODERN):
+        return "modern"
+    if named and named <= set(LEGACY):
+        return "legacy"
+    opens = isinstance(value, Mapping) and value.get("method") == "initialize"
+    has_session = any(name == "mcp-session-id" for name, _ in head.headers)
+    return "legacy" if (opens or has_session) and not _is_modern(value) else "modern"
+
+
+def _is_modern(value: Any) -> bool:
+    params = value.get("params") if isinstance(value, Mapping) else None
+    meta = params.get("_meta") if isinstance(params, Mapping) else None
+    return isinstance(meta, Mapping) and PROTOCOL_VERSION in meta
+
+
+def climb(head: HttpHead, request: Request, *, input_schema: Callable[[str], Mapping[str, Any] | None]) -> Inbound:
+    """Judge one request. `input_schema` gives the schema of a tool, None for one that does not exist.
+
+    Raises `Rejection`, with the id of the request.
+    """
+    meta = _read_meta(request)
+    _check_version(head, request, meta)
+    _check_mirrored(head, request, "Mcp-Method", request.method, "the body's method")
+    row = _find_row(request)
+    _check_name(head, request, row)
+    _check_arguments(head, request, input_schema)
+    _check_retry(request, row)
+    params = _read_params(request)
+    _check_extension(request, row, meta, params)
+    return Inbound(meta, params, row)
+
+
+def _refused(request: Request, refusal: Refusal, message: str, data: Json | None = None) -> Rejection:
+    return Rejection(refusal, message, id=request.id, data=data)
+
+
+def _read_meta(request: Request) -> RequestMeta:
+    try:
+        return read_meta(request.params)
+    except McpError as error:
+        raise _refused(request, Refusal.INVALID_META, error.message) from None
+
+
+def _check_version(head: HttpHead, request: Request, meta: RequestMeta) -> None:
+    _check_mirrored(head, request, "MCP-Protocol-Version", meta.version, f"params._meta[{PROTOCOL_VERSION!r}]")
+    if meta.version not in MODERN:
+        speaks = f"this server speaks {', '.join(MODERN)}, and older revisions after initialize"
+        message = f"Unsupported protocol version {clip(meta.version)!r}; {speaks}"
+        data = {"supported": list(MODERN), "requested": meta.version}
+        raise _refused(request, Refusal.UNSUPPORTED_PROTOCOL_VERSION, message, data)
+
+
+def _find_row(request: Request) -> Row:
+    try:
+        return find_row(request.method)
+    except McpError as error:
+        raise _refused(request, Refusal.METHOD_NOT_FOUND, error.message) from None
+
+
+def _header(head: HttpHead, request: Request, name: str) -> str | None:
+    """A header that may stand once: of two, one reader takes the first, another the last, a third joins them."""
+    values = [value.strip(" \t") for key, value in head.headers if key == name.lower()]
+    if len(values) > 1:
+        raise _mismatch(request, f"there are {len(values)} {name} headers")
+    return values[0] if values else None
+
+
+def _mismatch(request: Request, why: str) -> Rejection:
+    return _refused(request, Refusal.HEADER_MISMATCH, f"Header mismatch: {why}")
+
+
+def _check_mirrored(head: HttpHead, request: Request, name: str, expected: str, source: str) -> None:
+    """Method and version have no encoding: they are compared as they are, and case counts."""
+    sent = _header(head, request, name)
+    if sent != expected:
+        said = "is missing" if sent is None else f"is {clip(sent)!r}"
+        raise _mismatch(request, f"{name} {said}, {source} is {clip(expected)!r}")
+
+
+def _check_name(head: HttpHead, request: Request, row: Row) -> None:
+    value = None if row.name_member is None else (request.params or {}).get(row.name_member)
+    # A name that is missing or no string is no mismatch; rung 9 says so in better words.
+    if isinstance(value, str):
+        _check_value(request, "Mcp-Name", _header(head, request, "Mcp-Name"), value, f"params.{row.name_member}")
+
+
+def _check_value(request: Request, name: str, sent: str | None, value: str | float, source: str) -> None:
+    try:
+        if sent is not None and same(sent, value):
+            return
+        expected = clip(encode(value))
+    except HeaderValueError as error:
+        raise _mismatch(request, f"{name} {error}") from None
+    said = "is missing" if sent is None else f"is {clip(sent)!r}"
+    raise _mismatch(request, f"{name} {said}, {source} makes it {expected!r}")
+
+
+def _check_arguments(head: HttpHead, request: Request, input_schema: Callable[[str], Mapping[str, Any] | None]) -> None:
+    params = request.params or {}
+    name, arguments = params.get("name"), params.get("arguments") or {}
+    # What is wrong with these two is said by rung 9, and about an unknown tool by the engine.
+    if request.method != "tools/call" or not isinstance(name, str) or not isinstance(arguments, Mapping):
+        return
+    for param in header_params(input_schema(name) or {}).values():
+        _check_argument(request, param, _header(head, request, param.header), _value_at(arguments, param.path))
+
+
+def _check_argument(request: Request, param: HeaderParam, sent: str | None, value: Any) -> None:
+    source = f"params.arguments.{'.'.join(param.path)}"
+    if isinstance(value, str | int) or (isinstance(value, float) and value.is_integer()):
+        _check_value(request, param.header, sent, value, source)
+    # "Parameter value is null" and "not in arguments": "Server MUST NOT expect the header". Fractions, objects and
+    # arrays have no header value; that they are no argument for this property is the tool's answer. A header for any of
+    # these says something that the body does not.
+    elif sent is not None:
+        raise _mismatch(request, f"{param.header} is {clip(sent)!r}, {source} has no value for it")
+
+
+def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = arguments
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _check_retry(request: Request, row: Row) -> None:
+    params = request.params or {}
+    if not row.input_responses:
+        return
+    for member, kind, words in (("inputResponses", Mapping, "an object"), ("requestState", str, "a string")):
+        if member in params and not isinstance(params[member], kind):
+            raise _refused(request, Refusal.INVALID_PARAMS, f"Invalid params: params.{member} must be {words}")
+
+
+def _read_params(request: Request) -> BaseModel:
+    try:
+        return request_params(request.method, request.params)
+    except McpError as error:
+        raise _refused(request, Refusal.INVALID_PARAMS, error.message) from None
+
+
+def _check_extension(request: Request, row: Row, meta: RequestMeta, params: BaseModel) -> None:
+    listens = isinstance(params, ListenParams) and bool(params.notifications.task_ids)
+    if (row.extension or listens) and not meta.tasks:
+        message = f"Missing required client capability: the extension {TASKS_EXTENSION}, in this request's _meta"
+        data = required_capabilities([TASKS_EXTENSION])
+        raise _refused(request, Refusal.MISSING_CAPABILITY, message, data)
+
+
+# RFC 9110, section 5.6.2.
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def header_params(input_schema: Mapping[str, Any]) -> Mapping[str, HeaderParam]:
+    """The `x-mcp-header` annotations of an input schema by their header name in lower case.
+
+    Only chains of `properties` are followed. Where one annotation is no token, stands twice, or is on a property that
+    is no string, integer or boolean, there are none: clients "MUST exclude the invalid tool", so nobody sends any.
+    """
+    found: dict[str, HeaderParam] = {}
+    for path, schema in _properties(input_schema, ()):
+        if "x-mcp-header" not in schema:
+            continue
+        param = _param(schema["x-mcp-header"], path, schema.get("type"))
+        if param is None or param.header.lower() in found:
+            return {}
+        found[param.header.lower()] = param
+    return found
+
+
+def _param(name: Any, path: tuple[str, ...], type: Any) -> HeaderParam | None:
+    legal = isinstance(name, str) and _TOKEN.fullmatch(name) and type in ("string", "integer", "boolean")
+    return HeaderParam(f"Mcp-Param-{name}", path, type) if legal else None
+
+
+def _properties(
+    schema: Mapping[str, Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    members = schema.get("properties")
+    for key, member in members.items() if isinstance(members, Mapping) else ():
+        if isinstance(member, Mapping):
+            yield (*path, key), member
+            yield from _properties(member, (*path, key))

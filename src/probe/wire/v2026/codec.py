@@ -1,0 +1,115 @@
+"""Results as 2026-07-28 and the tasks extension spell them, made from the 2025-11-25 shape that handlers speak.
+
+Each result that leaves the server goes through one of `complete`, `input_required` and `create_task`, which set its
+`resultType` and name the server in its `_meta`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ..jsonrpc import Json
+from .meta import SERVER_INFO
+
+LIST_TTL_MS: Final = 60_000
+"""Lists and discovery stay the same until a restart; nobody looks at old ones for longer than a minute after it."""
+
+READ_TTL_MS: Final = 0
+"""Some resources change at any moment, so none may be taken from a cache."""
+
+# Lists are the same for every caller of one URL. What a resource says at one moment is for the one who asked for it;
+# as it is stale at once, sharing would gain nothing.
+_LISTED: Json = {"ttlMs": LIST_TTL_MS, "cacheScope": "public"}
+_CACHE: Mapping[str, Json] = {
+    "server/discover": _LISTED,
+    "tools/list": _LISTED,
+    "resources/list": _LISTED,
+    "resources/templates/list": _LISTED,
+    "prompts/list": _LISTED,
+    "resources/read": {"ttlMs": READ_TTL_MS, "cacheScope": "private"},
+}
+
+
+def _tools(result: Mapping[str, Any]) -> Json:
+    tools = [{key: value for key, value in tool.items() if key != "execution"} for tool in result["tools"]]
+    return {**result, "tools": tools}
+
+
+def _discover(result: Mapping[str, Any]) -> Json:
+    declared = {key: value for key, value in result["capabilities"].items() if key != "tasks"}
+    return {**result, "capabilities": declared}
+
+
+_SHAPES: Mapping[str, Callable[[Mapping[str, Any]], Json]] = {"tools/list": _tools, "server/discover": _discover}
+"""What is taken out because 2026-07-28 has it no more: tasks have left the core, and the server decides about them."""
+
+
+def _signed(result: Mapping[str, Any], kind: str, server_info: Json) -> Json:
+    """2026-07-28 basic/index: servers "SHOULD include" serverInfo "in every result's `_meta`"."""
+    meta = {**result.get("_meta", {}), SERVER_INFO: server_info}
+    return {**result, "resultType": kind, "_meta": meta}
+
+
+def complete(method: str, result: Mapping[str, Any], *, server_info: Json) -> Json:
+    """The final result of `method`; `result` has the shape of 2025-11-25, or of `detailed_task`, and is not changed."""
+    shaped = _SHAPES[method](result) if method in _SHAPES else result
+    return _signed({**shaped, **_CACHE.get(method, {})}, "complete", server_info)
+
+
+def input_required(requests: Mapping[str, Json], state: str | None, *, server_info: Json) -> Json:
+    """An `InputRequiredResult`: the requests by key, each a `method` and its `params`, and the sealed state if any.
+
+    Raises `ValueError` without either: "Servers MUST include at least one of `inputRequests` or `requestState`".
+    """
+    if not requests and state is None:
+        raise ValueError("input is required, but neither a request nor a state is given")
+    members: Json = {"inputRequests": dict(requests)} if requests else {}
+    return _signed(members if state is None else {**members, "requestState": state}, "input_required", server_info)
+
+
+def describe_task(
+    *,
+    id: str,
+    status: str,
+    message: str | None,
+    created_at: str,
+    updated_at: str,
+    ttl_ms: int | None,
+    poll_ms: int,
+) -> Json:
+    """The flat `Task` of the extension; times are ISO 8601, `ttl_ms` None is without limit."""
+    said = {} if message is None else {"statusMessage": message}
+    return {
+        "taskId": id,
+        "status": status,
+        **said,
+        "createdAt": created_at,
+        "lastUpdatedAt": updated_at,
+        "ttlMs": ttl_ms,
+        "pollIntervalMs": poll_ms,
+    }
+
+
+def create_task(task: Json, *, server_info: Json) -> Json:
+    """A `CreateTaskResult`, from `describe_task`: the answer to the call that became a task."""
+    return _signed(task, "task", server_info)
+
+
+# Which member tells more in which status; working and cancelled tasks have none.
+_DETAIL: Mapping[str, str] = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
+
+
+def detailed_task(task: Json, detail: Json | None) -> Json:
+    """A `DetailedTask`: the params of `notifications/tasks`, and for `tasks/get` what `complete` is given.
+
+    `detail` belongs to the status of the task: all outstanding requests by key, the result of the call in its
+    2025-11-25 shape, or the JSON-RPC error. Raises `ValueError` where a status lacks its detail or has none.
+    """
+    member = _DETAIL.get(task["status"])
+    if member is None and detail is None:
+        return task
+    if member is None or detail is None:
+        raise ValueError(f"a task that is {task['status']} has {'no' if member is None else 'a'} detail")
+    # "the `result` field MUST contain that result", and no result of this revision is without its type.
+    return {**task, member: {**detail, "resultType": "complete"} if member == "result" else detail}

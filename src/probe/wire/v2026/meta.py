@@ -1,0 +1,98 @@
+"""What each modern request says about itself in `params._meta`, since no session remembers it.
+
+2026-07-28 basic/index, Per-request protocol fields: "A request missing any required field is malformed; the server
+MUST reject it with JSON-RPC error code -32602 (Invalid params)."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+import mcp_types as types
+
+from ..errors import Code, McpError
+from ..jsonrpc import Json, ProgressToken, is_id
+
+PROTOCOL_VERSION: Final = types.PROTOCOL_VERSION_META_KEY
+CLIENT_INFO: Final = types.CLIENT_INFO_META_KEY
+CLIENT_CAPABILITIES: Final = types.CLIENT_CAPABILITIES_META_KEY
+LOG_LEVEL: Final = types.LOG_LEVEL_META_KEY
+PROGRESS_TOKEN: Final = "progressToken"  # noqa: S105 - a key, no secret
+SERVER_INFO: Final = types.SERVER_INFO_META_KEY
+SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
+
+TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
+# A tuple, not a set: what a client sends as its level may be unhashable.
+_LEVELS = get_args(types.LoggingLevel)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMeta:
+    """The `_meta` of one request. `client_info` and `capabilities` are as sent: objects, their members unchecked."""
+
+    version: str
+    client_info: Mapping[str, Any] | None
+    capabilities: Mapping[str, Any]
+    log_level: str | None
+    progress_token: ProgressToken | None
+
+    @property
+    def tasks(self) -> bool:
+        """Whether this very request declares the tasks extension; what earlier ones declared does not count."""
+        extensions = self.capabilities.get("extensions")
+        return isinstance(extensions, Mapping) and isinstance(extensions.get(TASKS_EXTENSION), Mapping)
+
+
+def read_meta(params: Mapping[str, Any] | None) -> RequestMeta:
+    """The metadata of a request; keys this revision does not define are left alone.
+
+    Raises `McpError` -32602 for what is missing or has the wrong type.
+    """
+    meta = (params or {}).get("_meta")
+    if not isinstance(meta, Mapping):
+        problem = "is required" if meta is None else "must be an object"
+        raise _invalid(f"params._meta {problem}: it carries {PROTOCOL_VERSION} and {CLIENT_CAPABILITIES}")
+    return RequestMeta(
+        version=_member(meta, PROTOCOL_VERSION, str, "a string"),
+        client_info=_member(meta, CLIENT_INFO, Mapping, "an object") if CLIENT_INFO in meta else None,
+        capabilities=_member(meta, CLIENT_CAPABILITIES, Mapping, "an object"),
+        log_level=_log_level(meta),
+        progress_token=_progress_token(meta),
+    )
+
+
+def _member(meta: Mapping[str, Any], key: str, kind: type, words: str) -> Any:
+    if key not in meta:
+        raise _invalid(f"params._meta[{key!r}] is required")
+    if not isinstance(meta[key], kind):
+        raise _invalid(f"params._meta[{key!r}] must be {words}")
+    return meta[key]
+
+
+def _log_level(meta: Mapping[str, Any]) -> str | None:
+    level = meta.get(LOG_LEVEL)
+    if LOG_LEVEL in meta and level not in _LEVELS:
+        raise _invalid(f"params._meta[{LOG_LEVEL!r}] must be one of {', '.join(_LEVELS)}")
+    return level
+
+
+def _progress_token(meta: Mapping[str, Any]) -> ProgressToken | None:
+    token = meta.get(PROGRESS_TOKEN)
+    if PROGRESS_TOKEN in meta and not is_id(token):
+        raise _invalid("params._meta.progressToken must be a string or an integer")
+    return token
+
+
+def _invalid(why: str) -> McpError:
+    return McpError(Code.INVALID_PARAMS, f"Invalid params: {why}")
+
+
+def required_capabilities(names: Iterable[str]) -> Json:
+    """The `data` of error -32021 for capabilities and extensions, which are told apart by their prefix."""
+    named = list(names)
+    required: Json = {name: {} for name in named if "/" not in name}
+    extensions: Json = {name: {} for name in named if "/" in name}
+    return {"requiredCapabilities": {**required, "extensions": extensions} if extensions else required}

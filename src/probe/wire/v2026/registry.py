@@ -1,0 +1,148 @@
+"""Which methods 2026-07-28 has, with the tasks extension, and what their parameters look like.
+
+A method that is absent here does not exist: initialize, ping, logging/setLevel, resources/subscribe and unsubscribe,
+tasks/result and tasks/list are -32601, and that is the whole story. The models are the official ones of `mcp-types`,
+read strictly, except where they know only the core or would judge answers that nobody asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import mcp_types as types
+from pydantic import BaseModel, ValidationError
+
+from ..errors import Code, McpError
+from ..jsonrpc import clip
+from ..revisions import V2026_07_28
+from ..v2025.registry import first_fault
+
+# 2026-07-28 basic/patterns/mrtr: "the server SHOULD ignore any information it does not recognize or need". So the
+# answers are objects here, and each is judged by `client_answer` once it is known what it answers.
+_Answers: TypeAlias = dict[str, Any]
+
+
+class CallToolParams(types.CallToolRequestParams):
+    """`tools/call`."""
+
+    input_responses: _Answers | None = None
+
+
+class GetPromptParams(types.GetPromptRequestParams):
+    """`prompts/get`."""
+
+    input_responses: _Answers | None = None
+
+
+class ReadResourceParams(types.ReadResourceRequestParams):
+    """`resources/read`."""
+
+    input_responses: _Answers | None = None
+
+
+class ListenFilter(types.SubscriptionFilter):
+    """The filter of `subscriptions/listen`; the tasks extension adds `taskIds`."""
+
+    task_ids: list[str] | None = None
+
+
+class ListenParams(types.SubscriptionsListenRequestParams):
+    """`subscriptions/listen`."""
+
+    notifications: ListenFilter
+
+
+class TaskParams(types.RequestParams):
+    """`tasks/get` and `tasks/cancel`."""
+
+    task_id: str
+
+
+class UpdateTaskParams(TaskParams):
+    """`tasks/update`; answers to what is not asked are ignored, so they are not judged here."""
+
+    input_responses: _Answers
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One method.
+
+    `name_member` is the member of params that the Mcp-Name header repeats. `extension` methods are the tasks
+    extension's: who does not declare it may not call them. `input_responses`: whether a retry can carry answers, and so
+    whether the result may ask for input ("Servers MUST NOT send InputRequiredResult responses on any other").
+    """
+
+    params: type[BaseModel]
+    name_member: Literal["name", "uri", "taskId"] | None = None
+    extension: bool = False
+    input_responses: bool = False
+
+
+REQUESTS: Mapping[str, Row] = {
+    "server/discover": Row(types.RequestParams),
+    "subscriptions/listen": Row(ListenParams),
+    "tools/list": Row(types.PaginatedRequestParams),
+    "tools/call": Row(CallToolParams, "name", input_responses=True),
+    "resources/list": Row(types.PaginatedRequestParams),
+    "resources/templates/list": Row(types.PaginatedRequestParams),
+    "resources/read": Row(ReadResourceParams, "uri", input_responses=True),
+    "prompts/list": Row(types.PaginatedRequestParams),
+    "prompts/get": Row(GetPromptParams, "name", input_responses=True),
+    "completion/complete": Row(types.CompleteRequestParams),
+    "tasks/get": Row(TaskParams, "taskId", extension=True),
+    "tasks/update": Row(UpdateTaskParams, "taskId", extension=True),
+    "tasks/cancel": Row(TaskParams, "taskId", extension=True),
+}
+"""Client to server."""
+
+_ANSWERS: Mapping[str, type[BaseModel]] = {
+    "elicitation/create": types.ElicitResult,
+    "sampling/createMessage": types.CreateMessageResultWithTools,
+    "roots/list": types.ListRootsResult,
+}
+
+
+def find_row(method: str) -> Row:
+    """The row of a method. Raises `McpError` -32601."""
+    row = REQUESTS.get(method)
+    if row is None:
+        raise McpError(Code.METHOD_NOT_FOUND, f"Method not found: revision {V2026_07_28} has no {clip(method)}")
+    return row
+
+
+def request_params(method: str, params: Mapping[str, Any] | None) -> BaseModel:
+    """The parameters of a client's request, without `_meta`, which `read_meta` reads.
+
+    Raises `McpError`: -32601 where there is no such method, -32602 where the parameters do not fit, in one sentence.
+    """
+    model = find_row(method).params
+    # The task wish of 2025-11-25 is no parameter any more; like any unknown member it is ignored, whatever its shape.
+    given = {key: value for key, value in (params or {}).items() if key not in ("_meta", "task")}
+    try:
+        return model.model_validate(given, strict=True, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise McpError(Code.INVALID_PARAMS, f"Invalid params: {first_fault(error)}") from None
+
+
+def client_answer(method: str, result: Any) -> str | None:
+    """What is wrong with an input response, given the method of the request it answers; None when nothing is."""
+    try:
+        _ANSWERS[method].model_validate(result, strict=True, by_alias=True, by_name=False)
+    except ValidationError as error:
+        return first_fault(error).replace("params", "result", 1)
+    return None
+
+
+def offers(capabilities: Mapping[str, Any], method: str) -> bool:
+    """Whether the client may be sent an input request of this method; elicitation means its form mode.
+
+    2026-07-28 client/elicitation: "an empty capabilities object is equivalent to declaring support for form mode only";
+    a client may offer URL mode alone.
+    """
+    declared = capabilities.get(method.partition("/")[0])
+    if method not in _ANSWERS or not isinstance(declared, Mapping):
+        return False
+    return method != "elicitation/create" or "form" in declared or "url" not in declared

@@ -1,0 +1,1 @@
+"""Our answers beside those of an independent implementation; each difference is explained."""

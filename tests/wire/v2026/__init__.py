@@ -1,0 +1,1 @@
+"""Mirrors `probe.wire.v2026`."""
