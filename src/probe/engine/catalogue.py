@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..wire.jsonrpc import Json
-from .tool import Tool
+from .tool import Ask, ListKind, Tool
+
+Answers: TypeAlias = Mapping[str, Json]
+"""The client's results for the `inputs` of a resource or a prompt, by key; empty for one without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +18,8 @@ class Resource:
     """One readable resource.
 
     `read` gives its contents without uri at a moment (seconds since the epoch). One with `ticks_s` changes at every
-    multiple of so many seconds.
+    multiple of so many seconds. One with `inputs` asks the client first, so only revisions with multi-round-trip
+    requests offer it.
     """
 
     uri: str
@@ -22,8 +27,9 @@ class Resource:
     title: str
     description: str
     mime_type: str
-    read: Callable[[float], Json]
+    read: Callable[[float, Answers], Json]
     ticks_s: float | None = None
+    inputs: Mapping[str, Ask] = field(default_factory=dict)
 
     def describe(self) -> Json:
         """The entry in `resources/list`."""
@@ -71,13 +77,18 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt. `render` gives the messages for its arguments, every required one being there."""
+    """One prompt.
+
+    `render` gives the messages for its arguments, every required one being there. One with `inputs` asks the client
+    first, so only revisions with multi-round-trip requests offer it.
+    """
 
     name: str
     title: str
     description: str
-    render: Callable[[Mapping[str, str]], list[Json]]
+    render: Callable[[Mapping[str, str], Answers], list[Json]]
     arguments: tuple[Argument, ...] = ()
+    inputs: Mapping[str, Ask] = field(default_factory=dict)
 
     def describe(self) -> Json:
         """The entry in `prompts/list`."""
@@ -114,6 +125,11 @@ class Catalogue:
     resources: Mapping[str, Resource]
     templates: tuple[Template, ...]
     prompts: Mapping[str, Prompt]
+
+    @property
+    def announced(self) -> frozenset[ListKind]:
+        """The lists whose change may be announced."""
+        return frozenset(kind for tool in self.tools.values() for kind in tool.announces)
 
 
 def select(toolsets: Sequence[Toolset], selection: str) -> Catalogue:

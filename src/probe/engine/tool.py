@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..wire.jsonrpc import Json, encode
-from ..wire.revisions import V2025_03_26
+from ..wire.revisions import V2025_03_26, V2026_07_28
 from .params import Param, input_schema, read_arguments
 
 ToolResult: TypeAlias = Json
 """A `CallToolResult` in its 2025-11-25 shape."""
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+ListKind: TypeAlias = Literal["tools", "prompts", "resources"]
+"""A list whose change can be announced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request to the client: `elicitation/create`, `sampling/createMessage` or `roots/list`, with its params."""
+
+    method: str
+    params: Json
 
 
 class ToolFailureError(Exception):
@@ -29,15 +41,39 @@ class ClientRequestError(Exception):
     """A request to the client brought no result: it refused, could not, or did not answer in time."""
 
 
+class InputRequiredError(Exception):
+    """The work cannot go on in this request: `result` asks the client to send it again with the answers."""
+
+    def __init__(self, result: Json) -> None:
+        super().__init__("input is required")
+        self.result = result
+
+
 class ToolContext(Protocol):
     """Everything a running tool can do.
 
     Async methods are checkpoints and end with `trio.Cancelled` on cancellation; the others never wait.
+
+    Where the revision has multi-round-trip requests, a call that asks its client ends there, and the client sends it
+    again with the answers: the tool then runs from its beginning, and each question that has its answer returns at
+    once. So what precedes a question in a tool that is no task must bear being done twice. `key` names a question in
+    what the client sees, and must be new within the run; a question without one is given one.
     """
 
     @property
     def arguments(self) -> Mapping[str, Any]:
         """Checked arguments, defaults filled in."""
+
+    @property
+    def answers(self) -> Mapping[str, Json]:
+        """The client's results for the tool's `inputs`, by key."""
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the client sent back the state that an earlier round of this call had given it."""
+
+    def declares(self, method: str) -> bool:
+        """Whether the client declared that it answers a request of this method."""
 
     @property
     def notified(self) -> bool:
@@ -55,17 +91,23 @@ class ToolContext(Protocol):
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """A `notifications/message`, if the client's level lets it through."""
 
-    async def elicit(self, message: str, schema: Json) -> Json:
+    async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
         """Ask the person by a form: an `ElicitResult`. Raises `ClientRequestError`."""
 
-    async def sample(self, params: Json) -> Json:
+    async def sample(self, params: Json, key: str | None = None) -> Json:
         """Ask the client's model: a `CreateMessageResult`. Raises `ClientRequestError`."""
 
-    async def list_roots(self) -> Json:
+    async def list_roots(self, key: str | None = None) -> Json:
         """Ask for the client's roots: a `ListRootsResult`. Raises `ClientRequestError`."""
+
+    async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
+        """Ask several things, together where the revision can; the results by key. Raises `ClientRequestError`."""
 
     async def ping(self) -> None:
         """Ask the client whether it is there. Raises `ClientRequestError`."""
+
+    def announce(self, changed: ListKind) -> None:
+        """Tell that a list has changed: to this client's session, or to every subscription that asked for it."""
 
     def hang_up(self) -> None:
         """Close the connection of the response without ending its stream, so that the client must resume it."""
@@ -80,10 +122,12 @@ class Tool:
     """One tool, complete: schema, documentation and catalogue derive from this value.
 
     `run` is a coroutine function of the context, or, for a tool that never waits and so cannot be cancelled, a plain
-    function of the arguments. `requires` names client capabilities without which a call is refused, `since` the first
-    revision that defines what the tool sends. `idle_s` and `ceiling_s` replace the server's dispatch deadlines
-    (seconds); `asks_client` makes both longer by what a request to the client may take. `check` judges arguments
-    together, or those of an `input_schema` of its own, and raises `ArgumentsError`.
+    function of the arguments. `requires` names client capabilities without which a call is refused, `since` and
+    `until` the first and the last revision that define what the tool does. `idle_s` and `ceiling_s` replace the
+    server's dispatch deadlines (seconds); `asks_client` makes both longer by what a request to the client may take.
+    `check` judges arguments together, or those of an `input_schema` of its own, and raises `ArgumentsError`.
+    `inputs` are asked before the work begins, and so before there is a task; only multi-round-trip requests can.
+    `announces` names the lists whose change the tool announces.
     """
 
     name: str
@@ -99,8 +143,11 @@ class Tool:
     ceiling_s: float | None = None
     asks_client: bool = False
     since: str = V2025_03_26
+    until: str = V2026_07_28
     check: Callable[[Mapping[str, Any]], None] | None = None
     input_schema: Json | None = None
+    inputs: Mapping[str, Ask] = field(default_factory=dict)
+    announces: tuple[ListKind, ...] = ()
 
     @property
     def waits(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...engine.catalogue import Argument, Prompt
+from ...engine.catalogue import Answers, Argument, Prompt
 from ...engine.tool import text
 from ...wire.jsonrpc import Json
 from .content import PNG
@@ -14,17 +14,17 @@ def _user(block: Json) -> Json:
     return {"role": "user", "content": block}
 
 
-def simple(_: Mapping[str, str]) -> list[Json]:
+def simple(_: Mapping[str, str], answers: Answers) -> list[Json]:
     """One sentence."""
     return [_user(text("This is a simple prompt for testing."))]
 
 
-def with_arguments(arguments: Mapping[str, str]) -> list[Json]:
+def with_arguments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     """Both arguments in one sentence."""
     return [_user(text(f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'"))]
 
 
-def with_embedded_resource(arguments: Mapping[str, str]) -> list[Json]:
+def with_embedded_resource(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
     """A resource under the given uri, and what to do with it."""
     embedded = {
         "uri": arguments["resourceUri"],
@@ -37,7 +37,7 @@ def with_embedded_resource(arguments: Mapping[str, str]) -> list[Json]:
     ]
 
 
-def with_image(_: Mapping[str, str]) -> list[Json]:
+def with_image(_: Mapping[str, str], answers: Answers) -> list[Json]:
     """An image, and what to do with it."""
     return [
         _user({"type": "image", "data": PNG, "mimeType": "image/png"}),

@@ -6,7 +6,7 @@ import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from ...engine.catalogue import Resource, Template
+from ...engine.catalogue import Answers, Resource, Template
 from ...wire.jsonrpc import Json, encode
 from .content import PNG
 
@@ -16,17 +16,17 @@ _TICK_S: Final = 3.0
 _TEMPLATE: Final = re.compile(r"test://template/((?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2}){1,200})/data")
 
 
-def static_text(now: float) -> Json:
+def static_text(now: float, answers: Answers) -> Json:
     """A sentence."""
     return {"text": "This is the content of the static text resource."}
 
 
-def static_binary(now: float) -> Json:
+def static_binary(now: float, answers: Answers) -> Json:
     """The image that the tools show, too."""
     return {"blob": PNG}
 
 
-def watched(now: float) -> Json:
+def watched(now: float, answers: Answers) -> Json:
     """The number of ticks since 1970: one more with each tick, without anything to keep between two reads."""
     return {"text": f"Tick {int(now // _TICK_S)}"}
 
