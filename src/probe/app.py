@@ -73,7 +73,7 @@ async def serve(
     Starts with the list of its URLs. Owns its sockets. Raises `listener.ListenError` and `UnknownSelectionError`.
     """
     engine = Engine(settings, TOOLSETS, epoch=time.time(), new_id=new_id)
-    engine.catalogue(settings.tools)
+    engine.check_selection(settings.tools)
     sockets = listener.open_sockets(settings)
     paths = Paths(engine)
     async with trio.open_nursery() as root:

@@ -201,7 +201,7 @@ class McpHttp:
         asked = parse_qs(exchange.query, keep_blank_values=True).get("tools")
         selection = self._settings.tools if asked is None else ",".join(asked)
         try:
-            self._engine.catalogue(selection)
+            self._engine.check_selection(selection)
         except UnknownSelectionError as error:
             raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}") from None
         return selection

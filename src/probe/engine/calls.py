@@ -23,14 +23,22 @@ from ..observe.records import CallRecord
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, RequestId, encode
 from .clock import Clock
-from .tool import ClientRequestError, ToolFailureError, ToolResult, WorkCancelledError, failure, text
+from .tool import (
+    ClientRequestError,
+    InputRequiredError,
+    ToolFailureError,
+    ToolResult,
+    WorkCancelledError,
+    failure,
+    text,
+)
 
 logger = logging.getLogger(__name__)
 
 DEADLINE_META_KEY = "mcp-probe/deadline"
 """Where the answer to an expired call carries its numbers."""
 
-OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up"]
+OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ def _completed(result: ToolResult) -> Outcome:
 def _failed(error: Exception) -> Outcome:
     if isinstance(error, McpError):
         return Outcome("protocol_error", error=error)
+    if isinstance(error, InputRequiredError):
+        return Outcome("input_required", result=error.result)
     if isinstance(error, WorkCancelledError):
         return Outcome("given_up", result=failure(str(error)))
     if isinstance(error, ToolFailureError | ClientRequestError):
@@ -158,7 +168,8 @@ class CallScope:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
         now = self._clock.now()
         if not self.machine.settle(now):
-            self._record("cancelled", outcome, answered=False)
+            gone = self.machine.cause is Cause.DISCONNECT
+            self._record("disconnected" if gone else "cancelled", outcome, answered=False)
             return None
         if self.machine.cause is not None:
             outcome = self._expiry(now)

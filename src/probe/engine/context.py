@@ -11,7 +11,7 @@ from ..core.progress import ProgressGate, Report
 from ..wire.jsonrpc import Json, ProgressToken
 from .calls import CallScope
 from .clock import Clock
-from .tool import LogLevel
+from .tool import Ask, ListKind, LogLevel
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -22,8 +22,24 @@ class Channel(Protocol):
     def notify(self, method: str, params: Json) -> None:
         """Send a notification. Never waits; after a cancellation it is dropped and recorded."""
 
-    async def ask(self, method: str, params: Json) -> Json:
-        """Send a request to the client and wait for its result. Raises `ClientRequestError`."""
+    @property
+    def resumed(self) -> bool:
+        """Whether the client sent back the state of an earlier round."""
+
+    def declares(self, method: str) -> bool:
+        """Whether the client may be sent a request of this method."""
+
+    async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
+        """Put questions to the client and wait for the results, by key.
+
+        Raises `ClientRequestError`, and `InputRequiredError` where the answers come with another request.
+        """
+
+    def progress(self, token: ProgressToken | None, report: Report) -> None:
+        """Tell how far the work is."""
+
+    def announce(self, changed: ListKind) -> None:
+        """Tell that a list has changed."""
 
     def set_status(self, message: str) -> None:
         """Tell the task's status message; nothing for a call."""
@@ -41,6 +57,7 @@ class Context:
     def __init__(
         self,
         arguments: Mapping[str, Any],
+        answers: Mapping[str, Json],
         token: ProgressToken | None,
         call: CallScope,
         channel: Channel,
@@ -48,11 +65,13 @@ class Context:
         clock: Clock,
     ) -> None:
         self.arguments = arguments
+        self.answers = answers
         self._token = token
         self._call = call
         self._channel = channel
         self._gate = gate
         self._clock = clock
+        self._asked = 0
         self._slept_until = clock.now()
         self._waiting = trio.lowlevel.ParkingLot()
 
@@ -60,6 +79,15 @@ class Context:
     def notified(self) -> bool:
         """Whether the client sent a progress token."""
         return self._token is not None
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the client sent back the state of an earlier round."""
+        return self._channel.resumed
+
+    def declares(self, method: str) -> bool:
+        """Whether the client may be sent a request of this method."""
+        return self._channel.declares(method)
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass without drift: consecutive sleeps end at the sum of their lengths."""
@@ -90,12 +118,7 @@ class Context:
             record.steps_done, record.steps_total, record.coalesced = progress, total, self._gate.coalesced
 
     def _send(self, report: Report) -> None:
-        if self._token is None:
-            return
-        params: Json = {"progressToken": self._token, "progress": report.progress}
-        optional = {"total": report.total, "message": report.message}
-        params.update({name: value for name, value in optional.items() if value is not None})
-        self._channel.notify("notifications/progress", params)
+        self._channel.progress(self._token, report)
 
     async def pump_progress(self) -> None:
         """Send coalesced reports when their time comes. Runs beside the work, in the call's nursery."""
@@ -125,29 +148,47 @@ class Context:
             named = {} if logger is None else {"logger": logger}
             self._channel.notify("notifications/message", {"level": level, **named, "data": data})
 
-    async def elicit(self, message: str, schema: Json) -> Json:
+    async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
         """Ask the person by a form."""
-        return await self._ask("elicitation/create", {"message": message, "requestedSchema": schema})
+        return await self._ask("elicitation/create", {"message": message, "requestedSchema": schema}, key)
 
-    async def sample(self, params: Json) -> Json:
+    async def sample(self, params: Json, key: str | None = None) -> Json:
         """Ask the client's model."""
-        return await self._ask("sampling/createMessage", params)
+        return await self._ask("sampling/createMessage", params, key)
 
-    async def list_roots(self) -> Json:
+    async def list_roots(self, key: str | None = None) -> Json:
         """Ask for the client's roots."""
-        return await self._ask("roots/list", {})
+        return await self._ask("roots/list", {}, key)
 
     async def ping(self) -> None:
         """Ask whether the client is there."""
-        await self._ask("ping", {})
+        await self._ask("ping", {}, None)
 
-    async def _ask(self, method: str, params: Json) -> Json:
+    async def _ask(self, method: str, params: Json, key: str | None) -> Json:
+        self._asked += 1
+        # The same in each run of a tool, as its answer is found by it.
+        name = key or f"question_{self._asked}"
+        return (await self.ask({name: Ask(method, params)}))[name]
+
+    async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
+        """Ask several things."""
         try:
-            return await self._channel.ask(method, params)
+            return await self._channel.ask(asks)
         finally:
             # The time a person took is not time slept: sleeps go on from now.
             self._slept_until = self._clock.now()
 
+    def announce(self, changed: ListKind) -> None:
+        """Tell that a list has changed."""
+        self._channel.announce(changed)
+
     def hang_up(self) -> None:
         """Close the connection of the response; the client must resume."""
         self._channel.hang_up()
+
+
+def progress_params(token: ProgressToken, report: Report) -> Json:
+    """The parameters of `notifications/progress`."""
+    params: Json = {"progressToken": token, "progress": report.progress}
+    optional = {"total": report.total, "message": report.message}
+    return {**params, **{name: value for name, value in optional.items() if value is not None}}

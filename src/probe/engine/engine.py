@@ -22,15 +22,17 @@ from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params
 from .calls import CallScope
-from .catalogue import Catalogue, Toolset, select
+from .catalogue import Toolset, select
 from .clock import Clock
 from .legacy.dispatch import Dispatch
 from .legacy.methods import Methods, capabilities
 from .legacy.tasks import TaskDesk
 from .legacy.tool_calls import ToolCalls
+from .offers import Offer
 from .outbox import Outbox
 from .sessions import Session, SessionService
 from .tasks import TaskService
+from .tool_runs import ToolRuns
 
 SERVER_INFO: Json = {
     "name": "mcp-probe",
@@ -69,18 +71,19 @@ class Engine:
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets))
         numbers = count(1)
-        desk = TaskDesk(self.tasks, self.clock, settings, self.outbox)
-
-        def new_call_id() -> str:
-            return f"c{next(numbers)}"
-
-        calls = ToolCalls(self.log, self.records, self.clock, settings, self.outbox, desk, new_call_id)
+        runs = ToolRuns(self.log, self.records, self.clock, settings, lambda: f"c{next(numbers)}")
+        desk = TaskDesk(self.tasks, settings, self.outbox, runs)
+        calls = ToolCalls(settings, self.outbox, desk, runs)
         methods = Methods(self.log, self.clock, self.outbox, settings)
-        self.legacy = Dispatch(self.log, self.clock, settings, self.outbox, methods, calls, desk, new_call_id)
+        self.legacy = Dispatch(self.log, self.clock, settings, self.outbox, methods, calls, desk, runs)
 
-    def catalogue(self, selection: str) -> Catalogue:
-        """What a selection offers. Raises `UnknownSelectionError`."""
-        return self._select(selection)
+    def offer(self, selection: str, revision: str) -> Offer:
+        """What a selection offers to a revision. Raises `UnknownSelectionError`."""
+        return Offer(self._select(selection), selection, revision, self.settings.page_size)
+
+    def check_selection(self, selection: str) -> None:
+        """Raise `UnknownSelectionError` for a selection that names what does not exist."""
+        self._select(selection)
 
     def initialize(self, request: Request, selection: str) -> tuple[Session, Json]:
         """Open a session and give the `InitializeResult`.
@@ -88,18 +91,18 @@ class Engine:
         Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection` 503 when no further
         session can be had.
         """
-        catalogue = self.catalogue(selection)
         params = cast("types.InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
         revision = negotiate(params.protocol_version)
         given = request.params or {}
-        session = self.sessions.open(revision, given["capabilities"], given["clientInfo"], catalogue, selection)
+        offer = self.offer(selection, revision)
+        session = self.sessions.open(offer, given["capabilities"], given["clientInfo"])
         if session is None:
             retry = ((b"retry-after", b"60"),)
             raise Rejection(Refusal.BUSY, "Too many sessions; try again later", id=request.id, headers=retry)
         session.initialize_id = request.id
         result: Json = {
             "protocolVersion": revision,
-            "capabilities": capabilities(catalogue, revision),
+            "capabilities": capabilities(offer),
             "serverInfo": SERVER_INFO,
             "instructions": INSTRUCTIONS,
         }

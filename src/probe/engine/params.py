@@ -2,6 +2,8 @@
 
 An input outside its bounds gets one sentence that names the parameter, the bounds and what was sent; never a silent
 clamp. `Text` exists for the official suite's fixtures, which need it.
+
+One with a `header` must be mirrored in `Mcp-Param-{header}` by clients of 2026-07-28 (streamable-http, Custom Headers).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..core.modern_inbound import header_params
 from ..wire.jsonrpc import Json, clip, encode
 
 
@@ -31,6 +34,10 @@ class Param(Protocol):
     @property
     def default(self) -> Any:
         """The value of a call that leaves it out."""
+
+    @property
+    def header(self) -> str | None:
+        """The header that mirrors it, without `Mcp-Param-`: a token, unlike any other of its tool; None for none."""
 
     def schema(self) -> Json:
         """Its JSON Schema."""
@@ -54,6 +61,7 @@ class Integer:
     default: int
     description: str
     required: bool = False
+    header: str | None = None
 
     def schema(self) -> Json:
         """Its JSON Schema."""
@@ -63,6 +71,7 @@ class Integer:
             "maximum": self.high,
             "default": self.default,
             "description": self.description,
+            **_mirrored(self.header),
         }
 
     def read(self, value: Any) -> int:
@@ -82,6 +91,7 @@ class Choice:
     default: str
     description: str
     required: bool = False
+    header: str | None = None
 
     def schema(self) -> Json:
         """Its JSON Schema."""
@@ -90,6 +100,7 @@ class Choice:
             "enum": list(self.options),
             "default": self.default,
             "description": self.description,
+            **_mirrored(self.header),
         }
 
     def read(self, value: Any) -> str:
@@ -97,6 +108,28 @@ class Choice:
         if value not in self.options:
             raise ArgumentsError(f"{self.name} must be one of {', '.join(self.options)}, got {shown(value)}")
         return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """Yes or no."""
+
+    name: str
+    default: bool
+    description: str
+    required: bool = False
+    header: str | None = None
+
+    def schema(self) -> Json:
+        """Its JSON Schema."""
+        described = {"default": self.default, "description": self.description}
+        return {"type": "boolean", **described, **_mirrored(self.header)}
+
+    def read(self, value: Any) -> bool:
+        """The answer. Raises `ArgumentsError`."""
+        if not isinstance(value, bool):
+            raise ArgumentsError(f"{self.name} must be true or false, got {shown(value)}")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +141,12 @@ class Text:
     max_length: int = 1000
     default: str = ""
     required: bool = True
+    header: str | None = None
 
     def schema(self) -> Json:
         """Its JSON Schema."""
-        return {"type": "string", "maxLength": self.max_length, "description": self.description}
+        described = {"maxLength": self.max_length, "description": self.description}
+        return {"type": "string", **described, **_mirrored(self.header)}
 
     def read(self, value: Any) -> str:
         """The text. Raises `ArgumentsError`."""
@@ -122,9 +157,16 @@ class Text:
         return value
 
 
+def _mirrored(header: str | None) -> Json:
+    return {} if header is None else {"x-mcp-header": header}
+
+
 def input_schema(params: Sequence[Param]) -> Json:
-    """The JSON Schema of a tool's arguments."""
+    """The JSON Schema of a tool's arguments. Raises `ValueError` for headers that would make clients reject it."""
     schema: Json = {"type": "object", "properties": {param.name: param.schema() for param in params}}
+    # Read as the inbound ladder reads it, so that what it would overlook is never offered.
+    if len(header_params(schema)) < sum(param.header is not None for param in params):
+        raise ValueError("each header must be an RFC 9110 token that differs from the others in more than its case")
     required = [param.name for param in params if param.required]
     if required:
         schema["required"] = required

@@ -25,9 +25,9 @@ from ..observe.redaction import fingerprint
 from ..settings import Settings
 from ..wire.jsonrpc import RequestId
 from .calls import CallScope
-from .catalogue import Catalogue
 from .client_requests import ClientRequests
 from .clock import Clock
+from .offers import Offer
 from .streams import Stream
 from .tool import LogLevel
 
@@ -43,8 +43,7 @@ class Session:
         number: int,
         machine: SessionMachine,
         client: Mapping[str, Any],
-        catalogue: Catalogue,
-        selection: str,
+        offer: Offer,
         log: EventLog,
         clock: Clock,
         settings: Settings,
@@ -54,8 +53,7 @@ class Session:
         self.label = f"s{number}"
         self.machine = machine
         self.client = client
-        self.catalogue = catalogue
-        self.selection = selection
+        self.offer = offer
         self.ping: trio.CancelScope | None = None
         self.initialize_id: RequestId | None = None
         self.log_level: LogLevel = "info"
@@ -237,14 +235,7 @@ class SessionService:
         # A job waits here only until the service's next turn, so the bound is the number of sessions there may be.
         self._inbox, self._jobs = trio.open_memory_channel[Session](settings.limits.max_sessions)
 
-    def open(
-        self,
-        revision: str,
-        capabilities: Mapping[str, Any],
-        client: Mapping[str, Any],
-        catalogue: Catalogue,
-        selection: str,
-    ) -> Session | None:
+    def open(self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any]) -> Session | None:
         """A new session with an unguessable id; None when there are as many as there may be."""
         limits = self._settings.limits
         if len(self._sessions) >= limits.max_sessions:
@@ -252,7 +243,7 @@ class SessionService:
             return None
         self._count += 1
         machine = SessionMachine(
-            revision,
+            offer.revision,
             capabilities,
             max_in_flight=limits.max_in_flight,
             idle_s=self._settings.session_idle_s,
@@ -264,8 +255,7 @@ class SessionService:
             self._count,
             machine,
             client,
-            catalogue,
-            selection,
+            offer,
             self._log,
             self._clock,
             self._settings,
@@ -274,7 +264,7 @@ class SessionService:
         self._sessions[id] = session
         self._inbox.send_nowait(session)
         name, version = str(client.get("name", "")), str(client.get("version", ""))
-        self._log.append(SessionOpened(session.label, fingerprint(id), revision, name, version, capabilities))
+        self._log.append(SessionOpened(session.label, fingerprint(id), offer.revision, name, version, capabilities))
         return session
 
     def find(self, id: str) -> Session | None:

@@ -4,8 +4,8 @@
       _live(task)         one trio task per MCP task, from its creation until its `ttl` has passed
         calls.run         the work, in its own nursery and scope
 
-The status is changed by `_move` alone, always before anybody is told. The two eras tell it differently, so each task
-carries the `announce` of its era.
+The status is changed by `_move` alone, always before anybody is told. The two eras tell it differently, and call
+different endings a failure, so each task carries the `announce` and the `ending` of its era.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Task:
     machine: TaskMachine
     call: CallScope
     announce: Callable[[], None]
+    ending: Callable[[Outcome], tuple[Input, str]]
     outcome: Outcome | None = None
     asking: int = 0
     removed: str | None = None
@@ -98,6 +99,7 @@ class TaskService:
         ttl_ms: int,
         call: CallScope,
         announce: Callable[[], None],
+        ending: Callable[[Outcome], tuple[Input, str]],
         context: Callable[[Task], Context],
         work: Callable[[Context], Awaitable[ToolResult]],
         message: str,
@@ -105,7 +107,7 @@ class TaskService:
         """Store a task, durably before anybody hears of it, and have its work started."""
         self._count += 1
         machine = TaskMachine(self._clock.wall(), message)
-        task = Task(id, self._count, owner, tool, ttl_ms, machine, call, announce)
+        task = Task(id, self._count, owner, tool, ttl_ms, machine, call, announce, ending)
         self._tasks[id] = task
         self._log.append(TaskChanged(id, owner, tool, "queued", None, ttl_ms))
         self._record_change(task)
@@ -188,7 +190,7 @@ class TaskService:
         if outcome is not None and not task.machine.terminal:
             context.finish_progress()
             task.outcome = outcome
-            self._move(task, *_ending(outcome))
+            self._move(task, *task.ending(outcome))
         task.call.settle(outcome)
 
     def _remove(self, task: Task) -> None:
@@ -213,18 +215,9 @@ class TaskService:
         self._log.append(TaskChanged(task.id, task.owner, task.tool, status, message, task.ttl_ms))
 
 
-def _ending(outcome: Outcome) -> tuple[Input, str]:
-    """What an outcome makes of a task.
-
-    2025-11-25 basic/utilities/tasks, `failed`: "For tool calls specifically, this includes cases where the tool call
-    result has `isError` set to true."
-    """
-    if outcome.kind == "completed":
-        return Input.COMPLETE, "The task is completed."
-    said = outcome.error.message if outcome.error is not None else _said(outcome.result or {})
-    return (Input.CANCEL, said) if outcome.kind == "given_up" else (Input.FAIL, said)
-
-
-def _said(result: ToolResult) -> str:
-    texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
+def said(outcome: Outcome) -> str:
+    """The words of an outcome that is no success: the error's, or the first text of the result."""
+    if outcome.error is not None:
+        return outcome.error.message
+    texts = [block["text"] for block in (outcome.result or {}).get("content", ()) if block.get("type") == "text"]
     return texts[0] if texts else "The tool reported an error."

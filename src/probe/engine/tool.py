@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, encode
 from ..wire.revisions import V2025_03_26, V2026_07_28
 from .params import Param, input_schema, read_arguments
@@ -160,6 +161,12 @@ class Tool:
         if self.check is not None:
             self.check(arguments)
         return arguments
+
+    def check_revision(self, revision: str) -> None:
+        """Raise `McpError` -32602 where a revision does not define what the tool does."""
+        if not self.since <= revision <= self.until:
+            needs = f"revision {self.since}" if revision < self.since else f"a revision up to {self.until}"
+            raise McpError(Code.INVALID_PARAMS, f"Tool {self.name} needs {needs}; this request speaks {revision}")
 
     def describe(self) -> Json:
         """The entry in `tools/list`, in the shape of 2025-11-25."""

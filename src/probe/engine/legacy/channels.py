@@ -7,22 +7,23 @@ basic/transports, Multiple Connections: the server "MUST NOT broadcast the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import trio
 
+from ...core.progress import Report
 from ...core.session import State
 from ...settings import Settings
-from ...wire.jsonrpc import Json, notification, request
+from ...wire.jsonrpc import Json, ProgressToken, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
 from ..calls import CallScope
-from ..context import LEVELS
+from ..context import LEVELS, progress_params
 from ..outbox import Outbox
 from ..sessions import Session
 from ..streams import Stream
 from ..tasks import Task, TaskService
-from ..tool import ClientRequestError, LogLevel
+from ..tool import Ask, ClientRequestError, ListKind, LogLevel
 
 RELATED_TASK = "io.modelcontextprotocol/related-task"
 
@@ -52,6 +53,42 @@ class _Channel:
         self._call = call
         self._outbox = outbox
         self._settings = settings
+
+    @property
+    def resumed(self) -> bool:
+        """No legacy request continues another."""
+        return False
+
+    def declares(self, method: str) -> bool:
+        """Whether the client may be sent a request of this method."""
+        machine, row = self._session.machine, SERVER_REQUESTS[method]
+        capable = row.capability is None or offers(machine.capabilities, machine.revision, row.capability)
+        return capable and row.since <= machine.revision
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification."""
+        raise NotImplementedError
+
+    def progress(self, token: ProgressToken | None, report: Report) -> None:
+        """A notification, if the client sent a token for it."""
+        if token is not None:
+            self.notify("notifications/progress", progress_params(token, report))
+
+    def announce(self, changed: ListKind) -> None:
+        """Tell the session, on its GET stream: the change belongs to no request."""
+        message, session = notification(f"notifications/{changed}/list_changed", None), self._session
+        if session.standalone is None:
+            self._outbox.drop(session.label, message, "the client never opened a GET stream", call=self._call.facts.id)
+        else:
+            self._outbox.send(session.standalone, message, call=self._call.facts.id)
+
+    async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
+        """Ask one after the other: most people can look at one form at a time."""
+        return {key: await self.ask_one(ask.method, ask.params) for key, ask in asks.items()}
+
+    async def ask_one(self, method: str, params: Json) -> Json:
+        """Send a request and wait for its result."""
+        raise NotImplementedError
 
     def hears(self, level: LogLevel) -> bool:
         """Whether the client wants log messages of this level."""
@@ -94,6 +131,7 @@ class _Channel:
             raise ClientRequestError(f"The client did not declare the {row.capability} capability")
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
+        """Send a message on a stream, if it may still be sent."""
         raise NotImplementedError
 
 
@@ -108,7 +146,7 @@ class CallChannel(_Channel):
         """Send a notification on the response stream."""
         self._emit(self._stream, notification(method, params))
 
-    async def ask(self, method: str, params: Json) -> Json:
+    async def ask_one(self, method: str, params: Json) -> Json:
         """Ask the client on the response stream."""
         self._check(method)
         return await self._ask(self._stream, method, params, {})
@@ -187,7 +225,7 @@ class TaskChannel(_Channel):
         """Change the status message and announce it."""
         self._tasks.note(self._task, message)
 
-    async def ask(self, method: str, params: Json) -> Json:
+    async def ask_one(self, method: str, params: Json) -> Json:
         """Ask as soon as the client reads a stream that may carry it; the task is `input_required` meanwhile."""
         self._check(method)
         task, session = self._task, self._session

@@ -10,7 +10,7 @@ So a method's answer has the same form every time: JSON exactly where the handle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -38,11 +38,12 @@ from ...wire.jsonrpc import (
 )
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
-from ..calls import CallFacts, CallScope, attempt, run
+from ..calls import Outcome, attempt, run
 from ..clock import Clock
 from ..outbox import Outbox
 from ..sessions import Session
 from ..streams import Stream
+from ..tool_runs import ToolRuns
 from .methods import Methods
 from .pings import start_pinging
 from .tasks import TaskDesk
@@ -107,7 +108,7 @@ class Dispatch:
         methods: Methods,
         tool_calls: ToolCalls,
         desk: TaskDesk,
-        new_call_id: Callable[[], str],
+        runs: ToolRuns,
     ) -> None:
         self._log = log
         self._clock = clock
@@ -115,7 +116,7 @@ class Dispatch:
         self._methods = methods
         self._tool_calls = tool_calls
         self._desk = desk
-        self._new_call_id = new_call_id
+        self._runs = runs
         self._settings = settings
 
     def receive(self, session: Session, messages: Sequence[Message]) -> Answer:
@@ -190,12 +191,13 @@ class Dispatch:
             self._launch(session, request, handled[0], response)
             return None
         session.machine.finish(request.id)
+        return self._answered(session, request, outcome)
+
+    def _answered(self, session: Session, request: Request, outcome: Outcome) -> Json:
         if outcome.error is not None:
             return error_response(request.id, outcome.error.body())
-        return self._result(session, request, outcome.result or {})
-
-    def _result(self, session: Session, request: Request, result: Json) -> Json:
-        return result_response(request.id, shape_result(request.method, session.machine.revision, result))
+        shaped = shape_result(request.method, session.machine.revision, outcome.result or {})
+        return result_response(request.id, shaped)
 
     def _handle(self, session: Session, request: Request) -> Json | Start:
         params = request_params(request.method, session.machine.revision, request.params)
@@ -212,17 +214,13 @@ class Dispatch:
                 raise McpError(Code.INVALID_REQUEST, "Invalid Request: this session is initialized already")
             case types.PaginatedRequestParams() if request.method == "tasks/list":
                 return self._desk.list(session, params)
-        return self._methods.handlers[request.method](session, params)
+        return self._methods.answer(session, request.method, params)
 
     def _start_result(self, session: Session, request: Request, task_id: str, stream: Stream) -> Running:
-        facts = CallFacts(self._new_call_id(), request.id, request.method, session.label)
-        call = CallScope(facts, None, self._log, self._clock)
+        call = self._runs.open_plain(request.id, request.method, session.label)
 
-        async def work() -> Json | McpError | None:
-            answer = call.settle(
-                await run(call, lambda: self._desk.result(session, task_id, stream), trio.sleep_forever)
-            )
-            return None if answer is None else answer.error or answer.result
+        async def work() -> Outcome | None:
+            return call.settle(await run(call, lambda: self._desk.result(session, task_id, stream), trio.sleep_forever))
 
         return Running(call, work)
 
@@ -233,13 +231,11 @@ class Dispatch:
 
         async def job() -> None:
             try:
-                answer = await running.work()
-                if isinstance(answer, McpError):
-                    self._outbox.send(stream, error_response(request.id, answer.body()), call=running.call.facts.id)
-                elif answer is not None:
-                    self._outbox.send(stream, self._result(session, request, answer), call=running.call.facts.id)
-                else:
+                outcome = await running.work()
+                if outcome is None:
                     stream.unanswered = True
+                else:
+                    self._outbox.send(stream, self._answered(session, request, outcome), call=running.call.facts.id)
             finally:
                 session.call_over(request.id)
                 response.done()

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 import mcp_types as types
 
 from ...core.call import Cause
-from ...core.progress import ProgressGate
+from ...core.task import Input
 from ...settings import Settings
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, clip, notification
-from ..calls import CallScope
-from ..clock import Clock, iso
+from ..calls import CallScope, Outcome
+from ..clock import iso
 from ..context import Context
 from ..outbox import Outbox
 from ..paging import cursor, position
 from ..sessions import Session
 from ..streams import Stream
-from ..tasks import Task, TaskService
-from ..tool import Tool, ToolResult
+from ..tasks import Task, TaskService, said
+from ..tool import Tool
+from ..tool_runs import ToolRuns, tool_work
 from .channels import RELATED_TASK, TaskChannel, TaskRoutes
 
 IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
@@ -29,9 +30,9 @@ IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
 class TaskDesk:
     """Where legacy clients create, ask for and cancel tasks."""
 
-    def __init__(self, tasks: TaskService, clock: Clock, settings: Settings, outbox: Outbox) -> None:
+    def __init__(self, tasks: TaskService, settings: Settings, outbox: Outbox, runs: ToolRuns) -> None:
         self.tasks = tasks
-        self._clock = clock
+        self._runs = runs
         self._settings = settings
         self._outbox = outbox
         self._routes = TaskRoutes()
@@ -41,17 +42,15 @@ class TaskDesk:
         session: Session,
         tool: Tool,
         call: CallScope,
-        gate: ProgressGate,
         arguments: Mapping[str, Any],
         token: ProgressToken | None,
         ttl: int | None,
     ) -> Json:
         """Store the task, have it started, and give back the handle: a `CreateTaskResult`."""
-        run_tool = cast("Callable[[Context], Awaitable[ToolResult]]", tool.run)
 
         def context(task: Task) -> Context:
             channel = TaskChannel(session, call, self._outbox, self._settings, task, self.tasks, self._routes)
-            return Context(arguments, token, call, channel, gate, self._clock)
+            return self._runs.context(call, channel, arguments, token, {})
 
         task = self.tasks.create(
             id=call.facts.task or "",
@@ -61,7 +60,8 @@ class TaskDesk:
             call=call,
             announce=lambda: self._announce(session, task),
             context=context,
-            work=run_tool,
+            work=tool_work(tool),
+            ending=ending,
             message="The task has begun.",
         )
         said = f"{tool.title} is running as task {task.id}. Its result will follow; you can go on meanwhile."
@@ -148,3 +148,14 @@ class TaskDesk:
 
 def _not_found(task_id: str) -> McpError:
     return McpError(Code.INVALID_PARAMS, f"Task not found: {clip(task_id)} is unknown, expired, or another session's")
+
+
+def ending(outcome: Outcome) -> tuple[Input, str]:
+    """What an outcome makes of a task.
+
+    2025-11-25 basic/utilities/tasks, `failed`: "For tool calls specifically, this includes cases where the tool call
+    result has `isError` set to true."
+    """
+    if outcome.kind == "completed":
+        return Input.COMPLETE, "The task is completed."
+    return Input.CANCEL if outcome.kind == "given_up" else Input.FAIL, said(outcome)

@@ -9,40 +9,34 @@ before 2025-11-25            runs, unless "required"        `task` is ignored
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 import mcp_types as types
 
-from ...core.deadline import Deadlines
-from ...core.progress import ProgressGate
-from ...observe import redaction
-from ...observe.log import EventLog
-from ...observe.records import CallRecord, CallRecords, bounded
 from ...settings import Settings
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, ProgressToken, Request, clip, id_length, is_id
+from ...wire.jsonrpc import Json, ProgressToken, Request, id_length, is_id
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
-from ..calls import CallFacts, CallScope, attempt, run
-from ..clock import Clock
-from ..context import Context
+from ..calls import CallScope, Outcome
 from ..outbox import Outbox
 from ..params import ArgumentsError
 from ..sessions import Session
 from ..streams import Stream
 from ..tool import Tool, ToolResult, failure
+from ..tool_runs import Caller, ToolRuns, Work
 from .channels import CallChannel
 from .tasks import TaskDesk
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A call that will run in the session's nursery: `work` gives its answer, None for silence."""
+    """A call that will run in the session's nursery."""
 
     call: CallScope
-    work: Callable[[], Awaitable[Json | McpError | None]]
+    work: Work
 
 
 Start = Callable[[Stream], Running]
@@ -66,49 +60,44 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
 class ToolCalls:
     """The `tools/call` handler of one engine."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        records: CallRecords,
-        clock: Clock,
-        settings: Settings,
-        outbox: Outbox,
-        desk: TaskDesk,
-        new_call_id: Callable[[], str],
-    ) -> None:
-        self._log = log
-        self._records = records
-        self._clock = clock
+    def __init__(self, settings: Settings, outbox: Outbox, desk: TaskDesk, runs: ToolRuns) -> None:
         self._settings = settings
         self._outbox = outbox
         self._desk = desk
-        self._new_call_id = new_call_id
+        self._runs = runs
 
     def call(self, session: Session, request: Request, params: types.CallToolRequestParams) -> Json | Start:
-        """The result, or how to start the work that gives it. Raises `McpError`.
-
-        Every call that names a tool of the selection leaves a record, whatever becomes of it.
-        """
-        tool = session.catalogue.tools.get(params.name)
-        if tool is None:
-            raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(params.name)}")
+        """The result, or how to start the work that gives it. Raises `McpError`."""
+        offer = session.offer
+        tool = offer.tool(params.name)
         token = progress_token(request.params, self._settings.limits.max_id_length)
-        wish = task_wish(params, session.machine.revision)
+        wish = task_wish(params, offer.revision)
         sent = params.arguments or {}
         self._note_token(session, token)
         arguments, refusal = self._judge(session, tool, sent, as_task=wish is not None)
         # Only a task that will exist has an id.
         task_id = self._desk.tasks.new_id() if wish is not None and refusal is None else None
-        record = self._record(session, request, tool, sent, token, task_id)
-        facts = CallFacts(record.call, request.id, "tools/call", session.label, task_id)
-        call = CallScope(facts, record, self._log, self._clock)
+        call = self._runs.open(_caller(session), offer, tool, request.id, sent, token, task_id)
         if refusal is not None:
-            return self._refuse(call, refusal)
+            return _result(self._runs.refuse(call, refusal))
         if wish is not None:
-            return self._desk.create(session, tool, call, self._gate(), arguments, token, wish.ttl)
+            return self._desk.create(session, tool, call, arguments, token, wish.ttl)
         if not tool.waits:
-            return self._answer_at_once(call, tool, arguments)
+            return _result(self._runs.at_once(call, tool, arguments))
         return lambda stream: self._start(session, tool, call, arguments, token, stream)
+
+    def _start(
+        self,
+        session: Session,
+        tool: Tool,
+        call: CallScope,
+        arguments: Mapping[str, Any],
+        token: ProgressToken | None,
+        stream: Stream,
+    ) -> Running:
+        channel = CallChannel(session, call, self._outbox, self._settings, stream)
+        context = self._runs.context(call, channel, arguments, token, {})
+        return Running(call, self._runs.start(call, tool, context))
 
     def _judge(
         self, session: Session, tool: Tool, sent: Mapping[str, Any], *, as_task: bool
@@ -134,84 +123,16 @@ class ToolCalls:
             clause = "2025-11-25 basic/utilities/progress: tokens MUST be unique across all active requests"
             session.misuse("progress token in use", clause, f"token {token!r}")
 
-    def _refuse(self, call: CallScope, answer: ToolResult | McpError) -> ToolResult:
-        def refuse() -> ToolResult:
-            if isinstance(answer, McpError):
-                raise answer
-            return answer
 
-        call.settle(attempt(refuse))
-        return refuse()
+def _caller(session: Session) -> Caller:
+    client = session.client
+    return Caller("legacy", "http", session.label, str(client.get("name", "")), str(client.get("version", "")))
 
-    def _answer_at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
-        run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
-        outcome = call.settle(attempt(lambda: run_at_once(arguments)))
-        assert outcome is not None, "nothing can cancel a call that never waits"
-        if outcome.error is not None:
-            raise outcome.error
-        return outcome.result or {}
 
-    def _start(
-        self,
-        session: Session,
-        tool: Tool,
-        call: CallScope,
-        arguments: Mapping[str, Any],
-        token: ProgressToken | None,
-        stream: Stream,
-    ) -> Running:
-        channel = CallChannel(session, call, self._outbox, self._settings, stream)
-        context = Context(arguments, token, call, channel, self._gate(), self._clock)
-        run_tool = cast("Callable[[Context], Awaitable[ToolResult]]", tool.run)
-        call.bound(self._deadlines(tool))
-
-        async def work() -> Json | McpError | None:
-            outcome = await run(call, lambda: run_tool(context), context.pump_progress)
-            context.finish_progress()
-            answer = call.settle(outcome)
-            return None if answer is None else answer.error or answer.result
-
-        return Running(call, work)
-
-    def _deadlines(self, tool: Tool) -> Deadlines:
-        settings = self._settings
-        idle_s, ceiling_s = tool.idle_s or settings.idle_deadline_s, tool.ceiling_s or settings.ceiling_deadline_s
-        if tool.asks_client:
-            idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
-        return Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
-
-    def _gate(self) -> ProgressGate:
-        limits = self._settings.limits
-        return ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
-
-    def _record(
-        self,
-        session: Session,
-        request: Request,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        token: ProgressToken | None,
-        task_id: str | None,
-    ) -> CallRecord:
-        client = session.client
-        record = CallRecord(
-            call=self._new_call_id(),
-            tool=tool.name,
-            toolset=session.catalogue.toolset_of[tool.name],
-            arguments=bounded(redaction.message(dict(arguments)), self._settings.limits.record_argument_bytes),
-            era="legacy",
-            revision=session.machine.revision,
-            transport="http",
-            session=session.label,
-            client_name=str(client.get("name", "")),
-            client_version=str(client.get("version", "")),
-            request_id=request.id,
-            progress_token=token,
-            task=task_id,
-            started_at=self._clock.wall(),
-        )
-        self._records.add(record)
-        return record
+def _result(outcome: Outcome) -> Json:
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.result or {}
 
 
 def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:
@@ -224,9 +145,7 @@ def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:
 
 def _check_capabilities(tool: Tool, session: Session) -> None:
     machine = session.machine
-    if tool.since > machine.revision:
-        why = f"Tool {tool.name} needs revision {tool.since}; this session speaks {machine.revision}"
-        raise McpError(Code.INVALID_PARAMS, why)
+    tool.check_revision(machine.revision)
     missing = [name for name in tool.requires if not offers(machine.capabilities, machine.revision, name)]
     if missing:
         needed: Json = {"requiredCapabilities": {name: {} for name in missing}}

@@ -1,0 +1,143 @@
+"""Running one tool: the record it leaves, its deadlines, its context. What a call may be is for its era to say."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from ..core.deadline import Deadlines
+from ..core.progress import ProgressGate
+from ..observe import redaction
+from ..observe.log import EventLog
+from ..observe.records import CallRecord, CallRecords, bounded
+from ..settings import Settings
+from ..wire.errors import McpError
+from ..wire.jsonrpc import Json, ProgressToken, RequestId
+from .calls import CallFacts, CallScope, Outcome, attempt, run
+from .clock import Clock
+from .context import Channel, Context
+from .offers import Offer
+from .tool import Tool, ToolResult
+
+Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
+"""Work to await once: its settled outcome, None for silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, as the record shows it."""
+
+    era: str
+    transport: str
+    session: str | None
+    name: str
+    version: str
+
+
+class ToolRuns:
+    """Opens, refuses and runs the tool calls of one engine, in either era."""
+
+    def __init__(
+        self, log: EventLog, records: CallRecords, clock: Clock, settings: Settings, new_call_id: Callable[[], str]
+    ) -> None:
+        self._log = log
+        self._records = records
+        self._clock = clock
+        self._settings = settings
+        self._new_call_id = new_call_id
+
+    def open(
+        self,
+        caller: Caller,
+        offer: Offer,
+        tool: Tool,
+        request_id: RequestId,
+        arguments: Mapping[str, Any],
+        token: ProgressToken | None,
+        task: str | None,
+    ) -> CallScope:
+        """A scope with its record: every call that names a tool leaves one, whatever becomes of it."""
+        record = CallRecord(
+            call=self._new_call_id(),
+            tool=tool.name,
+            toolset=offer.catalogue.toolset_of[tool.name],
+            arguments=bounded(redaction.message(dict(arguments)), self._settings.limits.record_argument_bytes),
+            era=caller.era,
+            revision=offer.revision,
+            transport=caller.transport,
+            session=caller.session,
+            client_name=caller.name,
+            client_version=caller.version,
+            request_id=request_id,
+            progress_token=token,
+            task=task,
+            started_at=self._clock.wall(),
+        )
+        self._records.add(record)
+        facts = CallFacts(record.call, request_id, "tools/call", caller.session, task)
+        return CallScope(facts, record, self._log, self._clock)
+
+    def open_plain(self, request_id: RequestId, method: str, session: str | None) -> CallScope:
+        """The scope of a request that waits and is no tool call; it leaves no record."""
+        facts = CallFacts(self._new_call_id(), request_id, method, session)
+        return CallScope(facts, None, self._log, self._clock)
+
+    def refuse(self, call: CallScope, answer: ToolResult | McpError) -> Outcome:
+        """Settle a call whose tool never ran."""
+
+        def refuse() -> ToolResult:
+            if isinstance(answer, McpError):
+                raise answer
+            return answer
+
+        return _told(call, attempt(refuse))
+
+    def at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+        """Run a tool that never waits."""
+        run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
+        return _told(call, attempt(lambda: run_at_once(arguments)))
+
+    def start(self, call: CallScope, tool: Tool, context: Context) -> Work:
+        """Set the deadlines, which count from now, and give back the work."""
+        run_tool = tool_work(tool)
+        call.bound(self._deadlines(tool))
+
+        async def work() -> Outcome | None:
+            outcome = await run(call, lambda: run_tool(context), context.pump_progress)
+            context.finish_progress()
+            return call.settle(outcome)
+
+        return work
+
+    def context(
+        self,
+        call: CallScope,
+        channel: Channel,
+        arguments: Mapping[str, Any],
+        token: ProgressToken | None,
+        answers: Mapping[str, Json],
+    ) -> Context:
+        """The context of one call or task."""
+        limits = self._settings.limits
+        gate = ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
+        return Context(arguments, answers, token, call, channel, gate, self._clock)
+
+    def _deadlines(self, tool: Tool) -> Deadlines:
+        settings = self._settings
+        idle_s, ceiling_s = tool.idle_s or settings.idle_deadline_s, tool.ceiling_s or settings.ceiling_deadline_s
+        if tool.asks_client:
+            idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
+        return Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
+
+
+def tool_work(tool: Tool) -> Callable[[Context], Awaitable[ToolResult]]:
+    """The coroutine function of a tool that waits."""
+    assert tool.waits, f"{tool.name} never waits"
+    return cast("Callable[[Context], Awaitable[ToolResult]]", tool.run)
+
+
+def _told(call: CallScope, outcome: Outcome) -> Outcome:
+    settled = call.settle(outcome)
+    assert settled is not None, "nothing can cancel a call that never waits"
+    return settled
