@@ -72,7 +72,7 @@ async def serve(
 
     Starts with the list of its URLs. Owns its sockets. Raises `listener.ListenError` and `UnknownSelectionError`.
     """
-    engine = Engine(settings, TOOLSETS, epoch=time.time(), new_id=new_id)
+    engine = Engine(settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
     engine.check_selection(settings.tools)
     sockets = listener.open_sockets(settings)
     paths = Paths(engine)

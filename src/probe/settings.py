@@ -67,7 +67,22 @@ class Limits:
     max_tasks_per_session: int = _setting(50, unit="tasks", low=1, reason="one client cannot use up the room of all")
     max_tasks: int = _setting(1000, unit="tasks", low=1, reason="bounds task memory over all sessions")
     max_subscriptions: int = _setting(
-        50, unit="resources per session", low=1, reason="each ticking subscription holds a trio task"
+        50,
+        unit="resources per session, resources and tasks per subscription",
+        low=1,
+        reason="each ticking one holds a trio task",
+    )
+    max_calls: int = _setting(
+        1000, unit="modern requests", low=1, reason="those that run at the same time; one more is answered 503"
+    )
+    max_listens: int = _setting(
+        500, unit="subscriptions", low=1, reason="each holds a connection or an HTTP/2 stream; one more is answered 503"
+    )
+    max_listen_queue: int = _setting(
+        200,
+        unit="messages per subscription",
+        low=1,
+        reason="a reader that is so far behind gets the final result instead of a stream with holes",
     )
     max_connections: int = _setting(
         2000, unit="TCP connections", low=1, reason="below the usual 4096 file descriptors of a process"
@@ -134,7 +149,9 @@ class Settings:
     certfile: str = _setting("", unit="path", reason="a PEM certificate chain turns TLS and ALPN (h2, http/1.1) on")
     keyfile: str = _setting("", unit="path", reason="the private key of certfile; empty when it is in the same file")
     tools: str = _setting(
-        "probe,streaming", unit="toolsets or tools", reason="what a person wants to see in a client; ?tools= overrides"
+        "probe,streaming,features",
+        unit="toolsets or tools",
+        reason="what a person wants to see in a client; ?tools= overrides",
     )
     allowed_hosts: str = _setting(
         "",
@@ -185,7 +202,17 @@ class Settings:
     )
     task_ttl_max_ms: int = _setting(3_600_000, unit="milliseconds", low=1000, reason="longer requests get this much")
     task_poll_ms: int = _setting(500, unit="milliseconds", low=1, reason="pollInterval offered to clients")
-    page_size: int = _setting(50, unit="items", low=1, reason="no toolset has more, so lists fit one page by default")
+    request_state_ttl_s: float = _setting(
+        900.0, unit="seconds", low=1, reason="a person answers within it; a requestState that comes later is refused"
+    )
+    request_state_keys: str = _setting(
+        "",
+        unit="64 hex digits each, comma separated",
+        reason="the first seals, all open, so that processes share them and keys rotate; empty: a random one",
+    )
+    page_size: int = _setting(
+        50, unit="items", low=1, reason="the tools served by default fit one page; their resources show the second"
+    )
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

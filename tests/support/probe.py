@@ -62,7 +62,11 @@ async def running(
     """
     numbers = count(1)
     engine = Engine(
-        settings or build(values), toolsets, epoch=EPOCH, new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef"
+        settings or build(values),
+        toolsets,
+        epoch=EPOCH,
+        new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef",
+        random_bytes=lambda size: next(numbers).to_bytes(size, "big"),
     )
     virtual = isinstance(trio.lowlevel.current_clock(), MockClock)
     with trio.fail_after(20_000 if virtual else 100):

@@ -67,6 +67,12 @@ class ReplayLog:
         """The stream has ended; what is there can still be read."""
         self.closed = True
 
+    def forget(self, cursor: int) -> None:
+        """Drop the messages up to a cursor, which nobody will read again."""
+        while self._messages and self.first <= cursor:
+            self.bytes -= len(self._messages.popleft())
+            self.first += 1
+
     def after(self, cursor: int) -> Sequence[bytes]:
         """The messages after a cursor, oldest first.
 

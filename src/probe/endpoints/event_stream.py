@@ -2,6 +2,8 @@
 
     priming event (id, empty data, retry) -> messages from the cursor on, replayed or live -> the end
 
+A stream that cannot be resumed has neither ids nor the priming event, whose only use is to be resumed from.
+
 It ends when the stream has ended and everything is written, when the stream hangs up or another connection takes it
 over, and when the client goes. The work behind the stream notices none of this.
 """
@@ -38,16 +40,18 @@ class EventStream:
         """Write until the end; the head of the response has been sent. Watches for the client's going meanwhile."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch, receive, nursery.cancel_scope)
-            await self._write(reader, send)
+            await self.write(reader, send)
             nursery.cancel_scope.cancel()
 
     async def _watch(self, receive: Receive, scope: trio.CancelScope) -> None:
         await wait_disconnect(receive)
         scope.cancel()
 
-    async def _write(self, reader: Reader, send: Send) -> None:
+    async def write(self, reader: Reader, send: Send) -> None:
+        """Write until the end; the head of the response has been sent."""
         stream = self._stream
-        await _part(send, self._event(self._cursor, b"", retry=True))
+        if stream.resumable:
+            await _part(send, self._event(self._cursor, b"", retry=True))
         while True:
             try:
                 await self._write_available(send)
@@ -80,11 +84,12 @@ class EventStream:
         return bytes(chunk)
 
     def _event(self, position: int, data: bytes, *, retry: bool = False) -> bytes:
-        return sse.event(data, id=f"{self._stream.id}-{position}", retry_ms=self._retry_ms if retry else None)
+        id = f"{self._stream.id}-{position}" if self._stream.resumable else None
+        return sse.event(data, id=id, retry_ms=self._retry_ms if retry else None)
 
     async def _leave(self, send: Send, why: str) -> None:
         self.ended_by = why
-        if not self._stream.replay.closed:
+        if self._stream.resumable and not self._stream.replay.closed:
             # "If the server does close the connection prior to terminating the SSE stream, it SHOULD send an SSE event
             # with a standard `retry` field before closing the connection."
             await _part(send, self._event(self._cursor, b"", retry=True))

@@ -38,12 +38,15 @@ logger = logging.getLogger(__name__)
 DEADLINE_META_KEY = "mcp-probe/deadline"
 """Where the answer to an expired call carries its numbers."""
 
-OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required"]
+OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required", "task"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the work came to: a result or a JSON-RPC error, whether or not anybody is told."""
+    """What the work came to: a result or a JSON-RPC error, whether or not anybody is told.
+
+    `input_required` and `task` are answers of the modern era that are no end of the work.
+    """
 
     kind: OutcomeKind
     result: Json | None = None
@@ -158,6 +161,17 @@ class CallScope:
             CallCancelled(facts.id, facts.session, facts.task, facts.request_id, cause.value, reason, effect)
         )
         return effect
+
+    def count_emitted(self, *, by_work: bool = True) -> None:
+        """A message was sent for the call. The withdrawal of a question is not sent by the work: the work has ended."""
+        self.emitted += by_work
+        if self.record is not None:
+            self.record.emitted += 1
+
+    def count_delivered(self) -> None:
+        """A socket took a message of the call."""
+        if self.record is not None:
+            self.record.delivered += 1
 
     @property
     def audible(self) -> bool:

@@ -24,12 +24,15 @@ from ..wire.v2025.registry import request_params
 from .calls import CallScope
 from .catalogue import Toolset, select
 from .clock import Clock
-from .legacy.dispatch import Dispatch
+from .legacy.dispatch import Dispatch as LegacyDispatch
 from .legacy.methods import Methods, capabilities
 from .legacy.tasks import TaskDesk
 from .legacy.tool_calls import ToolCalls
+from .modern.dispatch import Dispatch as ModernDispatch
+from .modern.rounds import RoundTrips
 from .offers import Offer
 from .outbox import Outbox
+from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
 from .sessions import Session, SessionService
 from .tasks import TaskService
 from .tool_runs import ToolRuns
@@ -53,11 +56,17 @@ class Engine:
     """Everything between the wire and the tools. Made inside a trio run; `serve` owns its services.
 
     `epoch` is the wall clock at the moment of making it, in seconds since 1970; `new_id` gives unguessable ids of
-    visible ASCII characters.
+    visible ASCII characters, `random_bytes` so many fresh bytes. Raises `SettingError` for unusable request state keys.
     """
 
     def __init__(
-        self, settings: Settings, toolsets: Sequence[Toolset], *, epoch: float, new_id: Callable[[], str]
+        self,
+        settings: Settings,
+        toolsets: Sequence[Toolset],
+        *,
+        epoch: float,
+        new_id: Callable[[], str],
+        random_bytes: Callable[[int], bytes],
     ) -> None:
         limits = settings.limits
         self.settings = settings
@@ -75,7 +84,20 @@ class Engine:
         desk = TaskDesk(self.tasks, settings, self.outbox, runs)
         calls = ToolCalls(settings, self.outbox, desk, runs)
         methods = Methods(self.log, self.clock, self.outbox, settings)
-        self.legacy = Dispatch(self.log, self.clock, settings, self.outbox, methods, calls, desk, runs)
+        self.legacy = LegacyDispatch(self.log, self.clock, settings, self.outbox, methods, calls, desk, runs)
+        keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
+        states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
+        self.modern = ModernDispatch(
+            self.log,
+            self.clock,
+            settings,
+            self.outbox,
+            self.tasks,
+            RoundTrips(states, self.clock, settings.request_state_ttl_s),
+            runs,
+            SERVER_INFO,
+            INSTRUCTIONS,
+        )
 
     def offer(self, selection: str, revision: str) -> Offer:
         """What a selection offers to a revision. Raises `UnknownSelectionError`."""
@@ -125,7 +147,7 @@ class Engine:
         self.log.append(ServerState("draining"))
         with trio.move_on_after(self.settings.grace_s):
             await self._wait_idle()
-        for call in self._running():
+        for call in [*self._running(), *self.modern.running]:
             call.cancel(Cause.SHUTDOWN, "the server is shutting down")
         for task in self.tasks.everyone():
             if not task.machine.terminal:
@@ -135,6 +157,8 @@ class Engine:
             await self._wait_idle()
         for session in self.sessions:
             session.end(Cause.SHUTDOWN, "shutdown")
+        # Last, so that they still hear what became of the tasks.
+        self.modern.listeners.end_all()
         self.log.append(ServerState("stopped"))
 
     def _running(self) -> list[CallScope]:
@@ -144,5 +168,6 @@ class Engine:
         # One after the other is enough: while the engine drains, nothing new begins.
         for session in self.sessions:
             await session.wait_quiet()
+        await self.modern.wait_quiet()
         for task in self.tasks.everyone():
             await task.wait_terminal()

@@ -58,6 +58,11 @@ class Offer:
             raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(name)}")
         return tool
 
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool; None where there is none of this name."""
+        tool = self.catalogue.tools.get(name)
+        return None if tool is None else tool.describe()["inputSchema"]
+
     def list_tools(self, after: str | None) -> Json:
         """`tools/list`."""
         tools = [tool for tool in self.catalogue.tools.values() if tool.since <= self.revision <= tool.until]
@@ -91,11 +96,15 @@ class Offer:
         self.require("resources")
         return {"contents": [{"uri": uri, **self._contents(uri, now, answers)}]}
 
+    def has_resource(self, uri: str) -> bool:
+        """Whether there is something to read under this uri."""
+        return self.resource(uri) is not None or self._templated(uri) is not None
+
     def check_resource(self, uri: str) -> None:
         """Raise unless there is something to read under this uri."""
         self.require("resources")
-        if self.resource(uri) is None:
-            self._templated(uri)
+        if not self.has_resource(uri):
+            raise self._not_found(uri)
 
     def prompt(self, name: str, arguments: Mapping[str, str]) -> Prompt:
         """The prompt of this name; raises also where a required argument is missing."""
@@ -146,16 +155,22 @@ class Offer:
         resource = self.resource(uri)
         if resource is not None:
             return {"mimeType": resource.mime_type, **resource.read(now, answers)}
-        return self._templated(uri)
+        contents = self._templated(uri)
+        if contents is None:
+            raise self._not_found(uri)
+        return contents
 
-    def _templated(self, uri: str) -> Json:
+    def _templated(self, uri: str) -> Json | None:
         for template in self.catalogue.templates:
             contents = template.match(uri)
             if contents is not None:
                 return {"mimeType": template.mime_type, **contents}
+        return None
+
+    def _not_found(self, uri: str) -> McpError:
         # 2026-07-28 server/resources, Error Handling: -32602 in place of the -32002 of earlier revisions.
         code = Code.RESOURCE_NOT_FOUND if self.legacy else Code.INVALID_PARAMS
-        raise McpError(code, "Resource not found", {"uri": uri})
+        return McpError(code, "Resource not found", {"uri": uri})
 
     def _completions(self, params: types.CompleteRequestParams) -> Sequence[str]:
         ref, name = params.ref, params.argument.name

@@ -46,6 +46,8 @@ class Outbox:
         self._log.append(MessageEmitted(session, None, None, call, None, stored(value, body)))
         return body
 
-    def drop(self, session: str, value: Json, why: str, *, call: str | None = None, task: str | None = None) -> None:
+    def drop(
+        self, session: str | None, value: Json, why: str, *, call: str | None = None, task: str | None = None
+    ) -> None:
         """Record a message that nobody will get."""
         self._log.append(MessageDropped(session, call, task, why, stored(value, encode(value))))

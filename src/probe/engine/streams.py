@@ -28,13 +28,15 @@ class Reader:
 class Stream:
     """Messages of one request, or the standalone stream of a session. Owned by its session, read by endpoints.
 
+    A stream without a session is owned by its request and cannot be resumed, so what was delivered is forgotten.
     `unanswered` is set when a request of the stream ended in silence, because it was cancelled.
     """
 
-    def __init__(self, id: str, session: str, purpose: str, log: EventLog, settings: Settings) -> None:
+    def __init__(self, id: str, session: str | None, purpose: str, log: EventLog, settings: Settings) -> None:
         limits = settings.limits
         self.id = id
         self.session = session
+        self.resumable = session is not None
         self.replay = ReplayLog(max_messages=limits.replay_messages, max_bytes=limits.replay_bytes)
         self.reader: Reader | None = None
         self.ended_at: float | None = None
@@ -102,6 +104,8 @@ class Stream:
             if hear is not None:
                 hear()
         self._delivered = max(self._delivered, last)
+        if not self.resumable:
+            self.replay.forget(last)
 
     def _forget_evicted(self) -> None:
         self._on_delivery = {at: hear for at, hear in self._on_delivery.items() if at >= self.replay.first}

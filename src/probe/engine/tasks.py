@@ -17,6 +17,7 @@ import trio
 
 from ..core.call import Cause
 from ..core.task import Input, TaskMachine
+from ..core.task_inputs import TaskInputs
 from ..observe.events import LimitReached, TaskChanged, TaskRemoved
 from ..observe.log import EventLog
 from ..settings import Settings
@@ -29,7 +30,11 @@ from .tool import ToolResult
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """One MCP task. `owner` is the session it belongs to; `outcome` is set once it is completed or failed."""
+    """One MCP task.
+
+    `owner` is the session it belongs to, or its era where there are none; `outcome` is set once it is completed or
+    failed. `inputs` are questions that wait for `tasks/update`; a legacy task sends its questions itself.
+    """
 
     id: str
     ordinal: int
@@ -41,6 +46,7 @@ class Task:
     announce: Callable[[], None]
     ending: Callable[[Outcome], tuple[Input, str]]
     outcome: Outcome | None = None
+    inputs: TaskInputs = field(default_factory=TaskInputs)
     asking: int = 0
     removed: str | None = None
     life: trio.CancelScope = field(default_factory=trio.CancelScope)
@@ -49,6 +55,10 @@ class Task:
     def ring(self) -> None:
         """Wake whoever waits for a change."""
         self._changed.unpark_all()
+
+    async def wait_changed(self) -> None:
+        """Wait for a change of status, an answer, or the removal."""
+        await self._changed.park()
 
     async def wait_terminal(self) -> None:
         """Wait until the status is final or the task has been removed."""
@@ -136,15 +146,16 @@ class TaskService:
         if task.machine.allows(Input.NOTE):
             self._move(task, Input.NOTE, message)
 
-    def ask(self, task: Task, message: str) -> None:
-        """One more question waits for the client; the first makes the task `input_required`."""
-        task.asking += 1
+    def ask(self, task: Task, message: str, questions: int = 1) -> None:
+        """More questions wait for the client; the first makes the task `input_required`."""
+        task.asking += questions
         if task.machine.allows(Input.ASK):
             self._move(task, Input.ASK, message)
 
-    def answered(self, task: Task) -> None:
-        """One question less; the last one lets the task work again, unless its work is being stopped."""
-        task.asking -= 1
+    def answered(self, task: Task, questions: int = 1) -> None:
+        """So many questions less; the last one lets the task work again, unless its work is being stopped."""
+        task.asking -= questions
+        task.ring()
         if task.asking == 0 and task.machine.allows(Input.RESUME) and not task.call.scope.cancel_called:
             self._move(task, Input.RESUME, "Working again after input.")
 

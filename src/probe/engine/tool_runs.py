@@ -12,16 +12,28 @@ from ..observe import redaction
 from ..observe.log import EventLog
 from ..observe.records import CallRecord, CallRecords, bounded
 from ..settings import Settings
-from ..wire.errors import McpError
 from ..wire.jsonrpc import Json, ProgressToken, RequestId
 from .calls import CallFacts, CallScope, Outcome, attempt, run
 from .clock import Clock
 from .context import Channel, Context
 from .offers import Offer
+from .streams import Stream
 from .tool import Tool, ToolResult
 
 Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
 """Work to await once: its settled outcome, None for silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A request that runs: whoever awaits its work owns it."""
+
+    call: CallScope
+    work: Work
+
+
+Start: TypeAlias = Callable[[Stream], Running]
+"""What a method that waits gives back: the call begins once it has the stream for its response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +95,11 @@ class ToolRuns:
         facts = CallFacts(self._new_call_id(), request_id, method, session)
         return CallScope(facts, None, self._log, self._clock)
 
-    def refuse(self, call: CallScope, answer: ToolResult | McpError) -> Outcome:
-        """Settle a call whose tool never ran."""
+    def refuse(self, call: CallScope, answer: ToolResult | Exception) -> Outcome:
+        """Settle a call whose tool never ran, with a result or with what says why."""
 
         def refuse() -> ToolResult:
-            if isinstance(answer, McpError):
+            if isinstance(answer, Exception):
                 raise answer
             return answer
 

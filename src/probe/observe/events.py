@@ -45,7 +45,7 @@ class HttpClosed:
 
     kind: ClassVar[str] = "http.closed"
     exchange: int
-    session: str
+    session: str | None
     stream: str
     by: str
     messages: int
@@ -192,10 +192,13 @@ class TaskRemoved:
 
 @dataclass(frozen=True, slots=True)
 class StreamOpened:
-    """A stream of messages exists from now on; readers come and go. `purpose`: `response`, `standalone`."""
+    """A stream of messages exists from now on; readers come and go.
+
+    `purpose`: `response`, `standalone` or `subscription`. Without a session it is read once, by its own exchange.
+    """
 
     kind: ClassVar[str] = "stream.opened"
-    session: str
+    session: str | None
     stream: str
     purpose: str
 
@@ -205,20 +208,24 @@ class StreamEnded:
     """Nothing more will be sent on the stream; what was sent can be read again for a while."""
 
     kind: ClassVar[str] = "stream.ended"
-    session: str
+    session: str | None
     stream: str
     messages: int
 
 
 @dataclass(frozen=True, slots=True)
 class ClientMisuse:
-    """The client did something a revision forbids or that cannot have an effect; `clause` names the rule."""
+    """The client did something a revision forbids or that cannot have an effect; `clause` names the rule.
+
+    `exchange` is the request that did it, where no session says who it was.
+    """
 
     kind: ClassVar[str] = "client.misuse"
     session: str | None
     what: str
     clause: str
     detail: str
+    exchange: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

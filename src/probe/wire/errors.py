@@ -38,6 +38,8 @@ class Code(IntEnum):
     # Outside -32768 to -32000, which JSON-RPC reserves; the revisions define no code for these.
     SIMULATED_TIMEOUT = 1000
     TASK_CANCELLED = 1001
+    # What BUSY says to the modern era: 2026-07-28 basic/index wants nothing new from -32000 to -32019.
+    OVERLOADED = 1002
 
 
 class McpError(Exception):

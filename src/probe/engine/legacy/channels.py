@@ -7,7 +7,7 @@ basic/transports, Multiple Connections: the server "MUST NOT broadcast the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import trio
@@ -26,23 +26,6 @@ from ..tasks import Task, TaskService
 from ..tool import Ask, ClientRequestError, ListKind, LogLevel
 
 RELATED_TASK = "io.modelcontextprotocol/related-task"
-
-
-def count_delivery(call: CallScope) -> Callable[[], None]:
-    """What a stream does when a message of this call was delivered: the record counts it."""
-
-    def count() -> None:
-        if call.record is not None:
-            call.record.delivered += 1
-
-    return count
-
-
-def _note_emitted(call: CallScope, *, by_work: bool) -> None:
-    # The withdrawal of a question follows the cancellation of the work, but is not sent by it.
-    call.emitted += by_work
-    if call.record is not None:
-        call.record.emitted += 1
 
 
 class _Channel:
@@ -160,8 +143,8 @@ class CallChannel(_Channel):
         if not call.audible:
             self._outbox.drop(self._session.label, message, "the call was cancelled", call=call.facts.id)
             return
-        _note_emitted(call, by_work=by_work)
-        self._outbox.send(stream, message, call=call.facts.id, on_delivery=count_delivery(call))
+        call.count_emitted(by_work=by_work)
+        self._outbox.send(stream, message, call=call.facts.id, on_delivery=call.count_delivered)
 
 
 class TaskRoutes:
@@ -247,5 +230,5 @@ class TaskChannel(_Channel):
         if stream.replay.closed:
             self._outbox.drop(self._session.label, message, "the stream has ended", call=call.facts.id, task=task)
             return
-        _note_emitted(call, by_work=by_work)
-        self._outbox.send(stream, message, call=call.facts.id, task=task, on_delivery=count_delivery(call))
+        call.count_emitted(by_work=by_work)
+        self._outbox.send(stream, message, call=call.facts.id, task=task, on_delivery=call.count_delivered)

@@ -43,11 +43,11 @@ from ..clock import Clock
 from ..outbox import Outbox
 from ..sessions import Session
 from ..streams import Stream
-from ..tool_runs import ToolRuns
+from ..tool_runs import Running, Start, ToolRuns
 from .methods import Methods
 from .pings import start_pinging
 from .tasks import TaskDesk
-from .tool_calls import Running, Start, ToolCalls
+from .tool_calls import ToolCalls
 
 _MAX_REASON = 500
 """Characters of a cancellation's reason that are kept: a sentence or two, in every one of the call records."""

@@ -9,8 +9,7 @@ before 2025-11-25            runs, unless "required"        `task` is ignored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, cast
 
 import mcp_types as types
@@ -26,21 +25,9 @@ from ..params import ArgumentsError
 from ..sessions import Session
 from ..streams import Stream
 from ..tool import Tool, ToolResult, failure
-from ..tool_runs import Caller, ToolRuns, Work
+from ..tool_runs import Caller, Running, Start, ToolRuns
 from .channels import CallChannel
 from .tasks import TaskDesk
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A call that will run in the session's nursery."""
-
-    call: CallScope
-    work: Work
-
-
-Start = Callable[[Stream], Running]
-"""What an asynchronous method gives back: the call begins once it has the stream for its response."""
 
 
 def progress_token(params: Mapping[str, Any] | None, max_length: int) -> ProgressToken | None:

@@ -36,7 +36,7 @@ class RequestMeta:
     version: str
     client_info: Mapping[str, Any] | None
     capabilities: Mapping[str, Any]
-    log_level: str | None
+    log_level: types.LoggingLevel | None
     progress_token: ProgressToken | None
 
     @property
@@ -72,7 +72,7 @@ def _member(meta: Mapping[str, Any], key: str, kind: type, words: str) -> Any:
     return meta[key]
 
 
-def _log_level(meta: Mapping[str, Any]) -> str | None:
+def _log_level(meta: Mapping[str, Any]) -> types.LoggingLevel | None:
     level = meta.get(LOG_LEVEL)
     if LOG_LEVEL in meta and level not in _LEVELS:
         raise _invalid(f"params._meta[{LOG_LEVEL!r}] must be one of {', '.join(_LEVELS)}")

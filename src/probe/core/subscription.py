@@ -1,0 +1,78 @@
+"""One `subscriptions/listen`: which changes it gets, and when it ends.
+
+    state     a change it did not ask for   one it asked for          the queue is full   end
+    OPEN      not sent                      sent                      ENDED               ENDED
+    ENDED     not sent                      not sent                  -                   -
+
+2026-07-28 basic/patterns/subscriptions: "The server MUST NOT send notification types the client has not explicitly
+requested." A reader that falls behind by a whole queue is told the end (the final result follows what is queued) rather
+than given a stream with holes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Literal
+
+ChangeKind = Literal["tools", "prompts", "resources", "resource", "task"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something changed: a list, or the resource or task named by `key`."""
+
+    kind: ChangeKind
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a subscription asks for, or what the server agreed to; order is kept, as the client sees it again."""
+
+    tools: bool = False
+    prompts: bool = False
+    resources: bool = False
+    uris: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+
+    def wants(self, change: Change) -> bool:
+        """Whether a change passes."""
+        match change.kind:
+            case "resource":
+                return change.key in self.uris
+            case "task":
+                return change.key in self.tasks
+            case kind:
+                return {"tools": self.tools, "prompts": self.prompts, "resources": self.resources}[kind]
+
+
+class Verdict(Enum):
+    """What becomes of a change."""
+
+    SEND = auto()
+    IGNORE = auto()
+    END = auto()
+
+
+class Subscription:
+    """The machine of one subscription. `honoured` is what the acknowledgement said."""
+
+    def __init__(self, honoured: Filter, *, max_queue: int) -> None:
+        self.honoured = honoured
+        self.ended = False
+        self._max_queue = max_queue
+
+    def offer(self, change: Change, queued: int) -> Verdict:
+        """Judge a change while `queued` messages wait for the reader."""
+        if self.ended or not self.honoured.wants(change):
+            return Verdict.IGNORE
+        if queued >= self._max_queue:
+            self.ended = True
+            return Verdict.END
+        return Verdict.SEND
+
+    def end(self) -> bool:
+        """The server ends it. False: it had ended before."""
+        before, self.ended = self.ended, True
+        return not before

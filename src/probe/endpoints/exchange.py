@@ -1,0 +1,80 @@
+"""One HTTP request on its way to its response, and what the event log learns of it."""
+
+from __future__ import annotations
+
+from ..core.inbound import HttpHead
+from ..observe import redaction
+from ..observe.events import HttpRequest, HttpResponse, MessagesDelivered
+from ..observe.log import EventLog
+from ..wire.errors import Refusal, Rejection
+from ..wire.jsonrpc import Json, RequestId, encode
+from .asgi import Headers, Receive, Scope, Send, respond, start
+
+JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
+# 2026-07-28 basic/transports/streamable-http: servers SHOULD include X-Accel-Buffering, which "instructs reverse
+# proxies to disable response buffering"; it helps the legacy era as much.
+EVENT_HEADERS: Headers = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+
+
+class Exchange:
+    """One HTTP request with its response. `session` is the label of its session, once that is known."""
+
+    def __init__(self, number: int, scope: Scope, receive: Receive, send: Send, log: EventLog) -> None:
+        self.number = number
+        self.head = HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
+        self.query = scope["query_string"].decode("latin-1")
+        self.receive = receive
+        self.send = send
+        self.session: str | None = None
+        self.log = log
+        self._record(scope)
+
+    async def respond(self, status: int, headers: Headers = (), body: bytes = b"", stream: str | None = None) -> None:
+        """Send a whole response; `stream` is the one whose only message it carries."""
+        content_type = "application/json" if headers else ""
+        self.log.append(HttpResponse(self.number, status, content_type, self.session, stream, None))
+        await respond(self.send, status, headers, body)
+
+    async def answer(self, status: int, body: bytes, headers: Headers = JSON_HEADERS, messages: int = 1) -> None:
+        """Send JSON-RPC messages as a whole response; they are delivered then."""
+        await self.respond(status, headers, body)
+        self.log.append(MessagesDelivered(self.number, self.session, None, 1, messages))
+
+    async def reject(self, rejection: Rejection, body: Json | None = None) -> None:
+        """Send the response that says why the request is refused; `body` stands in for the rejection's own."""
+        status = rejection.refusal.status
+        self.log.append(HttpResponse(self.number, status, "application/json", self.session, None, rejection.message))
+        await respond(self.send, status, [*JSON_HEADERS, *rejection.headers], encode(body or rejection.body()))
+
+    async def start_events(self, stream: str) -> None:
+        """Send the head of an event stream."""
+        self.log.append(HttpResponse(self.number, 200, "text/event-stream", self.session, stream, None))
+        await start(self.send, 200, EVENT_HEADERS)
+
+    def _record(self, scope: Scope) -> None:
+        host, port = scope.get("client") or ("", 0)
+        self.log.append(
+            HttpRequest(
+                exchange=self.number,
+                method=scope["method"],
+                path=scope["path"],
+                query=redaction.query(self.query),
+                http_version=scope["http_version"],
+                client=f"{host}:{port}",
+                headers=redaction.headers(scope["headers"]),
+            )
+        )
+
+
+def not_allowed(what: str, allow: bytes) -> Rejection:
+    """405."""
+    return Rejection(Refusal.METHOD_NOT_ALLOWED, f"Method Not Allowed: {what}", headers=((b"allow", allow),))
+
+
+def busy(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
+    """503 with the time after which to try again."""
+    return Rejection(Refusal.BUSY, why, id, ((b"retry-after", b"%d" % retry_s),))

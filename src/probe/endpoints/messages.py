@@ -1,0 +1,34 @@
+"""JSON values into messages, within the limits; the same for every transport and era."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..settings import Limits
+from ..wire.errors import Refusal, Rejection
+from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, id_length, parse
+
+
+def read_json(body: bytes, limits: Limits) -> Any:
+    """The JSON of a body. Raises `Rejection`."""
+    try:
+        return parse(body, max_depth=limits.max_json_depth)
+    except MalformedError as error:
+        raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
+
+
+def read_message(value: Any, limits: Limits) -> Message:
+    """One message. Raises `Rejection` for a value that is none, or whose id is too long to keep."""
+    most = limits.max_id_length
+    try:
+        message = classify(value)
+    except MalformedError as error:
+        raise Rejection(Refusal.INVALID_REQUEST, str(error), id=_short(error.id, most)) from None
+    if isinstance(message, Request) and _short(message.id, most) is None:
+        raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: the id is longer than {most} (max_id_length)")
+    return message
+
+
+def _short(id: RequestId | None, most: int) -> RequestId | None:
+    """An id that can be kept and echoed; None for one that is too long."""
+    return id if id is not None and id_length(id) <= most else None

@@ -1,0 +1,143 @@
+"""Streamable HTTP of revisions without sessions: each POST is one request, and its connection is its life.
+
+    the client closes before the answer    the call is cancelled, nothing more is sent
+    the answer comes first                 JSON when it is the only message, else the last event of the stream
+
+2026-07-28 basic/transports/streamable-http: the server "MUST return either `Content-Type: application/json` … or
+`Content-Type: text/event-stream`". A stream begins with the first message before the answer, or, so that nobody takes a
+silent connection for a dead one, after one keep-alive interval.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import trio
+
+from ..core.call import Cause
+from ..core.modern_inbound import climb
+from ..engine.engine import Engine
+from ..engine.modern.dispatch import Answered, Started, modern_error
+from ..observe.events import ClientMisuse, HttpClosed
+from ..wire.errors import Refusal, Rejection
+from ..wire.jsonrpc import Notification, Request, Response, clip
+from ..wire.revisions import V2026_07_28
+from .asgi import wait_disconnect
+from .event_stream import EventStream
+from .exchange import JSON_HEADERS, Exchange, busy
+from .messages import read_message
+
+
+class ModernHttp:
+    """The modern side of the endpoint of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._settings = engine.settings
+
+    async def post(self, exchange: Exchange, value: Any, selection: str) -> None:
+        """Serve one POST."""
+        try:
+            await self._serve(exchange, value, selection)
+        except Rejection as rejection:
+            await exchange.reject(rejection, modern_error(rejection.body()))
+
+    async def _serve(self, exchange: Exchange, value: Any, selection: str) -> None:
+        if isinstance(value, list):
+            why = f"Invalid Request: revision {V2026_07_28} has no batches, one message per POST"
+            raise Rejection(Refusal.INVALID_REQUEST, why)
+        match read_message(value, self._settings.limits):
+            case Request() as request:
+                await self._request(exchange, request, selection)
+            case Notification() as notification:
+                self._note(exchange, notification)
+                await exchange.respond(202)
+            case Response():
+                # "The client MUST NOT send JSON-RPC responses": nothing here ever asks for one.
+                raise Rejection(Refusal.INVALID_REQUEST, "Invalid Request: this server sent no request to answer")
+
+    async def _request(self, exchange: Exchange, request: Request, selection: str) -> None:
+        offer = self._engine.offer(selection, V2026_07_28)
+        inbound = climb(exchange.head, request, input_schema=offer.input_schema)
+        if self._engine.draining:
+            raise busy("The server is shutting down", 5, request.id)
+        answer = self._engine.modern.receive(request, inbound, offer)
+        if isinstance(answer, Answered):
+            await exchange.answer(answer.status, answer.body)
+        else:
+            await _Response(exchange, answer, self._settings.keep_alive_s).run()
+
+    def _note(self, exchange: Exchange, notification: Notification) -> None:
+        """Record a notification that cannot have an effect: over HTTP this revision defines none that has."""
+        what, clause = "unknown notification", f"{V2026_07_28} schema, ClientNotification"
+        if notification.method == "notifications/cancelled":
+            what = "notifications/cancelled over HTTP"
+            clause = f"{V2026_07_28} basic/patterns/cancellation: closing the response stream is the cancellation"
+        exchange.log.append(ClientMisuse(None, what, clause, clip(notification.method), exchange.number))
+
+
+class _Response:
+    """The response to a request that runs.
+
+        run               the exchange's own task: the writer
+          _watch          the client's going cancels the call
+          _work           the call, in its own nursery and scope
+    """
+
+    def __init__(self, exchange: Exchange, started: Started, keep_alive_s: float) -> None:
+        self._exchange = exchange
+        self._started = started
+        self._keep_alive_s = keep_alive_s
+        self._status = 200
+        self._writing = trio.CancelScope()
+
+    async def run(self) -> None:
+        """Serve until the answer is written, or until the client has gone and the work has ended."""
+        async with trio.open_nursery() as watching:
+            watching.start_soon(self._watch)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._work)
+                with self._writing:
+                    await self._write()
+            watching.cancel_scope.cancel()
+
+    async def _watch(self) -> None:
+        await wait_disconnect(self._exchange.receive)
+        self._abandon("the client closed the response stream")
+
+    def _abandon(self, why: str) -> None:
+        self._started.call.cancel(Cause.DISCONNECT, why)
+        self._writing.cancel()
+
+    async def _work(self) -> None:
+        self._status = await self._started.work()
+
+    async def _write(self) -> None:
+        exchange, stream = self._exchange, self._started.stream
+        by, written = "client", 0
+        try:
+            if await self._wait_lone_answer():
+                await exchange.respond(self._status, JSON_HEADERS, stream.replay.after(0)[0], stream.id)
+                stream.delivered(1, 1, exchange.number)
+                by, written = "end of stream", 1
+            else:
+                by, written = await self._write_events()
+        finally:
+            exchange.log.append(HttpClosed(exchange.number, None, stream.id, by, written))
+
+    async def _wait_lone_answer(self) -> bool:
+        """Wait until it shows whether the answer comes alone: it does when it is the first message, and in time."""
+        stream = self._started.stream
+        with trio.move_on_after(self._keep_alive_s):
+            while not stream.replay.last:
+                await stream.wait_changed()
+        return stream.replay.closed and stream.replay.last == 1
+
+    async def _write_events(self) -> tuple[str, int]:
+        exchange, stream = self._exchange, self._started.stream
+        writer = EventStream(stream, 0, exchange.number, retry_ms=0, keep_alive_s=self._keep_alive_s)
+        await exchange.start_events(stream.id)
+        await writer.write(stream.attach(exchange.number), exchange.send)
+        if not stream.replay.closed:
+            self._abandon("the client read too slowly: messages were lost before it got them")
+        return writer.ended_by, writer.written

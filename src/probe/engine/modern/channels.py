@@ -1,0 +1,144 @@
+"""How a running call and a running task talk to a modern client.
+
+A call talks on the stream of its own response, and only in notifications. A task talks to nobody: it changes, and its
+client asks, or listens (tasks extension: progress and log notifications "are not supported on tasks in general").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.progress import Report
+from ...wire.jsonrpc import Json, ProgressToken, notification
+from ...wire.v2026.registry import offers
+from ..calls import CallScope
+from ..context import LEVELS, progress_params
+from ..outbox import Outbox
+from ..streams import Stream
+from ..tasks import Task, TaskService
+from ..tool import Ask, ListKind, LogLevel
+from .incoming import Incoming
+from .listeners import Listeners
+from .rounds import Rounds, check_declared
+
+
+class CallChannel:
+    """The channel of a call: everything goes on the stream of its response."""
+
+    def __init__(
+        self,
+        call: CallScope,
+        stream: Stream,
+        outbox: Outbox,
+        rounds: Rounds,
+        listeners: Listeners,
+        incoming: Incoming,
+    ) -> None:
+        self._call = call
+        self._stream = stream
+        self._outbox = outbox
+        self._rounds = rounds
+        self._listeners = listeners
+        self._selection = incoming.offer.selection
+        self._log_level = incoming.meta.log_level
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the client sent back the state of an earlier round."""
+        return self._rounds.resumed
+
+    def declares(self, method: str) -> bool:
+        """Whether the client may be sent an input request of this method."""
+        return offers(self._rounds.capabilities, method)
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification on the response stream."""
+        call, message = self._call, notification(method, params)
+        if not call.audible:
+            self._outbox.drop(None, message, "the call was cancelled", call=call.facts.id)
+            return
+        call.count_emitted()
+        self._outbox.send(self._stream, message, call=call.facts.id, on_delivery=call.count_delivered)
+
+    async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
+        """The answers that came with this request, or its end."""
+        return self._rounds.answers(asks)
+
+    def progress(self, token: ProgressToken | None, report: Report) -> None:
+        """A notification, if the client sent a token for it."""
+        if token is not None:
+            self.notify("notifications/progress", progress_params(token, report))
+
+    def set_status(self, message: str) -> None:
+        """Only a task has a status message."""
+
+    def announce(self, changed: ListKind) -> None:
+        """Tell the subscriptions of the same selection: the lists of others have not changed."""
+        self._listeners.publish_list(changed, self._selection)
+
+    def hang_up(self) -> None:
+        """A stream that cannot be resumed is not hung up."""
+
+    def hears(self, level: LogLevel) -> bool:
+        """2026-07-28 server/utilities/logging: without a level in the request "the server MUST NOT send" any."""
+        wanted = self._log_level
+        return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
+
+
+class TaskChannel:
+    """The channel of a task; `capabilities` are those of the call that became it."""
+
+    def __init__(
+        self,
+        task: Task,
+        tasks: TaskService,
+        listeners: Listeners,
+        selection: str,
+        capabilities: Mapping[str, Any],
+        *,
+        resumed: bool,
+    ) -> None:
+        self._task = task
+        self._tasks = tasks
+        self._listeners = listeners
+        self._selection = selection
+        self._capabilities = capabilities
+        self.resumed = resumed
+
+    def declares(self, method: str) -> bool:
+        """Whether the client may be sent an input request of this method."""
+        return offers(self._capabilities, method)
+
+    def notify(self, method: str, params: Json) -> None:
+        """A task sends no notifications of its own."""
+
+    async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
+        """Show the questions in `tasks/get` and wait until `tasks/update` has answered the last of them."""
+        check_declared(asks, self._capabilities)
+        task = self._task
+        task.inputs.ask({key: {"method": ask.method, "params": ask.params} for key, ask in asks.items()})
+        self._tasks.ask(task, f"Input required: {', '.join(asks)}", len(asks))
+        while (answers := task.inputs.answers(asks)) is None:
+            await task.wait_changed()
+        return answers
+
+    def progress(self, token: ProgressToken | None, report: Report) -> None:
+        """The step goes into the status message."""
+        step = f"{report.progress:g}" if report.total is None else f"{report.progress:g} of {report.total:g}"
+        self._tasks.note(self._task, report.message or f"Step {step}")
+
+    def set_status(self, message: str) -> None:
+        """Change the status message."""
+        self._tasks.note(self._task, message)
+
+    def announce(self, changed: ListKind) -> None:
+        """Tell the subscriptions of the same selection."""
+        self._listeners.publish_list(changed, self._selection)
+
+    def hang_up(self) -> None:
+        """A task has no connection of its own."""
+
+    def hears(self, level: LogLevel) -> bool:
+        """A task sends no log messages."""
+        return False

@@ -1,0 +1,238 @@
+"""One modern request that has climbed the ladder: it is answered at once, or runs while its exchange lasts.
+
+    a request that never waits      its answer
+    a request that waits            a stream: whatever it sends, and its answer as the last message
+
+The exchange that brought the request owns the work: it awaits `Started.work` and cancels the call when its client has
+gone, for there is no other who could hear of it (2026-07-28 basic/patterns/cancellation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeAlias
+
+import trio
+from pydantic import BaseModel
+
+from ...core.modern_inbound import Inbound
+from ...observe.events import LimitReached
+from ...observe.log import EventLog
+from ...settings import Settings
+from ...wire.errors import Code, Refusal, Rejection
+from ...wire.jsonrpc import Json, Request, error_response, result_response
+from ...wire.revisions import MODERN
+from ...wire.v2026.codec import complete, create_task, input_required
+from ...wire.v2026.meta import TASKS_EXTENSION
+from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
+from ..calls import CallScope, Outcome, attempt
+from ..clock import Clock
+from ..offers import SIMPLE, Offer
+from ..outbox import Outbox
+from ..streams import Stream
+from ..tasks import TaskService
+from ..tool_runs import Running, Start, ToolRuns
+from .incoming import Incoming
+from .listeners import Listeners
+from .rounds import RoundTrips
+from .tasks import TaskDesk
+from .tool_calls import ToolCalls
+
+_STATUS: Mapping[int, int] = {
+    Code.METHOD_NOT_FOUND: 404,
+    Code.MISSING_CLIENT_CAPABILITY: 400,
+}
+"""The HTTP status that 2026-07-28 demands for an error which the ladder does not find; 200 for others."""
+
+_MODERN_CODES: Mapping[int, Code] = {Code.BUSY: Code.OVERLOADED, Code.RESOURCE_NOT_FOUND: Code.INVALID_PARAMS}
+"""Codes of earlier revisions that 2026-07-28 basic/index does not want to see again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer in one piece."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A request that runs.
+
+    `work` is awaited once, by its owner. It leaves the answer on the stream, ends the stream, and gives the HTTP status
+    that the answer has should it be the only message, so that no event stream is needed.
+    """
+
+    call: CallScope
+    stream: Stream
+    work: Callable[[], Awaitable[int]]
+
+
+Answer: TypeAlias = Answered | Started
+
+
+def modern_error(body: Json) -> Json:
+    """An error response with the codes of this era."""
+    error = body["error"]
+    return {**body, "error": {**error, "code": int(_MODERN_CODES.get(error["code"], error["code"]))}}
+
+
+def discovered(offer: Offer, instructions: str) -> Json:
+    """`server/discover`.
+
+    Only revisions without sessions are named: a client chooses "one of these for subsequent requests", and those with
+    sessions begin with `initialize`.
+    """
+    capabilities = {**offer.capabilities(), "extensions": {TASKS_EXTENSION: {}}}
+    return {"supportedVersions": list(MODERN), "capabilities": capabilities, "instructions": instructions}
+
+
+class Dispatch:
+    """The modern front of one engine. `running` are the calls that drain waits for; it waits for no subscription."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        clock: Clock,
+        settings: Settings,
+        outbox: Outbox,
+        tasks: TaskService,
+        trips: RoundTrips,
+        runs: ToolRuns,
+        server_info: Json,
+        instructions: str,
+    ) -> None:
+        self._log = log
+        self._clock = clock
+        self._settings = settings
+        self._outbox = outbox
+        self.listeners = Listeners(log, clock, settings, outbox)
+        self._desk = TaskDesk(tasks, settings, self.listeners, runs)
+        self._trips = trips
+        self._runs = runs
+        self._tool_calls = ToolCalls(settings, outbox, self.listeners, self._desk, trips, runs)
+        self._server_info = server_info
+        self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
+            "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
+            "tools/call": self._tool_calls.call,
+            "prompts/get": self._get_prompt,
+            "resources/read": self._read,
+            "subscriptions/listen": self._listen,
+            "tasks/get": lambda incoming, params: self._desk.get(params),
+            "tasks/update": lambda incoming, params: self._desk.update(params),
+            "tasks/cancel": lambda incoming, params: self._desk.cancel(params),
+        }
+        self._numbers = count(1)
+        self.running: set[CallScope] = set()
+        self._quiet = trio.lowlevel.ParkingLot()
+
+    async def wait_quiet(self) -> None:
+        """Wait until no call runs."""
+        while self.running:
+            await self._quiet.park()
+
+    def receive(self, request: Request, inbound: Inbound, offer: Offer) -> Answer:
+        """Take one request. Never waits. Raises `Rejection` when there is no room for it."""
+        self._check_room(request)
+        started: list[Start] = []
+        settled: list[Outcome] = []
+
+        def handle() -> Json:
+            answer = self._handle(Incoming(request, inbound.meta, offer), inbound.params)
+            if isinstance(answer, Outcome):
+                settled.append(answer)
+            elif callable(answer):
+                started.append(answer)
+            else:
+                return answer
+            return {}
+
+        outcome = attempt(handle)
+        if started:
+            return self._launch(request, started[0])
+        message, status = self._answer(request, settled[0] if settled else outcome)
+        return Answered(status, self._outbox.answer(None, message))
+
+    def _check_room(self, request: Request) -> None:
+        limits = self._settings.limits
+        listens = request.method == "subscriptions/listen"
+        used, name = (len(self.listeners), "max_listens") if listens else (len(self.running), "max_calls")
+        most = getattr(limits, name)
+        if used >= most:
+            self._log.append(LimitReached(None, name, most))
+            retry = ((b"retry-after", b"5"),)
+            raise Rejection(Refusal.BUSY, f"Too many requests: the limit {name} is {most}", request.id, retry)
+
+    def _handle(self, incoming: Incoming, params: BaseModel) -> Json | Outcome | Start:
+        method = incoming.request.method
+        if method in SIMPLE:
+            return SIMPLE[method](incoming.offer, params)
+        return self._handlers[method](incoming, params)
+
+    def _get_prompt(self, incoming: Incoming, params: GetPromptParams) -> Json:
+        given, offer = params.arguments or {}, incoming.offer
+        inputs = offer.prompt(params.name, given).inputs
+        return offer.get_prompt(params.name, given, self._trips.open(incoming).answers(inputs))
+
+    def _read(self, incoming: Incoming, params: ReadResourceParams) -> Json:
+        resource = incoming.offer.resource(params.uri)
+        asks = {} if resource is None else resource.inputs
+        return incoming.offer.read(params.uri, self._clock.wall(), self._trips.open(incoming).answers(asks))
+
+    def _listen(self, incoming: Incoming, params: ListenParams) -> Start:
+        request, offer = incoming.request, incoming.offer
+        tasks = self._desk.known(params.notifications.task_ids or ())
+        honoured = self.listeners.honoured(params.notifications, offer, tasks)
+
+        def start(stream: Stream) -> Running:
+            call = self._runs.open_plain(request.id, request.method, None)
+            listener = self.listeners.open(request.id, honoured, offer, call, stream)
+            # A task may have changed between its creation and now: whoever listens need not ask as well.
+            for id in honoured.tasks:
+                self._desk.publish(id, listener)
+            return Running(call, lambda: self.listeners.serve(listener, offer))
+
+        return start
+
+    def _launch(self, request: Request, start: Start) -> Started:
+        listens = request.method == "subscriptions/listen"
+        purpose = "subscription" if listens else "response"
+        stream = Stream(f"m{next(self._numbers)}", None, purpose, self._log, self._settings)
+        running = start(stream)
+        call = running.call
+        if not listens:
+            self.running.add(call)
+
+        async def work() -> int:
+            status = 200
+            try:
+                outcome = await running.work()
+                if outcome is not None:
+                    message, status = self._answer(request, outcome)
+                    self._outbox.send(stream, message, call=call.facts.id)
+            finally:
+                stream.end(self._clock.now())
+                self.running.discard(call)
+                self._quiet.unpark_all()
+            return status
+
+        return Started(call, stream, work)
+
+    def _answer(self, request: Request, outcome: Outcome) -> tuple[Json, int]:
+        """The response to a request, and the HTTP status it has when it stands alone."""
+        if outcome.error is not None:
+            return modern_error(error_response(request.id, outcome.error.body())), _STATUS.get(outcome.error.code, 200)
+        return result_response(request.id, self._shaped(request, outcome)), 200
+
+    def _shaped(self, request: Request, outcome: Outcome) -> Json:
+        result, info = outcome.result or {}, self._server_info
+        match outcome.kind:
+            case "input_required":
+                return input_required(result["inputRequests"], result["requestState"], server_info=info)
+            case "task":
+                return create_task(result, server_info=info)
+            case _:
+                return complete(request.method, result, server_info=info)

@@ -1,0 +1,18 @@
+"""One modern request with everything that is known about it: there is no session to remember any of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...wire.jsonrpc import Request
+from ...wire.v2026.meta import RequestMeta
+from ..offers import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request that has climbed the ladder, what it says about itself, and what its URL offers."""
+
+    request: Request
+    meta: RequestMeta
+    offer: Offer

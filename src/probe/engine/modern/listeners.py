@@ -1,0 +1,162 @@
+"""`subscriptions/listen`: who hears of which change.
+
+Each subscription is a request that runs until somebody ends it: its client by closing the stream, which is the
+cancellation, or the server, with a final result. The request's own trio task owns it, together with one ticker for each
+ticking resource; this module only knows which subscriptions are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import trio
+
+from ...core.subscription import Change, Filter, Subscription, Verdict
+from ...observe.events import LimitReached
+from ...observe.log import EventLog
+from ...settings import Settings
+from ...wire.jsonrpc import Json, RequestId, notification
+from ...wire.v2026.meta import SUBSCRIPTION_ID
+from ...wire.v2026.registry import ListenFilter
+from ..calls import CallScope, Outcome, run
+from ..clock import Clock
+from ..offers import Offer
+from ..outbox import Outbox
+from ..streams import Stream
+from ..tool import ListKind
+
+_NOTIFICATIONS = {
+    "tools": "notifications/tools/list_changed",
+    "prompts": "notifications/prompts/list_changed",
+    "resources": "notifications/resources/list_changed",
+    "resource": "notifications/resources/updated",
+    "task": "notifications/tasks",
+}
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """One open subscription; its id is that of its request, as the client chose it, its number is ours."""
+
+    number: int
+    id: RequestId
+    selection: str
+    machine: Subscription
+    call: CallScope
+    stream: Stream
+    ended: trio.Event = field(default_factory=trio.Event)
+
+
+class Listeners:
+    """The open subscriptions of one engine."""
+
+    def __init__(self, log: EventLog, clock: Clock, settings: Settings, outbox: Outbox) -> None:
+        self._log = log
+        self._clock = clock
+        self._settings = settings
+        self._outbox = outbox
+        self._open: dict[int, Listener] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many subscriptions are open."""
+        return len(self._open)
+
+    def honoured(self, asked: ListenFilter, offer: Offer, known_tasks: Iterable[str]) -> Filter:
+        """The part of a filter this server agrees to: what exists, and not more of it than the limits allow."""
+        announced, most = offer.catalogue.announced, self._settings.limits.max_subscriptions
+        uris = [uri for uri in dict.fromkeys(asked.resource_subscriptions or ()) if offer.has_resource(uri)]
+        tasks = list(dict.fromkeys(known_tasks))
+        if max(len(uris), len(tasks)) > most:
+            self._log.append(LimitReached(None, "max_subscriptions", most))
+        return Filter(
+            tools=bool(asked.tools_list_changed) and "tools" in announced,
+            prompts=bool(asked.prompts_list_changed) and "prompts" in announced,
+            resources=bool(asked.resources_list_changed) and "resources" in announced,
+            uris=tuple(uris[:most]),
+            tasks=tuple(tasks[:most]),
+        )
+
+    def open(self, id: RequestId, honoured: Filter, offer: Offer, call: CallScope, stream: Stream) -> Listener:
+        """Acknowledge a subscription; from now on it is told.
+
+        "The server MUST send `notifications/subscriptions/acknowledged` as the first message".
+        """
+        machine = Subscription(honoured, max_queue=self._settings.limits.max_listen_queue)
+        self._count += 1
+        self._open[self._count] = listener = Listener(self._count, id, offer.selection, machine, call, stream)
+        params = {"notifications": _shown(honoured)}
+        self._send(listener, "notifications/subscriptions/acknowledged", params)
+        return listener
+
+    async def serve(self, listener: Listener, offer: Offer) -> Outcome | None:
+        """Tell of ticks until the subscription ends. Returns its settled outcome, None when the client went."""
+        resources = [offer.resource(uri) for uri in listener.machine.honoured.uris]
+        ticking = {item.uri: item.ticks_s for item in resources if item is not None and item.ticks_s is not None}
+        try:
+            work = partial(self._wait_ended, listener)
+            return listener.call.settle(await run(listener.call, work, partial(self._tick_all, listener, ticking)))
+        finally:
+            del self._open[listener.number]
+
+    def publish(self, change: Change, params: Json) -> None:
+        """Tell every subscription that asked for this change."""
+        for listener in list(self._open.values()):
+            self.offer(listener, change, params)
+
+    def publish_list(self, changed: ListKind, selection: str) -> None:
+        """Tell those who asked for this list of this selection."""
+        for listener in list(self._open.values()):
+            if listener.selection == selection:
+                self.offer(listener, Change(changed), {})
+
+    def end_all(self) -> None:
+        """End every subscription with its final result."""
+        for listener in list(self._open.values()):
+            if listener.machine.end():
+                listener.ended.set()
+
+    def offer(self, listener: Listener, change: Change, params: Json) -> None:
+        """Tell one subscription of a change, if it asked for that and has room."""
+        verdict = listener.machine.offer(change, len(listener.stream.replay))
+        if verdict is Verdict.END:
+            self._log.append(LimitReached(None, "max_listen_queue", self._settings.limits.max_listen_queue))
+            listener.ended.set()
+        elif verdict is Verdict.SEND:
+            self._send(listener, _NOTIFICATIONS[change.kind], params)
+
+    def _send(self, listener: Listener, method: str, params: Json) -> None:
+        call = listener.call
+        message = notification(method, {**params, "_meta": {SUBSCRIPTION_ID: listener.id}})
+        if call.audible:
+            call.count_emitted()
+            self._outbox.send(listener.stream, message, call=call.facts.id)
+
+    async def _wait_ended(self, listener: Listener) -> Json:
+        await listener.ended.wait()
+        return {"_meta": {SUBSCRIPTION_ID: listener.id}}
+
+    async def _tick_all(self, listener: Listener, ticking: Mapping[str, float]) -> None:
+        async with trio.open_nursery() as nursery:
+            for uri, every_s in ticking.items():
+                nursery.start_soon(self._tick, listener, uri, every_s)
+            await trio.sleep_forever()
+
+    async def _tick(self, listener: Listener, uri: str, every_s: float) -> None:
+        while True:
+            await trio.sleep(every_s - self._clock.wall() % every_s)
+            self.offer(listener, Change("resource", uri), {"uri": uri})
+
+
+def _shown(honoured: Filter) -> Json:
+    """A filter as the acknowledgement shows it: what was not agreed to is left out."""
+    shown = {
+        "toolsListChanged": honoured.tools,
+        "promptsListChanged": honoured.prompts,
+        "resourcesListChanged": honoured.resources,
+        "resourceSubscriptions": list(honoured.uris),
+        "taskIds": list(honoured.tasks),
+    }
+    return {member: value for member, value in shown.items() if value}

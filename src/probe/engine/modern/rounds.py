@@ -1,0 +1,112 @@
+"""Multi-round-trip requests: a request that needs input ends, and comes again with the answers.
+
+    round    the client sends                        the work runs from its beginning, and
+    1        the request                             asks A: the result is A's request and state {}
+    2        the request, answer to A, state {}      asks A, which returns; asks B: B's request and state {A}
+    3        the request, answer to B, state {A}     asks A and B, which return; the result is final
+
+Nothing is kept here between rounds: what earlier rounds were answered comes back in the sealed state, so that a retry
+may reach another process that has the same keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json, clip
+from ...wire.v2026.registry import client_answer, offers
+from ..clock import Clock
+from ..request_state import RequestStates
+from ..tool import Ask, ClientRequestError, InputRequiredError
+from .incoming import Incoming
+
+# What is no parameter of the request itself, and so may differ between its rounds.
+_OF_THE_ROUND = frozenset({"_meta", "inputResponses", "requestState", "task"})
+
+
+def check_declared(asks: Mapping[str, Ask], capabilities: Mapping[str, Any]) -> None:
+    """Raise `ClientRequestError` for a question that the client did not say it answers.
+
+    2026-07-28 basic/patterns/mrtr: "Servers MUST NOT send an `inputRequests` that the client has not declared".
+    """
+    missing = sorted({ask.method for ask in asks.values() if not offers(capabilities, ask.method)})
+    if missing:
+        raise ClientRequestError(f"The client did not declare that it answers {', '.join(missing)}")
+
+
+def check_answers(asked: Mapping[str, str], responses: Mapping[str, Any]) -> None:
+    """Raise `McpError` -32602 for an answer that does not fit its question; `asked` has the methods by key.
+
+    "Protocol errors (malformed JSON, invalid schema, internal server errors) SHOULD return a JSON-RPC error".
+    """
+    for key in responses:
+        fault = client_answer(asked[key], responses[key]) if key in asked else None
+        if fault is not None:
+            where = f"params.inputResponses[{clip(key)!r}] answers {asked[key]}"
+            raise McpError(Code.INVALID_PARAMS, f"Invalid params: {where}, but {fault}")
+
+
+class RoundTrips:
+    """Opens the rounds of one engine. `ttl_s` is how long a state may take to come back, in seconds."""
+
+    def __init__(self, states: RequestStates, clock: Clock, ttl_s: float) -> None:
+        self._states = states
+        self._clock = clock
+        self._ttl_s = ttl_s
+
+    def open(self, incoming: Incoming) -> Rounds:
+        """The rounds up to this request. Raises `McpError` -32602 for a state that is not of this server for it."""
+        params = incoming.request.params or {}
+        own = {key: value for key, value in params.items() if key not in _OF_THE_ROUND}
+        binding: Json = {"method": incoming.request.method, "selection": incoming.offer.selection, "params": own}
+        state, known = params.get("requestState"), {}
+        if state is not None:
+            known = self._states.open(state, binding=binding, now=self._clock.wall())
+        given = params.get("inputResponses") or {}
+        return Rounds(self, binding, incoming.meta.capabilities, known, given, resumed=state is not None)
+
+    def seal(self, known: Json, binding: Json) -> str:
+        """A state for the answers known so far."""
+        return self._states.seal(known, binding=binding, expires_at=self._clock.wall() + self._ttl_s)
+
+
+class Rounds:
+    """What a request has been answered in all its rounds."""
+
+    def __init__(
+        self,
+        trips: RoundTrips,
+        binding: Json,
+        capabilities: Mapping[str, Any],
+        known: Json,
+        given: Mapping[str, Any],
+        *,
+        resumed: bool,
+    ) -> None:
+        self.capabilities = capabilities
+        self.resumed = resumed
+        self._trips = trips
+        self._binding = binding
+        self._known = dict(known)
+        self._given = given
+
+    def answers(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
+        """The client's results, by key.
+
+        Raises `ClientRequestError` where it did not declare that it answers, `McpError` for an answer that does not
+        fit, and `InputRequiredError` while one is missing: it is asked for again, those that came are kept.
+        """
+        check_declared(asks, self.capabilities)
+        # An answer that was sealed stays: another one for the same key answers what is no longer asked.
+        fresh = {key: self._given[key] for key in asks if key not in self._known and key in self._given}
+        check_answers({key: ask.method for key, ask in asks.items()}, fresh)
+        self._known.update(fresh)
+        missing = {
+            key: {"method": ask.method, "params": ask.params} for key, ask in asks.items() if key not in self._known
+        }
+        if missing:
+            state = self._trips.seal(self._known, self._binding)
+            raise InputRequiredError({"inputRequests": missing, "requestState": state})
+        return {key: self._known[key] for key in asks}
