@@ -18,6 +18,7 @@ from probe.settings import Settings, build
 from probe.tools.catalogue import TOOLSETS
 
 from .legacy import Legacy
+from .modern import Modern
 
 EPOCH = 1_780_000_000.0
 
@@ -40,6 +41,10 @@ class Probe:
         client = Legacy(self.app, f"/mcp?tools={tools}")
         await client.initialize(revision, capabilities)
         return client
+
+    def modern(self, *, tools: str = "all", capabilities: dict[str, Any] | None = None) -> Modern:
+        """A modern client, which declares all capabilities and the tasks extension unless told otherwise."""
+        return Modern(self.app, f"/mcp?tools={tools}", capabilities)
 
     def events(self, *kinds: str) -> list[dict[str, Any]]:
         """The events of some kinds, as the API shows them."""

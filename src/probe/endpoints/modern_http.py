@@ -114,18 +114,13 @@ class _Response:
 
     async def _write(self) -> None:
         exchange, stream = self._exchange, self._started.stream
-        by, written = "client", 0
-        try:
-            if await self._wait_lone_answer():
-                await exchange.respond(self._status, JSON_HEADERS, stream.replay.after(0)[0], stream.id)
-                stream.delivered(1, 1, exchange.number)
-                by, written = "end of stream", 1
-            else:
-                by, written = await self._write_events()
-        finally:
-            exchange.log.append(HttpClosed(exchange.number, None, stream.id, by, written))
+        if not await self._is_lone_answer():
+            await self._write_events()
+            return
+        await exchange.respond(self._status, JSON_HEADERS, stream.replay.after(0)[0], stream.id)
+        stream.delivered(1, 1, exchange.number)
 
-    async def _wait_lone_answer(self) -> bool:
+    async def _is_lone_answer(self) -> bool:
         """Wait until it shows whether the answer comes alone: it does when it is the first message, and in time."""
         stream = self._started.stream
         with trio.move_on_after(self._keep_alive_s):
@@ -133,11 +128,13 @@ class _Response:
                 await stream.wait_changed()
         return stream.replay.closed and stream.replay.last == 1
 
-    async def _write_events(self) -> tuple[str, int]:
+    async def _write_events(self) -> None:
         exchange, stream = self._exchange, self._started.stream
         writer = EventStream(stream, 0, exchange.number, retry_ms=0, keep_alive_s=self._keep_alive_s)
-        await exchange.start_events(stream.id)
-        await writer.write(stream.attach(exchange.number), exchange.send)
+        try:
+            await exchange.start_events(stream.id)
+            await writer.write(stream.attach(exchange.number), exchange.send)
+        finally:
+            exchange.log.append(HttpClosed(exchange.number, None, stream.id, writer.ended_by, writer.written))
         if not stream.replay.closed:
             self._abandon("the client read too slowly: messages were lost before it got them")
-        return writer.ended_by, writer.written

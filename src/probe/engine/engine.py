@@ -45,7 +45,7 @@ SERVER_INFO: Json = {
 }
 INSTRUCTIONS = (
     "Each tool exercises one feature of the protocol and says in its description what a good client shows. "
-    "Tools with task support run only as tasks."
+    "Tools with task support run as tasks."
 )
 
 # How long cancelled work may take to clean up at shutdown.
@@ -95,7 +95,8 @@ class Engine:
             self.tasks,
             RoundTrips(states, self.clock, settings.request_state_ttl_s),
             runs,
-            SERVER_INFO,
+            # It stands in every result, so it is the short form.
+            {name: SERVER_INFO[name] for name in ("name", "title", "version")},
             INSTRUCTIONS,
         )
 

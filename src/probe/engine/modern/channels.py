@@ -118,7 +118,8 @@ class TaskChannel:
         check_declared(asks, self._capabilities)
         task = self._task
         task.inputs.ask({key: {"method": ask.method, "params": ask.params} for key, ask in asks.items()})
-        self._tasks.ask(task, f"Input required: {', '.join(asks)}", len(asks))
+        wanted = [str(ask.params.get("message", ask.method)) for ask in asks.values()]
+        self._tasks.ask(task, f"Input required: {' '.join(wanted)}", len(asks))
         while (answers := task.inputs.answers(asks)) is None:
             await task.wait_changed()
         return answers
