@@ -78,6 +78,9 @@ class Limits:
     max_listens: int = _setting(
         500, unit="subscriptions", low=1, reason="each holds a connection or an HTTP/2 stream; one more is answered 503"
     )
+    max_interactions: int = _setting(
+        1000, unit="pages", low=1, reason="pages of URL mode elicitation that can be confirmed; the oldest goes first"
+    )
     max_listen_queue: int = _setting(
         200,
         unit="messages per subscription",
@@ -104,9 +107,9 @@ class Limits:
     )
     replay_bytes_per_session: int = _setting(
         32 * 1024 * 1024,
-        unit="bytes per session",
+        unit="bytes of finished streams per session",
         low=64 * 1024,
-        reason="the oldest finished stream is forgotten first; resuming it is then answered 410",
+        reason="the oldest is forgotten first, resuming it is then answered 410; open ones have bounds of their own",
     )
     replay_streams: int = _setting(
         200, unit="finished streams per session", low=1, reason="kept for Last-Event-ID; the oldest goes first"

@@ -10,7 +10,8 @@ since nothing awaits between the decision and its mark, exactly one of them wins
     ANSWERED    ANSWERED      ANSWERED      -
     SILENT      SILENT        SILENT        -
 
-The first cause wins; a later one changes nothing.
+The first cause wins; a later one changes nothing. A deadline counts from the moment when it passed, also when nobody
+looked until later: whoever asks or tells a call anything has that marked first.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ class Call:
         self.settled_at: float | None = None
 
     def cancel(self, cause: Cause, now: float, reason: str | None = None) -> bool:
-        """Ask the work to stop. True: this was the first cause, so its scope must be cancelled now."""
+        """Ask the work to stop. True: this was the first cause, so its scope must be cancelled now.
+
+        `now` is when that was decided: for a deadline, when it passed.
+        """
         before = self.state
         self._move(Input.EXPIRE if cause in _ANSWERED_CAUSES else Input.CANCEL)
         first = before is State.RUNNING

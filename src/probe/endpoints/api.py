@@ -1,4 +1,4 @@
-"""`/api`: read-only JSON about what happened, for the dashboard and for scripts. Nothing here changes anything."""
+"""`/api`: read-only JSON about what happened, for the dashboard and for scripts; `/interaction`: pages to confirm."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from quart_trio import QuartTrio
 
 from ..engine.engine import Engine
 from ..wire.jsonrpc import encode
+from . import interaction
 
 
 class _BadQueryError(ValueError):
@@ -32,6 +33,8 @@ def create(engine: Engine) -> QuartTrio:
     async def calls() -> Response:
         newest = engine.records.newest(min(_number("limit", 50), most))
         return _json({"calls": [record.as_json() for record in newest]})
+
+    interaction.register(app, engine)
 
     @app.errorhandler(_BadQueryError)
     async def bad_query(error: _BadQueryError) -> Response:

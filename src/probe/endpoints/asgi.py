@@ -15,6 +15,8 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
+NO_CONTENT = 204
+
 
 class ClientGoneError(Exception):
     """The client closed before its request was complete: there is nobody to answer."""
@@ -49,10 +51,15 @@ async def _next_chunk(receive: Receive) -> tuple[bytes, bool]:
     return event.get("body", b""), event.get("more_body", False)
 
 
-async def wait_disconnect(receive: Receive) -> None:
-    """Wait until the client has closed; what it sends before that is not read as a request."""
-    while (await receive())["type"] != "http.disconnect":
+async def wait_disconnect(receive: Receive) -> str:
+    """Wait until the connection is over; what the client sends before that is not read as a request.
+
+    Returns who ended it: `client`, or why the server did.
+    """
+    while (event := await receive())["type"] != "http.disconnect":
         pass
+    # ASGI has no reason here; our listener gives one where it was not the client.
+    return str(event.get("reason") or "client")
 
 
 async def start(send: Send, status: int, headers: Headers) -> None:
@@ -61,6 +68,12 @@ async def start(send: Send, status: int, headers: Headers) -> None:
 
 
 async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
-    """Send a whole response."""
-    await start(send, status, [*headers, (b"content-length", b"%d" % len(body))])
+    """Send a whole response; returns when the socket has taken its body.
+
+    Raises `OSError` when the client has gone before.
+    """
+    # RFC 9110 section 8.6: "A server MUST NOT send a Content-Length header field in any response with a status code of
+    # 1xx (Informational) or 204 (No Content)".
+    length = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
+    await start(send, status, [*headers, *length])
     await send({"type": "http.response.body", "body": body, "more_body": False})

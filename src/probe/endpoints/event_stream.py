@@ -2,13 +2,17 @@
 
     priming event (id, empty data, retry) -> messages from the cursor on, replayed or live -> the end
 
-A stream that cannot be resumed has neither ids nor the priming event, whose only use is to be resumed from.
+The priming event, and its like before a hang-up, are of revision 2025-11-25. Clients of older ones take the empty data
+for a message and fail on it, and some of their parsers dispatch an event for `id` or `retry` alone, so they are sent
+nothing but messages. A stream that cannot be resumed has neither ids nor a priming event.
 
 It ends when the stream has ended and everything is written, when the stream hangs up or another connection takes it
 over, and when the client goes. The work behind the stream notices none of this.
 """
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -24,34 +28,74 @@ _CHUNK_BYTES = 64 * 1024
 class EventStream:
     """One response that carries a stream from a cursor on.
 
-    `ended_by` says why it is over, `written` how many messages it carried.
+    `ended_by` says why it is over, `written` how many messages it carried. With `primes` it begins with a priming
+    event. A comment is sent after each `keep_alive_s` seconds without anything else.
     """
 
-    def __init__(self, stream: Stream, cursor: int, exchange: int, *, retry_ms: int, keep_alive_s: float) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        cursor: int,
+        exchange: int,
+        *,
+        retry_ms: int,
+        keep_alive_s: float,
+        primes: bool = False,
+    ) -> None:
         self._stream = stream
         self._cursor = cursor
         self._exchange = exchange
         self._retry_ms = retry_ms
         self._keep_alive_s = keep_alive_s
+        self._primes = primes
+        self._sent_at = trio.current_time()
+        self._silent = False
         self.written = 0
-        self.ended_by = "client"
+        self.ended_by = "server"
 
     async def run(self, reader: Reader, receive: Receive, send: Send) -> None:
         """Write until the end; the head of the response has been sent. Watches for the client's going meanwhile."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch, receive, nursery.cancel_scope)
-            await self.write(reader, send)
+            await self._write(reader, send)
+            nursery.cancel_scope.cancel()
+
+    async def write(self, reader: Reader, send: Send) -> None:
+        """Write until the end; for a caller that watches for the client's going itself, and then cancels this."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._keep_alive, trio.sleep_forever)
+            await self._write(reader, send)
             nursery.cancel_scope.cancel()
 
     async def _watch(self, receive: Receive, scope: trio.CancelScope) -> None:
-        await wait_disconnect(receive)
+        async def learn() -> None:
+            self.ended_by = await wait_disconnect(receive)
+
+        await self._keep_alive(learn)
         scope.cancel()
 
-    async def write(self, reader: Reader, send: Send) -> None:
-        """Write until the end; the head of the response has been sent."""
+    async def _keep_alive(self, wait: Callable[[], Awaitable[None]]) -> None:
+        """Until `wait` returns, tell the writer when it has sent nothing for too long.
+
+        Not a timer of the writer's, which would have to be set and cleared for each message.
+        """
+        due = self._sent_at + self._keep_alive_s
+        while True:
+            with trio.move_on_at(due) as pause:
+                await wait()
+            if not pause.cancelled_caught:
+                return
+            now = trio.current_time()
+            due = self._sent_at + self._keep_alive_s
+            if due <= now:
+                self._silent = True
+                self._stream.ring()
+                due = now + self._keep_alive_s
+
+    async def _write(self, reader: Reader, send: Send) -> None:
         stream = self._stream
-        if stream.resumable:
-            await _part(send, self._event(self._cursor, b"", retry=True))
+        if self._primes:
+            await self._part(send, self._event(self._cursor, b"", retry=True))
         while True:
             try:
                 await self._write_available(send)
@@ -62,15 +106,15 @@ class EventStream:
                 return await self._leave(send, dismissal)
             if stream.replay.closed:
                 return await self._leave(send, "end of stream")
-            with trio.move_on_after(self._keep_alive_s) as quiet:
+            if self._silent:
+                await self._part(send, sse.comment("keep-alive"))
+            else:
                 await stream.wait_changed()
-            if quiet.cancelled_caught:
-                await _part(send, sse.comment("keep-alive"))
 
     async def _write_available(self, send: Send) -> None:
         while self._cursor < self._stream.replay.last:
             first = self._cursor + 1
-            await _part(send, self._next_chunk())
+            await self._part(send, self._next_chunk())
             self._stream.delivered(first, self._cursor, self._exchange)
 
     def _next_chunk(self) -> bytes:
@@ -89,15 +133,21 @@ class EventStream:
 
     async def _leave(self, send: Send, why: str) -> None:
         self.ended_by = why
-        if self._stream.resumable and not self._stream.replay.closed:
+        if self._primes and not self._stream.replay.closed:
             # "If the server does close the connection prior to terminating the SSE stream, it SHOULD send an SSE event
             # with a standard `retry` field before closing the connection."
-            await _part(send, self._event(self._cursor, b"", retry=True))
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await self._part(send, self._event(self._cursor, b"", retry=True))
+        await self._part(send, b"", more=False)
 
-
-async def _part(send: Send, body: bytes) -> None:
-    await send({"type": "http.response.body", "body": body, "more_body": True})
+    async def _part(self, send: Send, body: bytes, *, more: bool = True) -> None:
+        """Returns when the socket has taken it."""
+        try:
+            await send({"type": "http.response.body", "body": body, "more_body": more})
+        except OSError:
+            # The client has gone. Who watches for that is told so too, with the reason, and cancels this.
+            await trio.sleep_forever()
+        self._sent_at = trio.current_time()
+        self._silent = False
 
 
 def event_position(id: str) -> tuple[str, int] | None:

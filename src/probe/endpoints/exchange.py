@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.inbound import HttpHead
 from ..observe import redaction
-from ..observe.events import HttpRequest, HttpResponse, MessagesDelivered
+from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessagesDelivered
 from ..observe.log import EventLog
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Json, RequestId, encode
@@ -30,13 +30,19 @@ class Exchange:
         self.receive = receive
         self.send = send
         self.session: str | None = None
+        self._scheme = scope["scheme"]
         self.log = log
+        self._told = False
         self._record(scope)
+
+    @property
+    def origin(self) -> str:
+        """Scheme and authority under which the client reaches this server."""
+        return f"{self._scheme}://{self.head.get('host')}"
 
     async def respond(self, status: int, headers: Headers = (), body: bytes = b"", stream: str | None = None) -> None:
         """Send a whole response; `stream` is the one whose only message it carries."""
-        content_type = "application/json" if headers else ""
-        self.log.append(HttpResponse(self.number, status, content_type, self.session, stream, None))
+        self._respond(status, "application/json" if headers else "", stream)
         await respond(self.send, status, headers, body)
 
     async def answer(self, status: int, body: bytes, headers: Headers = JSON_HEADERS, messages: int = 1) -> None:
@@ -47,13 +53,23 @@ class Exchange:
     async def reject(self, rejection: Rejection, body: Json | None = None) -> None:
         """Send the response that says why the request is refused; `body` stands in for the rejection's own."""
         status = rejection.refusal.status
-        self.log.append(HttpResponse(self.number, status, "application/json", self.session, None, rejection.message))
+        self._respond(status, "application/json", None, rejection.message)
         await respond(self.send, status, [*JSON_HEADERS, *rejection.headers], encode(body or rejection.body()))
 
     async def start_events(self, stream: str) -> None:
         """Send the head of an event stream."""
-        self.log.append(HttpResponse(self.number, 200, "text/event-stream", self.session, stream, None))
+        self._respond(200, "text/event-stream", stream)
         await start(self.send, 200, EVENT_HEADERS)
+
+    def close(self, stream: str | None, by: str, messages: int = 0) -> None:
+        """Record that the exchange is over: its stream, or, unless something tells its end already, all of it."""
+        if stream is not None or not self._told:
+            self.log.append(HttpClosed(self.number, self.session, stream, by, messages))
+        self._told = True
+
+    def _respond(self, status: int, content_type: str, stream: str | None, problem: str | None = None) -> None:
+        self.log.append(HttpResponse(self.number, status, content_type, self.session, stream, problem))
+        self._told = True
 
     def _record(self, scope: Scope) -> None:
         host, port = scope.get("client") or ("", 0)

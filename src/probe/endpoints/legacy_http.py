@@ -15,7 +15,7 @@ from ..engine.streams import Stream
 from ..observe.events import HttpClosed
 from ..wire.errors import McpError, Refusal, Rejection
 from ..wire.jsonrpc import Message, Request, error_response, result_response
-from ..wire.revisions import V2025_03_26
+from ..wire.revisions import V2025_03_26, V2025_11_25
 from .event_stream import EventStream, event_position
 from .exchange import JSON_HEADERS, Exchange, busy, not_allowed
 from .messages import read_message
@@ -92,7 +92,7 @@ class LegacyHttp:
         self._refuse_while_draining([request])
         headers = list(JSON_HEADERS)
         try:
-            session, result = self._engine.initialize(request, selection)
+            session, result = self._engine.initialize(request, selection, exchange.origin)
         except McpError as error:
             value = error_response(request.id, error.body())
         else:
@@ -172,7 +172,12 @@ class LegacyHttp:
     async def _write_stream(self, exchange: Exchange, session: Session, stream: Stream, cursor: int) -> None:
         settings = self._settings
         writer = EventStream(
-            stream, cursor, exchange.number, retry_ms=settings.sse_retry_ms, keep_alive_s=settings.keep_alive_s
+            stream,
+            cursor,
+            exchange.number,
+            retry_ms=settings.sse_retry_ms,
+            keep_alive_s=settings.keep_alive_s,
+            primes=session.machine.revision >= V2025_11_25,
         )
         reader = stream.attach(exchange.number)
         session.machine.hold()

@@ -41,18 +41,21 @@ class McpHttp:
         self._numbers = count(1)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
+        self._turnstile = trio.Semaphore(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         exchange = Exchange(next(self._numbers), scope, receive, send, self._engine.log)
         self._open += 1
+        by = "the server gave it up"
         try:
             await self._serve(exchange)
         except Rejection as rejection:
             await exchange.reject(rejection)
         except ClientGoneError:
-            pass
+            by = "client"
         finally:
+            exchange.close(None, by)
             self._open -= 1
             self._closed.unpark_all()
 
@@ -83,6 +86,10 @@ class McpHttp:
             max_bytes=self._settings.limits.max_body_bytes,
             timeout_s=self._settings.idle_connection_s,
         )
+        # trio runs all that is ready before it looks at the sockets again. One request for each such turn, so that a
+        # cancellation need not wait until a whole burst of requests has been handled.
+        async with self._turnstile:
+            pass
         value = read_json(body, self._settings.limits)
         self._record(exchange, value, body)
         if era_of(exchange.head, value) == "modern":

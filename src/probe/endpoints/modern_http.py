@@ -61,7 +61,7 @@ class ModernHttp:
         inbound = climb(exchange.head, request, input_schema=offer.input_schema)
         if self._engine.draining:
             raise busy("The server is shutting down", 5, request.id)
-        answer = self._engine.modern.receive(request, inbound, offer)
+        answer = self._engine.modern.receive(request, inbound, offer, exchange.origin)
         if isinstance(answer, Answered):
             await exchange.answer(answer.status, answer.body)
         else:

@@ -11,7 +11,8 @@ from ..core.progress import ProgressGate, Report
 from ..wire.jsonrpc import Json, ProgressToken
 from .calls import CallScope
 from .clock import Clock
-from .tool import Ask, ListKind, LogLevel
+from .interactions import Page
+from .tool import Ask, ClientRequestError, ListKind, LogLevel
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -34,6 +35,12 @@ class Channel(Protocol):
 
         Raises `ClientRequestError`, and `InputRequiredError` where the answers come with another request.
         """
+
+    def open_page(self, key: str) -> Page:
+        """A page of this server for the question `key`, the same in each run of a tool."""
+
+    async def wait_confirmed(self, page: Page) -> bool:
+        """Wait for a person to confirm a page, as long as a person is given."""
 
     def progress(self, token: ProgressToken | None, report: Report) -> None:
         """Tell how far the work is."""
@@ -101,9 +108,13 @@ class Context:
 
     def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Step `progress` of `total` is done."""
-        gate = self._gate
+        gate, report = self._gate, Report(progress, total, message)
+        if not self._call.audible:
+            # Not for the gate: what waits there came in time, and may yet be sent before an answer.
+            self._send(report)
+            return
         before = gate.reported
-        sendable = gate.report(Report(progress, total, message), self._clock.now())
+        sendable = gate.report(report, self._clock.now())
         if gate.reported > before:
             self._call.progressed()
             self._note_steps(progress, total)
@@ -152,6 +163,16 @@ class Context:
         """Ask the person by a form."""
         return await self._ask("elicitation/create", {"message": message, "requestedSchema": schema}, key)
 
+    async def elicit_url(self, message: str, key: str | None = None) -> Json:
+        """Ask the person to open and confirm a page of this server."""
+        name = self._key(key)
+        page = self._channel.open_page(name)
+        params = {"mode": "url", "message": message, "url": page.url, **page.named}
+        answer = (await self.ask({name: Ask("elicitation/create", params)}))[name]
+        if answer.get("action") == "accept" and not await self._channel.wait_confirmed(page):
+            raise ClientRequestError(f"The page {page.url} was accepted, but not confirmed in time")
+        return answer
+
     async def sample(self, params: Json, key: str | None = None) -> Json:
         """Ask the client's model."""
         return await self._ask("sampling/createMessage", params, key)
@@ -164,10 +185,13 @@ class Context:
         """Ask whether the client is there."""
         await self._ask("ping", {}, None)
 
-    async def _ask(self, method: str, params: Json, key: str | None) -> Json:
+    def _key(self, given: str | None) -> str:
         self._asked += 1
         # The same in each run of a tool, as its answer is found by it.
-        name = key or f"question_{self._asked}"
+        return given or f"question_{self._asked}"
+
+    async def _ask(self, method: str, params: Json, key: str | None) -> Json:
+        name = self._key(key)
         return (await self.ask({name: Ask(method, params)}))[name]
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:

@@ -24,6 +24,7 @@ from ..wire.v2025.registry import request_params
 from .calls import CallScope
 from .catalogue import Toolset, select
 from .clock import Clock
+from .interactions import Interactions
 from .legacy.dispatch import Dispatch as LegacyDispatch
 from .legacy.methods import Methods, capabilities
 from .legacy.tasks import TaskDesk
@@ -74,7 +75,10 @@ class Engine:
         self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
         self.records = CallRecords(limits.call_records)
         self.tasks = TaskService(self.log, self.clock, settings, new_id)
-        self.sessions = SessionService(self.log, self.clock, settings, new_id, self.tasks.end_owner)
+        self.interactions = Interactions(limits.max_interactions, new_id)
+        self.sessions = SessionService(
+            self.log, self.clock, settings, new_id, self.interactions, self.tasks.end_owner
+        )
         self.outbox = Outbox(self.log)
         self.draining = False
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
@@ -93,6 +97,7 @@ class Engine:
             settings,
             self.outbox,
             self.tasks,
+            self.interactions,
             RoundTrips(states, self.clock, settings.request_state_ttl_s),
             runs,
             # It stands in every result, so it is the short form.
@@ -108,8 +113,8 @@ class Engine:
         """Raise `UnknownSelectionError` for a selection that names what does not exist."""
         self._select(selection)
 
-    def initialize(self, request: Request, selection: str) -> tuple[Session, Json]:
-        """Open a session and give the `InitializeResult`.
+    def initialize(self, request: Request, selection: str, origin: str) -> tuple[Session, Json]:
+        """Open a session, of a client that reaches this server under `origin`, and give the `InitializeResult`.
 
         Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection` 503 when no further
         session can be had.
@@ -118,7 +123,7 @@ class Engine:
         revision = negotiate(params.protocol_version)
         given = request.params or {}
         offer = self.offer(selection, revision)
-        session = self.sessions.open(offer, given["capabilities"], given["clientInfo"])
+        session = self.sessions.open(offer, given["capabilities"], given["clientInfo"], origin)
         if session is None:
             retry = ((b"retry-after", b"60"),)
             raise Rejection(Refusal.BUSY, "Too many sessions; try again later", id=request.id, headers=retry)
@@ -142,7 +147,8 @@ class Engine:
     async def drain(self) -> None:
         """Refuse new work, let running work finish for the grace period, then cancel it and end every stream.
 
-        Returns when all that is over; work that was cancelled answers that the server shuts down.
+        Returns when the work is over, or has had its time to clean up, and every stream has been told to end; `serve`
+        joins the sessions that end them. Work that was cancelled answers that the server shuts down.
         """
         self.draining = True
         self.log.append(ServerState("draining"))

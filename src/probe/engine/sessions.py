@@ -23,11 +23,14 @@ from ..observe.events import ClientMisuse, LimitReached, SessionClosed, SessionO
 from ..observe.log import EventLog
 from ..observe.redaction import fingerprint
 from ..settings import Settings
-from ..wire.jsonrpc import RequestId
-from .calls import CallScope
+from ..wire.jsonrpc import RequestId, encode
+from ..wire.v2025.registry import asked_capabilities
+from .calls import CallScope, contain
 from .client_requests import ClientRequests
 from .clock import Clock
+from .interactions import Interactions
 from .offers import Offer
+from .outbox import stored
 from .streams import Stream
 from .tool import LogLevel
 
@@ -44,6 +47,8 @@ class Session:
         machine: SessionMachine,
         client: Mapping[str, Any],
         offer: Offer,
+        origin: str,
+        interactions: Interactions,
         log: EventLog,
         clock: Clock,
         settings: Settings,
@@ -54,12 +59,15 @@ class Session:
         self.machine = machine
         self.client = client
         self.offer = offer
+        self.origin = origin
+        self.interactions = interactions
         self.ping: trio.CancelScope | None = None
         self.initialize_id: RequestId | None = None
         self.log_level: LogLevel = "info"
         self.calls: dict[RequestId, CallScope] = {}
         self.client_requests = ClientRequests()
         self.subscriptions: dict[str, trio.CancelScope] = {}
+        self.tickers = 0
         self._standalone: deque[Stream] = deque()
         self._standalone_count = 0
         self._quiet = trio.lowlevel.ParkingLot()
@@ -68,7 +76,7 @@ class Session:
         self._finished_bytes = 0
         self._stream_count = 0
         self._reader_came = trio.lowlevel.ParkingLot()
-        # Every job belongs to a request in flight, to a subscription or to the ping; each of them has its own limit.
+        # Every job belongs to a request in flight, to a ticker or to the ping; each of them has its own limit.
         capacity = 2 * settings.limits.max_in_flight + settings.limits.max_subscriptions
         self._inbox, self._jobs = trio.open_memory_channel[Job](capacity)
         self._ended = trio.Event()
@@ -196,7 +204,7 @@ class Session:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_time)
                 async for job in self._jobs:
-                    nursery.start_soon(job)
+                    nursery.start_soon(contain, job, name=job)
         finally:
             for stream in list(self._streams.values()):
                 stream.end(self._clock.now())
@@ -223,20 +231,27 @@ class SessionService:
         clock: Clock,
         settings: Settings,
         new_id: Callable[[], str],
+        interactions: Interactions,
         end_tasks: Callable[[str, Cause, str], None],
     ) -> None:
         self._log = log
         self._clock = clock
         self._settings = settings
         self._new_id = new_id
+        self._interactions = interactions
         self._end_tasks = end_tasks
         self._sessions: dict[str, Session] = {}
         self._count = 0
         # A job waits here only until the service's next turn, so the bound is the number of sessions there may be.
         self._inbox, self._jobs = trio.open_memory_channel[Session](settings.limits.max_sessions)
 
-    def open(self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any]) -> Session | None:
-        """A new session with an unguessable id; None when there are as many as there may be."""
+    def open(
+        self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any], origin: str
+    ) -> Session | None:
+        """A new session with an unguessable id; None when there are as many as there may be.
+
+        What a client says about itself may be large and is kept for long: only what is read again is, and that as text.
+        """
         limits = self._settings.limits
         if len(self._sessions) >= limits.max_sessions:
             self._log.append(LimitReached(None, "max_sessions", limits.max_sessions))
@@ -244,18 +259,21 @@ class SessionService:
         self._count += 1
         machine = SessionMachine(
             offer.revision,
-            capabilities,
+            asked_capabilities(capabilities),
             max_in_flight=limits.max_in_flight,
             idle_s=self._settings.session_idle_s,
             now=self._clock.now(),
         )
         id = self._new_id()
+        name, version = str(client.get("name", "")), str(client.get("version", ""))
         session = Session(
             id,
             self._count,
             machine,
-            client,
+            {"name": name, "version": version},
             offer,
+            origin,
+            self._interactions,
             self._log,
             self._clock,
             self._settings,
@@ -263,8 +281,8 @@ class SessionService:
         )
         self._sessions[id] = session
         self._inbox.send_nowait(session)
-        name, version = str(client.get("name", "")), str(client.get("version", ""))
-        self._log.append(SessionOpened(session.label, fingerprint(id), offer.revision, name, version, capabilities))
+        declared = stored(capabilities, encode(capabilities))
+        self._log.append(SessionOpened(session.label, fingerprint(id), offer.revision, name, version, declared))
         return session
 
     def find(self, id: str) -> Session | None:

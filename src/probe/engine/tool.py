@@ -95,6 +95,13 @@ class ToolContext(Protocol):
     async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
         """Ask the person by a form: an `ElicitResult`. Raises `ClientRequestError`."""
 
+    async def elicit_url(self, message: str, key: str | None = None) -> Json:
+        """Ask the person to open and confirm a page of this server: an `ElicitResult`.
+
+        After `accept` it returns once the page has been confirmed. Raises `ClientRequestError`, also when it was not
+        confirmed within the time that a person is given.
+        """
+
     async def sample(self, params: Json, key: str | None = None) -> Json:
         """Ask the client's model: a `CreateMessageResult`. Raises `ClientRequestError`."""
 

@@ -106,7 +106,8 @@ class Refusal(Enum):
         return self.value[2]
 
 
-@dataclass(frozen=True)
+# Not frozen: whoever raises an exception, or passes it on, sets its traceback. Each is itself, so no `==` either.
+@dataclass(eq=False)
 class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
     """One HTTP request is refused. `headers` are extra response headers (`Allow`, `Retry-After`)."""
 

@@ -19,6 +19,7 @@ from ...wire.jsonrpc import Json, ProgressToken, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
 from ..calls import CallScope
 from ..context import LEVELS, progress_params
+from ..interactions import Page
 from ..outbox import Outbox
 from ..sessions import Session
 from ..streams import Stream
@@ -56,6 +57,19 @@ class _Channel:
         """A notification, if the client sent a token for it."""
         if token is not None:
             self.notify("notifications/progress", progress_params(token, report))
+
+    def open_page(self, key: str) -> Page:
+        """A page with the id that 2025-11-25 gives an elicitation."""
+        session = self._session
+        id = session.interactions.open()
+        return session.interactions.page(id, session.origin, elicitationId=id)
+
+    async def wait_confirmed(self, page: Page) -> bool:
+        """Wait, and tell the client: "Servers MAY send a `notifications/elicitation/complete` notification"."""
+        confirmed = await self._session.interactions.wait_confirmed(page.id, self._settings.client_request_s)
+        if confirmed:
+            self.notify("notifications/elicitation/complete", {**page.named})
+        return confirmed
 
     def announce(self, changed: ListKind) -> None:
         """Tell the session, on its GET stream: the change belongs to no request."""
@@ -102,7 +116,7 @@ class _Channel:
             raise ClientRequestError(f"The client's answer to {method} is malformed: {fault}")
         return result
 
-    def _check(self, method: str) -> None:
+    def _check(self, method: str, mode: Any) -> None:
         machine = self._session.machine
         if machine.state is State.NEGOTIATED:
             # 2025-11-25 basic/lifecycle: the server SHOULD NOT send requests other than pings before this notification.
@@ -110,8 +124,9 @@ class _Channel:
         row = SERVER_REQUESTS[method]
         if row.since > machine.revision:
             raise ClientRequestError(f"Revision {machine.revision} has no {method}")
-        if row.capability is not None and not offers(machine.capabilities, machine.revision, row.capability):
-            raise ClientRequestError(f"The client did not declare the {row.capability} capability")
+        capability = "elicitation.url" if mode == "url" else row.capability
+        if capability is not None and not offers(machine.capabilities, machine.revision, capability):
+            raise ClientRequestError(f"The client did not declare the {capability} capability")
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
         """Send a message on a stream, if it may still be sent."""
@@ -131,7 +146,7 @@ class CallChannel(_Channel):
 
     async def ask_one(self, method: str, params: Json) -> Json:
         """Ask the client on the response stream."""
-        self._check(method)
+        self._check(method, params.get("mode"))
         return await self._ask(self._stream, method, params, {})
 
     def hang_up(self) -> None:
@@ -140,7 +155,7 @@ class CallChannel(_Channel):
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
         call = self._call
-        if not call.audible:
+        if not call.may_send(by_work=by_work and call.working):
             self._outbox.drop(self._session.label, message, "the call was cancelled", call=call.facts.id)
             return
         call.count_emitted(by_work=by_work)
@@ -198,7 +213,7 @@ class TaskChannel(_Channel):
         """Send a notification about the task."""
         message = notification(method, {**params, "_meta": self._meta})
         stream = self._routes.best(self._task.id, self._session)
-        if self._task.machine.terminal or stream is None:
+        if self._task.machine.terminal or stream is None or not self._call.audible:
             why = "no stream was ever opened" if stream is None else "the task has ended"
             self._outbox.drop(self._session.label, message, why, call=self._call.facts.id, task=self._task.id)
             return
@@ -210,7 +225,7 @@ class TaskChannel(_Channel):
 
     async def ask_one(self, method: str, params: Json) -> Json:
         """Ask as soon as the client reads a stream that may carry it; the task is `input_required` meanwhile."""
-        self._check(method)
+        self._check(method, params.get("mode"))
         task, session = self._task, self._session
         self._tasks.ask(task, f"Input required: {params.get('message', method)}")
         try:

@@ -7,13 +7,14 @@ client asks, or listens (tasks extension: progress and log notifications "are no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ...core.progress import Report
+from ...settings import Settings
 from ...wire.jsonrpc import Json, ProgressToken, notification
 from ...wire.v2026.registry import offers
 from ..calls import CallScope
 from ..context import LEVELS, progress_params
+from ..interactions import Interactions, Page
 from ..outbox import Outbox
 from ..streams import Stream
 from ..tasks import Task, TaskService
@@ -23,25 +24,22 @@ from .listeners import Listeners
 from .rounds import Rounds, check_declared
 
 
-class CallChannel:
-    """The channel of a call: everything goes on the stream of its response."""
+class _Channel:
+    """What calls and tasks share: what the request declared, whom an announcement reaches, the pages of this server."""
 
     def __init__(
         self,
-        call: CallScope,
-        stream: Stream,
-        outbox: Outbox,
+        incoming: Incoming,
         rounds: Rounds,
         listeners: Listeners,
-        incoming: Incoming,
+        interactions: Interactions,
+        settings: Settings,
     ) -> None:
-        self._call = call
-        self._stream = stream
-        self._outbox = outbox
+        self._incoming = incoming
         self._rounds = rounds
         self._listeners = listeners
-        self._selection = incoming.offer.selection
-        self._log_level = incoming.meta.log_level
+        self._interactions = interactions
+        self._settings = settings
 
     @property
     def resumed(self) -> bool:
@@ -50,7 +48,43 @@ class CallChannel:
 
     def declares(self, method: str) -> bool:
         """Whether the client may be sent an input request of this method."""
-        return offers(self._rounds.capabilities, method)
+        return offers(self._incoming.meta.capabilities, method)
+
+    def open_page(self, key: str) -> Page:
+        """A page that stays the same through all rounds."""
+        id = self._rounds.keep(key, self._interactions.open)
+        return self._interactions.page(id, self._incoming.origin)
+
+    async def wait_confirmed(self, page: Page) -> bool:
+        """Wait for a person to confirm a page. The revision has no notification that tells the client."""
+        return await self._interactions.wait_confirmed(page.id, self._settings.client_request_s)
+
+    def announce(self, changed: ListKind) -> None:
+        """Tell the subscriptions of the same selection: the lists of others have not changed."""
+        self._listeners.publish_list(changed, self._incoming.offer.selection)
+
+    def hang_up(self) -> None:
+        """A stream that cannot be resumed is not hung up."""
+
+
+class CallChannel(_Channel):
+    """The channel of a call: everything goes on the stream of its response."""
+
+    def __init__(
+        self,
+        call: CallScope,
+        stream: Stream,
+        outbox: Outbox,
+        incoming: Incoming,
+        rounds: Rounds,
+        listeners: Listeners,
+        interactions: Interactions,
+        settings: Settings,
+    ) -> None:
+        super().__init__(incoming, rounds, listeners, interactions, settings)
+        self._call = call
+        self._stream = stream
+        self._outbox = outbox
 
     def notify(self, method: str, params: Json) -> None:
         """Send a notification on the response stream."""
@@ -73,49 +107,35 @@ class CallChannel:
     def set_status(self, message: str) -> None:
         """Only a task has a status message."""
 
-    def announce(self, changed: ListKind) -> None:
-        """Tell the subscriptions of the same selection: the lists of others have not changed."""
-        self._listeners.publish_list(changed, self._selection)
-
-    def hang_up(self) -> None:
-        """A stream that cannot be resumed is not hung up."""
-
     def hears(self, level: LogLevel) -> bool:
         """2026-07-28 server/utilities/logging: without a level in the request "the server MUST NOT send" any."""
-        wanted = self._log_level
+        wanted = self._incoming.meta.log_level
         return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
 
 
-class TaskChannel:
-    """The channel of a task; `capabilities` are those of the call that became it."""
+class TaskChannel(_Channel):
+    """The channel of a task; the capabilities are those of the call that became it."""
 
     def __init__(
         self,
         task: Task,
         tasks: TaskService,
+        incoming: Incoming,
+        rounds: Rounds,
         listeners: Listeners,
-        selection: str,
-        capabilities: Mapping[str, Any],
-        *,
-        resumed: bool,
+        interactions: Interactions,
+        settings: Settings,
     ) -> None:
+        super().__init__(incoming, rounds, listeners, interactions, settings)
         self._task = task
         self._tasks = tasks
-        self._listeners = listeners
-        self._selection = selection
-        self._capabilities = capabilities
-        self.resumed = resumed
-
-    def declares(self, method: str) -> bool:
-        """Whether the client may be sent an input request of this method."""
-        return offers(self._capabilities, method)
 
     def notify(self, method: str, params: Json) -> None:
         """A task sends no notifications of its own."""
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Show the questions in `tasks/get` and wait until `tasks/update` has answered the last of them."""
-        check_declared(asks, self._capabilities)
+        check_declared(asks, self._incoming.meta.capabilities)
         task = self._task
         task.inputs.ask({key: {"method": ask.method, "params": ask.params} for key, ask in asks.items()})
         wanted = [str(ask.params.get("message", ask.method)) for ask in asks.values()]
@@ -132,13 +152,6 @@ class TaskChannel:
     def set_status(self, message: str) -> None:
         """Change the status message."""
         self._tasks.note(self._task, message)
-
-    def announce(self, changed: ListKind) -> None:
-        """Tell the subscriptions of the same selection."""
-        self._listeners.publish_list(changed, self._selection)
-
-    def hang_up(self) -> None:
-        """A task has no connection of its own."""
 
     def hears(self, level: LogLevel) -> bool:
         """A task sends no log messages."""

@@ -29,6 +29,7 @@ from ...wire.v2026.meta import TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
 from ..calls import CallScope, Outcome, attempt
 from ..clock import Clock
+from ..interactions import Interactions
 from ..offers import SIMPLE, Offer
 from ..outbox import Outbox
 from ..streams import Stream
@@ -100,6 +101,7 @@ class Dispatch:
         settings: Settings,
         outbox: Outbox,
         tasks: TaskService,
+        interactions: Interactions,
         trips: RoundTrips,
         runs: ToolRuns,
         server_info: Json,
@@ -110,10 +112,10 @@ class Dispatch:
         self._settings = settings
         self._outbox = outbox
         self.listeners = Listeners(log, clock, settings, outbox)
-        self._desk = TaskDesk(tasks, settings, self.listeners, runs)
+        self._desk = TaskDesk(tasks, settings, self.listeners, interactions, runs)
         self._trips = trips
         self._runs = runs
-        self._tool_calls = ToolCalls(settings, outbox, self.listeners, self._desk, trips, runs)
+        self._tool_calls = ToolCalls(settings, outbox, self.listeners, interactions, self._desk, trips, runs)
         self._server_info = server_info
         self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
             "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
@@ -134,14 +136,17 @@ class Dispatch:
         while self.running:
             await self._quiet.park()
 
-    def receive(self, request: Request, inbound: Inbound, offer: Offer) -> Answer:
-        """Take one request. Never waits. Raises `Rejection` when there is no room for it."""
+    def receive(self, request: Request, inbound: Inbound, offer: Offer, origin: str) -> Answer:
+        """Take one request, of a client that reaches this server under `origin`. Never waits.
+
+        Raises `Rejection` when there is no room for it.
+        """
         self._check_room(request)
         started: list[Start] = []
         settled: list[Outcome] = []
 
         def handle() -> Json:
-            answer = self._handle(Incoming(request, inbound.meta, offer), inbound.params)
+            answer = self._handle(Incoming(request, inbound.meta, offer, origin), inbound.params)
             if isinstance(answer, Outcome):
                 settled.append(answer)
             elif callable(answer):

@@ -11,8 +11,12 @@ from ..offers import Offer
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A request that has climbed the ladder, what it says about itself, and what its URL offers."""
+    """A request that has climbed the ladder, what it says about itself, and what its URL offers.
+
+    `origin` is under what the client reaches this server: scheme and authority of a URL.
+    """
 
     request: Request
     meta: RequestMeta
     offer: Offer
+    origin: str

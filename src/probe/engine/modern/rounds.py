@@ -11,15 +11,16 @@ may reach another process that has the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
+from ...wire.v2026.meta import required_capabilities
 from ...wire.v2026.registry import client_answer, offers
 from ..clock import Clock
 from ..request_state import RequestStates
-from ..tool import Ask, ClientRequestError, InputRequiredError
+from ..tool import Ask, InputRequiredError
 from .incoming import Incoming
 
 # What is no parameter of the request itself, and so may differ between its rounds.
@@ -27,13 +28,19 @@ _OF_THE_ROUND = frozenset({"_meta", "inputResponses", "requestState", "task"})
 
 
 def check_declared(asks: Mapping[str, Ask], capabilities: Mapping[str, Any]) -> None:
-    """Raise `ClientRequestError` for a question that the client did not say it answers.
+    """Raise `McpError` -32021 for a question that the client did not say it answers.
 
     2026-07-28 basic/patterns/mrtr: "Servers MUST NOT send an `inputRequests` that the client has not declared".
     """
-    missing = sorted({ask.method for ask in asks.values() if not offers(capabilities, ask.method)})
+    wanted = [(ask.method, str(ask.params.get("mode", "form"))) for ask in asks.values()]
+    missing = dict.fromkeys(
+        method.partition("/")[0] + (".url" if mode == "url" else "")
+        for method, mode in wanted
+        if not offers(capabilities, method, mode)
+    )
     if missing:
-        raise ClientRequestError(f"The client did not declare that it answers {', '.join(missing)}")
+        why = f"Missing required client capability: {', '.join(missing)}"
+        raise McpError(Code.MISSING_CLIENT_CAPABILITY, why, required_capabilities(missing))
 
 
 def check_answers(asked: Mapping[str, str], responses: Mapping[str, Any]) -> None:
@@ -61,15 +68,15 @@ class RoundTrips:
         params = incoming.request.params or {}
         own = {key: value for key, value in params.items() if key not in _OF_THE_ROUND}
         binding: Json = {"method": incoming.request.method, "selection": incoming.offer.selection, "params": own}
-        state, known = params.get("requestState"), {}
+        state, memory = params.get("requestState"), {}
         if state is not None:
-            known = self._states.open(state, binding=binding, now=self._clock.wall())
+            memory = self._states.open(state, binding=binding, now=self._clock.wall())
         given = params.get("inputResponses") or {}
-        return Rounds(self, binding, incoming.meta.capabilities, known, given, resumed=state is not None)
+        return Rounds(self, binding, incoming.meta.capabilities, memory, given, resumed=state is not None)
 
-    def seal(self, known: Json, binding: Json) -> str:
-        """A state for the answers known so far."""
-        return self._states.seal(known, binding=binding, expires_at=self._clock.wall() + self._ttl_s)
+    def seal(self, memory: Json, binding: Json) -> str:
+        """A state for what is to be remembered."""
+        return self._states.seal(memory, binding=binding, expires_at=self._clock.wall() + self._ttl_s)
 
 
 class Rounds:
@@ -80,7 +87,7 @@ class Rounds:
         trips: RoundTrips,
         binding: Json,
         capabilities: Mapping[str, Any],
-        known: Json,
+        memory: Json,
         given: Mapping[str, Any],
         *,
         resumed: bool,
@@ -89,14 +96,21 @@ class Rounds:
         self.resumed = resumed
         self._trips = trips
         self._binding = binding
-        self._known = dict(known)
+        self._known: Json = dict(memory.get("answers", {}))
+        self._kept: Json = dict(memory.get("kept", {}))
         self._given = given
+
+    def keep(self, key: str, make: Callable[[], str]) -> str:
+        """A value that is made in the first round that wants it, and the same in all that follow."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return str(self._kept[key])
 
     def answers(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """The client's results, by key.
 
-        Raises `ClientRequestError` where it did not declare that it answers, `McpError` for an answer that does not
-        fit, and `InputRequiredError` while one is missing: it is asked for again, those that came are kept.
+        Raises `McpError` where it did not declare that it answers and for an answer that does not fit, and
+        `InputRequiredError` while one is missing: it is asked for again, those that came are kept.
         """
         check_declared(asks, self.capabilities)
         # An answer that was sealed stays: another one for the same key answers what is no longer asked.
@@ -107,6 +121,6 @@ class Rounds:
             key: {"method": ask.method, "params": ask.params} for key, ask in asks.items() if key not in self._known
         }
         if missing:
-            state = self._trips.seal(self._known, self._binding)
+            state = self._trips.seal({"answers": self._known, "kept": self._kept}, self._binding)
             raise InputRequiredError({"inputRequests": missing, "requestState": state})
         return {key: self._known[key] for key in asks}

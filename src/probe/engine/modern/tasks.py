@@ -20,10 +20,12 @@ from ...wire.v2026.registry import TaskParams, UpdateTaskParams
 from ..calls import CallScope, Outcome
 from ..clock import iso
 from ..context import Context
+from ..interactions import Interactions
 from ..tasks import Task, TaskService, said
 from ..tool import Tool
 from ..tool_runs import ToolRuns, tool_work
 from .channels import TaskChannel
+from .incoming import Incoming
 from .listeners import Listener, Listeners
 from .rounds import Rounds, check_answers
 
@@ -34,17 +36,25 @@ OWNER = "modern"
 class TaskDesk:
     """Where modern clients get tasks, ask for them, answer and cancel them."""
 
-    def __init__(self, tasks: TaskService, settings: Settings, listeners: Listeners, runs: ToolRuns) -> None:
+    def __init__(
+        self,
+        tasks: TaskService,
+        settings: Settings,
+        listeners: Listeners,
+        interactions: Interactions,
+        runs: ToolRuns,
+    ) -> None:
         self.tasks = tasks
         self._settings = settings
         self._listeners = listeners
+        self._interactions = interactions
         self._runs = runs
 
     def create(
         self,
+        incoming: Incoming,
         tool: Tool,
         call: CallScope,
-        selection: str,
         arguments: Mapping[str, Any],
         answers: Mapping[str, Json],
         rounds: Rounds,
@@ -56,7 +66,7 @@ class TaskDesk:
 
         def context(task: Task) -> Context:
             channel = TaskChannel(
-                task, self.tasks, self._listeners, selection, rounds.capabilities, resumed=rounds.resumed
+                task, self.tasks, incoming, rounds, self._listeners, self._interactions, self._settings
             )
             # The extension has no progress notifications, so a token would have nothing to name.
             return self._runs.context(call, channel, arguments, None, answers)

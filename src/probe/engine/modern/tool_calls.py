@@ -21,6 +21,7 @@ from ...wire.jsonrpc import Json, ProgressToken, id_length
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
 from ..calls import CallScope, Outcome
+from ..interactions import Interactions
 from ..outbox import Outbox
 from ..params import ArgumentsError
 from ..streams import Stream
@@ -32,12 +33,13 @@ from .listeners import Listeners
 from .rounds import Rounds, RoundTrips
 from .tasks import OWNER, TaskDesk
 
-_METHODS: Mapping[str, str] = {
-    "elicitation": "elicitation/create",
-    "sampling": "sampling/createMessage",
-    "roots": "roots/list",
+_REQUESTS: Mapping[str, tuple[str, str]] = {
+    "elicitation": ("elicitation/create", "form"),
+    "elicitation.url": ("elicitation/create", "url"),
+    "sampling": ("sampling/createMessage", ""),
+    "roots": ("roots/list", ""),
 }
-"""The request that a client capability stands for."""
+"""The request that a client capability stands for, and its mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class ToolCalls:
         settings: Settings,
         outbox: Outbox,
         listeners: Listeners,
+        interactions: Interactions,
         desk: TaskDesk,
         trips: RoundTrips,
         runs: ToolRuns,
@@ -64,6 +67,7 @@ class ToolCalls:
         self._settings = settings
         self._outbox = outbox
         self._listeners = listeners
+        self._interactions = interactions
         self._desk = desk
         self._trips = trips
         self._runs = runs
@@ -81,7 +85,7 @@ class ToolCalls:
             return self._runs.refuse(call, admitted)
         if as_task:
             task = self._desk.create(
-                tool, call, offer.selection, admitted.arguments, admitted.answers, admitted.rounds
+                incoming, tool, call, admitted.arguments, admitted.answers, admitted.rounds
             )
             return Outcome("task", task)
         if not tool.waits:
@@ -122,7 +126,16 @@ class ToolCalls:
         token: ProgressToken | None,
         stream: Stream,
     ) -> Running:
-        channel = CallChannel(call, stream, self._outbox, admitted.rounds, self._listeners, incoming)
+        channel = CallChannel(
+            call,
+            stream,
+            self._outbox,
+            incoming,
+            admitted.rounds,
+            self._listeners,
+            self._interactions,
+            self._settings,
+        )
         context = self._runs.context(call, channel, admitted.arguments, token, admitted.answers)
         return Running(call, self._runs.start(call, tool, context))
 
@@ -134,7 +147,7 @@ def _caller(meta: RequestMeta) -> Caller:
 
 def _check_capabilities(tool: Tool, meta: RequestMeta) -> None:
     """Raise `McpError` -32021 where the tool needs what this very request does not declare."""
-    missing = [name for name in tool.requires if not offers(meta.capabilities, _METHODS[name])]
+    missing = [name for name in tool.requires if not offers(meta.capabilities, *_REQUESTS[name])]
     if tool.task_support == "required" and not meta.tasks:
         missing.append(TASKS_EXTENSION)
     if missing:

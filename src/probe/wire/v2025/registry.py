@@ -107,15 +107,28 @@ def task_wish(params: types.CallToolRequestParams, revision: str) -> types.TaskM
 
 
 def offers(capabilities: Mapping[str, Any], revision: str, capability: str) -> bool:
-    """Whether a client can be asked for what a capability stands for.
+    """Whether a client can be asked for what a capability stands for; `elicitation.url` is elicitation's URL mode.
 
     2025-11-25 client/elicitation: an empty object means form mode; a client may offer URL mode alone.
     """
-    declared = capabilities.get(capability)
-    known = any(row.capability == capability and row.since <= revision for row in SERVER_REQUESTS.values())
+    name, _, mode = capability.partition(".")
+    declared = capabilities.get(name)
+    known = any(row.capability == name and row.since <= revision for row in SERVER_REQUESTS.values())
     if not known or not isinstance(declared, Mapping):
         return False
-    return capability != "elicitation" or "form" in declared or "url" not in declared
+    if mode:
+        return mode in declared and revision >= V2025_11_25
+    return name != "elicitation" or "form" in declared or "url" not in declared
+
+
+def asked_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a client's capabilities that `offers` reads, for which it says the same."""
+    asked = {row.capability: capabilities.get(row.capability) for row in SERVER_REQUESTS.values() if row.capability}
+    return {
+        name: {mode: {} for mode in ("form", "url") if mode in declared}
+        for name, declared in asked.items()
+        if isinstance(declared, Mapping)
+    }
 
 
 def client_result(method: str, result: Mapping[str, Any]) -> str | None:

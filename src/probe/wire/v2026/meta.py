@@ -91,8 +91,11 @@ def _invalid(why: str) -> McpError:
 
 
 def required_capabilities(names: Iterable[str]) -> Json:
-    """The `data` of error -32021 for capabilities and extensions, which are told apart by their prefix."""
-    named = list(names)
-    required: Json = {name: {} for name in named if "/" not in name}
-    extensions: Json = {name: {} for name in named if "/" in name}
-    return {"requiredCapabilities": {**required, "extensions": extensions} if extensions else required}
+    """The `data` of error -32021; extensions have a prefix in their name, `elicitation.url` is a mode."""
+    required: Json = {}
+    for name in names:
+        path = ("extensions", name) if "/" in name else tuple(name.split("."))
+        place = required
+        for part in path:
+            place = place.setdefault(part, {})
+    return {"requiredCapabilities": required}

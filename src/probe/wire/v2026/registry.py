@@ -136,8 +136,8 @@ def client_answer(method: str, result: Any) -> str | None:
     return None
 
 
-def offers(capabilities: Mapping[str, Any], method: str) -> bool:
-    """Whether the client may be sent an input request of this method; elicitation means its form mode.
+def offers(capabilities: Mapping[str, Any], method: str, mode: str = "form") -> bool:
+    """Whether the client may be sent an input request of this method; only elicitation has modes.
 
     2026-07-28 client/elicitation: "an empty capabilities object is equivalent to declaring support for form mode only";
     a client may offer URL mode alone.
@@ -145,4 +145,4 @@ def offers(capabilities: Mapping[str, Any], method: str) -> bool:
     declared = capabilities.get(method.partition("/")[0])
     if method not in _ANSWERS or not isinstance(declared, Mapping):
         return False
-    return method != "elicitation/create" or "form" in declared or "url" not in declared
+    return method != "elicitation/create" or mode in declared or (mode == "form" and "url" not in declared)
