@@ -62,8 +62,9 @@ class HeaderParam:
 def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
     """Which era judges a request whose body is `value` (None without a body).
 
-    A version header that names a served revision decides. Without one, a body that carries modern `_meta` is modern,
-    and `initialize`, its notification, or a session header is legacy. Two headers that differ are modern, where they cannot agree either.
+    A version header that names a served revision decides. Without one, a body that carries modern `_meta` is modern;
+    `initialize`, its notification, or a session header is legacy. Two headers that differ are modern, where they cannot
+    agree either.
     """
     named = {version.strip(" \t") for name, version in head.headers if name == _VERSION}
     if named & set(MODERN):
