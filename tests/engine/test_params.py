@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from probe.engine.params import ArgumentsError, Choice, Integer, Text, input_schema, read_arguments
+from probe.engine.params import ArgumentsError, Boolean, Choice, Integer, Text, input_schema, read_arguments
 from probe.tools.catalogue import TOOLSETS
 
 COUNT = Integer("count", 1, 100, 10, "How many")
 MODE = Choice("mode", ("fast", "slow"), "fast", "Which way")
+LOUD = Boolean("loud", False, "Whether to shout")
 NAME = Text("name", "Who", max_length=5)
-PARAMS = (COUNT, MODE, NAME)
+PARAMS = (COUNT, MODE, LOUD, NAME)
 
 json_values = st.recursive(
     st.one_of(
@@ -35,7 +36,7 @@ def refusal(arguments: dict[str, Any]) -> str | None:
 
 
 def test_defaults_are_filled_in() -> None:
-    assert read_arguments(PARAMS, {"name": "x"}) == {"count": 10, "mode": "fast", "name": "x"}
+    assert read_arguments(PARAMS, {"name": "x"}) == {"count": 10, "mode": "fast", "loud": False, "name": "x"}
 
 
 @pytest.mark.parametrize("value", [1, 100, 5.0])
@@ -59,10 +60,12 @@ def test_bounds_are_inclusive_and_a_whole_float_is_an_integer(value: float) -> N
         ({"name": "x", "mode": "Fast"}, 'mode must be one of fast, slow, got "Fast"'),
         ({"name": "x", "mode": 5}, "mode must be one of fast, slow, got 5"),
         ({"name": "x", "mode": ["fast"]}, 'mode must be one of fast, slow, got ["fast"]'),
+        ({"name": "x", "loud": 1}, "loud must be true or false, got 1"),
+        ({"name": "x", "loud": "true"}, 'loud must be true or false, got "true"'),
         ({"name": "123456"}, 'name must be a string of at most 5 characters, got "123456"'),
         ({"name": 5}, "name must be a string of at most 5 characters, got 5"),
         ({}, "name is required"),
-        ({"name": "x", "size": 1}, 'unknown parameter "size": it takes count, mode, name'),
+        ({"name": "x", "size": 1}, 'unknown parameter "size": it takes count, mode, loud, name'),
     ],
 )
 def test_a_refusal_names_the_parameter_its_bounds_and_what_was_sent(arguments: Any, sentence: str) -> None:
@@ -86,6 +89,7 @@ def test_the_schema_of_a_tool() -> None:
         "properties": {
             "count": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10, "description": "How many"},
             "mode": {"type": "string", "enum": ["fast", "slow"], "default": "fast", "description": "Which way"},
+            "loud": {"type": "boolean", "default": False, "description": "Whether to shout"},
             "name": {"type": "string", "maxLength": 5, "description": "Who"},
         },
         "required": ["name"],
@@ -94,7 +98,35 @@ def test_the_schema_of_a_tool() -> None:
     assert input_schema(()) == {"type": "object", "properties": {}, "additionalProperties": False}
 
 
-@given(st.fixed_dictionaries({}, optional=dict.fromkeys(("count", "mode", "name", "other"), json_values)))
+def test_every_kind_of_parameter_can_have_a_header() -> None:
+    """2026-07-28 basic/transports/streamable-http, Schema Extension."""
+    kinds = [
+        Integer("a", 1, 2, 1, "", header="A"),
+        Choice("b", ("x",), "x", "", header="B"),
+        Boolean("c", False, "", header="C-1"),
+        Text("d", "", header="~d!"),
+        Text("e", ""),
+    ]
+    properties = input_schema(kinds)["properties"]
+    assert {name: schema.get("x-mcp-header") for name, schema in properties.items()} == {
+        "a": "A",
+        "b": "B",
+        "c": "C-1",
+        "d": "~d!",
+        "e": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "headers", [[""], ["a b"], ["a:b"], ["caf\u00e9"], ["a\n"], ["A", "A"], ["A", "a"], ["A", "B", "b"]]
+)
+def test_a_header_that_would_make_clients_reject_the_tool_is_refused(headers: list[str]) -> None:
+    """ "MUST match HTTP field-name token syntax", "MUST be case-insensitively unique"."""
+    with pytest.raises(ValueError, match="token"):
+        input_schema([Text(f"p{number}", "", header=header) for number, header in enumerate(headers)])
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(("count", "mode", "loud", "name", "other"), json_values)))
 def test_the_judge_accepts_exactly_what_the_schema_allows(arguments: dict[str, Any]) -> None:
     assert (refusal(arguments) is None) == Draft202012Validator(input_schema(PARAMS)).is_valid(arguments)
 

@@ -16,7 +16,7 @@ from trio.testing import MockClock
 
 from probe.core.call import Cause
 from probe.engine.engine import Engine
-from probe.tools.catalogue import CONFORMANCE, PROBE, STREAMING
+from probe.tools.catalogue import CONFORMANCE, FEATURES, PROBE, STREAMING
 from probe.wire.jsonrpc import classify
 
 from ..support.http import Answer, Event
@@ -31,6 +31,15 @@ CALLS: dict[str, tuple[dict[str, Any], int]] = {
     "sync_with_progress": ({"itemCount": 4, "delayPerItemMs": 10}, 4),
     "sampling_demo": ({}, 1),
     "progress": ({"steps": 3, "step_ms": 20}, 3),
+    "log_levels": ({}, 0),
+    "elicit_form": ({}, 1),
+    "elicit_simple_form": ({}, 1),
+    # the page is declined; waiting for it to be confirmed is cancelled in tests/modern/test_url_elicitation.py
+    "elicit_url": ({}, 1),
+    "list_roots": ({}, 1),
+    "ask_several": ({}, 3),
+    "ping_client": ({}, 1),
+    "announce_list_change": ({}, 0),
     "test_tool_with_logging": ({}, 2),
     "test_tool_with_progress": ({}, 2),
     "test_sampling": ({"prompt": "?"}, 1),
@@ -51,13 +60,18 @@ TTL_MS = 60_000
 
 
 def test_the_tables_hold_every_tool_that_waits() -> None:
-    tools = [tool for toolset in (PROBE, STREAMING, CONFORMANCE) for tool in toolset.tools if tool.waits]
+    every = [tool for toolset in (PROBE, STREAMING, FEATURES, CONFORMANCE) for tool in toolset.tools]
+    tools = [tool for tool in every if tool.waits and tool.since <= "2025-11-25"]
     assert {tool.name for tool in tools if tool.task_support == "required"} == TASKS.keys()
     assert {tool.name for tool in tools if tool.task_support != "required"} == CALLS.keys()
 
 
 def person(request: dict[str, Any]) -> dict[str, Any]:
     """A client whose person and model answer at once."""
+    if request["method"] in ("ping", "roots/list"):
+        return {"roots": []} if request["method"] == "roots/list" else {}
+    if request["params"].get("mode") == "url":
+        return {"action": "decline"}
     if request["method"] == "elicitation/create":
         fields = request["params"]["requestedSchema"]["properties"]
         return {"action": "accept", "content": FORM if "username" in fields else {}}
@@ -177,6 +191,9 @@ STOPS = [
 ]
 
 
+@pytest.mark.proves(
+    "2025-11-25/cancellation/5", "2025-11-25/cancellation/6", "2025-11-25/cancellation/7", "2025-11-25/cancellation/9"
+)
 @pytest.mark.parametrize(("stop", "cause", "patience_s"), STOPS)
 @pytest.mark.parametrize("tool", CALLS)
 async def test_a_call_stopped_at_any_await_is_never_heard_again(
@@ -270,6 +287,7 @@ async def as_task(
     return await run.client.call("tasks/get", {"taskId": handle["task"]["taskId"]})
 
 
+@pytest.mark.proves("2025-11-25/tasks/36", "2025-11-25/tasks/37", "2025-11-25/tasks/38")
 @pytest.mark.parametrize("tool", TASKS)
 async def test_a_task_cancelled_at_any_await_stays_cancelled(tool: str, autojump_clock: MockClock) -> None:
     """2025-11-25 basic/utilities/tasks: receivers "SHOULD attempt to stop the task execution and MUST transition the
@@ -369,6 +387,7 @@ async def test_waiting_for_a_task_can_be_stopped_at_any_await(autojump_clock: Mo
     await until_it_gets_through(1, once)
 
 
+@pytest.mark.proves("2025-11-25/cancellation/4")
 async def test_a_task_survives_the_cancellation_of_its_request_at_any_await(autojump_clock: MockClock) -> None:
     """2025-11-25 basic/utilities/cancellation: "For task-augmented requests, the `tasks/cancel` request MUST be used
     instead of the `notifications/cancelled` notification"."""

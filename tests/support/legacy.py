@@ -20,7 +20,7 @@ HEADERS = {
 }
 Respond = Callable[[dict[str, Any]], dict[str, Any] | None]
 """The client's result for a request of the server; None: it never answers."""
-ALL_CAPABILITIES = {"sampling": {}, "elicitation": {}, "roots": {}}
+ALL_CAPABILITIES = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
 
 
 class RpcError(Exception):
@@ -173,8 +173,7 @@ class Legacy:
     ) -> None:
         """Read the GET stream for good, answering the server's requests."""
         async with self.get() as answer:
+            task_status.started()
             async for event in answer.events():
-                task_status.started()
-                task_status = trio.TASK_STATUS_IGNORED
                 if event.data:
                     await self.hear(event, respond)

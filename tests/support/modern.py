@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
 
+import trio
+
 from .http import Answer, Event, exchange
 from .legacy import ALL_CAPABILITIES, RpcError
 from .schemas import schema
@@ -36,7 +38,12 @@ class Modern:
         self.ids = count(1)
 
     def request(
-        self, method: str, params: Mapping[str, Any] | None = None, *, meta: Mapping[str, Any] | None = None, id: Any = None
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        id: Any = None,
     ) -> dict[str, Any]:
         """A request message with a fresh id unless one is given; `meta` is added to what every request says."""
         said = {
@@ -64,15 +71,23 @@ class Modern:
         return headers
 
     @asynccontextmanager
-    async def post(self, message: Any, headers: Mapping[str, str | None] | None = None) -> AsyncIterator[Answer]:
-        """POST a message; `headers` replace those that mirror it, None leaves one out."""
+    async def post(
+        self, message: Any, headers: Mapping[str, str | None] | None = None, *, gone: trio.Event | None = None
+    ) -> AsyncIterator[Answer]:
+        """POST a message; `headers` replace those that mirror it, None leaves one out. `gone` is as in `exchange`."""
         sent = {**self.headers(message), **(headers or {})}
         kept = {name: value for name, value in sent.items() if value is not None}
-        async with exchange(self.app, "POST", self.target, kept, json.dumps(message).encode()) as answer:
+        body = json.dumps(message).encode()
+        async with exchange(self.app, "POST", self.target, kept, body, gone=gone) as answer:
             yield answer
 
     async def call(
-        self, method: str, params: Mapping[str, Any] | None = None, *, meta: Mapping[str, Any] | None = None, id: Any = None
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        id: Any = None,
     ) -> dict[str, Any]:
         """Send a request and wait for its result. Raises `RpcError`, and `AssertionError` when none comes."""
         request = self.request(method, params, meta=meta, id=id)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import trio
 
-from probe.engine.tool import LogLevel, Tool, ToolContext, ToolResult
+from probe.engine.tool import Ask, ListKind, LogLevel, Tool, ToolContext, ToolResult
 from probe.wire.jsonrpc import Json
 
 Event = tuple[Any, ...]
@@ -16,12 +16,23 @@ Event = tuple[Any, ...]
 
 @dataclass
 class FakeContext:
-    """Records `(kind, details…)`; sleeps are real sleeps of the run's clock, so use it with `autojump_clock`."""
+    """Records `(kind, details…)`; sleeps are real sleeps of the run's clock, so use it with `autojump_clock`.
+
+    A question is answered by what `by_key` has for its key, else by `answer`; its client declares
+    the methods `declared`.
+    """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     notified: bool = True
     answer: Json | Exception = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    answers: Mapping[str, Json] = field(default_factory=dict)
+    resumed: bool = False
+    declared: tuple[str, ...] = ("elicitation/create", "sampling/createMessage", "roots/list")
+    by_key: Mapping[str, Json] = field(default_factory=dict)
+
+    def declares(self, method: str) -> bool:
+        return method in self.declared
 
     async def sleep(self, seconds: float) -> None:
         self.events.append(("sleep", seconds))
@@ -36,27 +47,37 @@ class FakeContext:
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         self.events.append(("log", level, data) if logger is None else ("log", level, data, logger))
 
-    async def elicit(self, message: str, schema: Json) -> Json:
-        return await self._ask("elicit", message, schema)
+    async def elicit(self, message: str, schema: Json, key: str | None = None) -> Json:
+        return await self._ask(key, "elicit", message, schema)
 
-    async def sample(self, params: Json) -> Json:
-        return await self._ask("sample", params)
+    async def elicit_url(self, message: str, key: str | None = None) -> Json:
+        return await self._ask(key, "elicit_url", message)
 
-    async def list_roots(self) -> Json:
-        return await self._ask("roots")
+    async def sample(self, params: Json, key: str | None = None) -> Json:
+        return await self._ask(key, "sample", params)
+
+    async def list_roots(self, key: str | None = None) -> Json:
+        return await self._ask(key, "roots")
+
+    async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
+        await self._ask(None, "ask", asks)
+        return {key: self.by_key.get(key, self.answer) for key in asks}  # type: ignore[misc]  # a failure was raised
 
     async def ping(self) -> None:
-        await self._ask("ping")
+        await self._ask(None, "ping")
+
+    def announce(self, changed: ListKind) -> None:
+        self.events.append(("announce", changed))
 
     def hang_up(self) -> None:
         self.events.append(("hang_up",))
 
-    async def _ask(self, *question: Any) -> Json:
-        self.events.append(question)
+    async def _ask(self, key: str | None, *question: Any) -> Json:
+        self.events.append(question if key is None else (*question, key))
         await trio.lowlevel.checkpoint()
         if isinstance(self.answer, Exception):
             raise self.answer
-        return self.answer
+        return self.answer if key is None else self.by_key.get(key, self.answer)
 
     def of(self, kind: str) -> list[Event]:
         """The details of all events of one kind."""

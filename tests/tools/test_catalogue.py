@@ -16,25 +16,54 @@ from jsonschema import Draft202012Validator
 from trio.testing import MockClock
 
 from probe.engine.catalogue import select
-from probe.engine.params import ArgumentsError, Choice, Integer, Param, Text, input_schema, read_arguments
+from probe.engine.params import ArgumentsError, Boolean, Choice, Integer, Param, Text, input_schema, read_arguments
 from probe.engine.tool import Tool
 from probe.settings import Settings
-from probe.tools import conformance, streaming
+from probe.tools import conformance, features, streaming
 from probe.tools import probe as probe_tools
-from probe.tools.catalogue import CONFORMANCE, PROBE, STREAMING, TOOLSETS
-from probe.tools.conformance import prompts, resources
+from probe.tools.catalogue import CONFORMANCE, FEATURES, PROBE, STREAMING, TOOLSETS
+from probe.tools.conformance import input_required, prompts, resources
+from probe.tools.features import hints
+from probe.tools.features import prompts as feature_prompts
+from probe.tools.features import resources as feature_resources
 from probe.tools.probe.multi_stage_task import stages
 from probe.wire.errors import McpError
 from probe.wire.jsonrpc import Json
+from probe.wire.revisions import V2026_07_28
 
 from .fakes import FakeContext, call
 
 ALL = [tool for group in TOOLSETS for tool in group.tools]
-OWN = [*PROBE.tools, *STREAMING.tools]
+OWN = [*PROBE.tools, *STREAMING.tools, *FEATURES.tools]
 IDS = [tool.name for tool in ALL]
 ANSWERS: dict[str, Json] = {
+    "elicitation.url": {"action": "accept"},
     "elicitation": {"action": "accept", "content": {"continue": True}},
     "sampling": {"role": "assistant", "content": {"type": "text", "text": "yes"}, "model": "m"},
+    "roots": {"roots": [{"uri": "file:///home/ada"}]},
+}
+CONFORMANCE_2026 = {
+    "test_x_mcp_header",
+    "test_missing_capability",
+    "test_streaming_elicitation",
+    "test_logging_tool",
+    "test_trigger_tool_change",
+    "test_trigger_prompt_change",
+    "test_input_required_result_elicitation",
+    "test_input_required_result_sampling",
+    "test_input_required_result_list_roots",
+    "test_input_required_result_request_state",
+    "test_input_required_result_multiple_inputs",
+    "test_input_required_result_multi_round",
+    "test_input_required_result_tampered_state",
+    "test_input_required_result_capabilities",
+    "greet",
+    "slow_compute",
+    "failing_job",
+    "protocol_error_job",
+    "confirm_delete",
+    "multi_input",
+    "test_tool_with_task",
 }
 
 
@@ -43,7 +72,7 @@ def named(name: str) -> Tool:
 
 
 def test_the_toolsets_are_in_their_order() -> None:
-    assert [group.name for group in TOOLSETS] == ["probe", "streaming", "conformance"]
+    assert [group.name for group in TOOLSETS] == ["probe", "streaming", "features", "conformance"]
     assert [tool.name for tool in PROBE.tools] == [
         "simple_tool",
         "sync_with_progress",
@@ -56,6 +85,24 @@ def test_the_toolsets_are_in_their_order() -> None:
         "sampling_demo",
     ]
     assert [tool.name for tool in STREAMING.tools] == ["progress", "long_output", "chatty"]
+    assert [tool.name for tool in FEATURES.tools] == [
+        "log_levels",
+        "elicit_form",
+        "elicit_simple_form",
+        "elicit_url",
+        "list_roots",
+        "ask_several",
+        "ping_client",
+        "announce_list_change",
+        "structured_output",
+        "content_types",
+        "fail",
+        "read_only_hint",
+        "destructive_hint",
+        "idempotent_hint",
+        "open_world_hint",
+        "routed_tool",
+    ]
     assert {tool.name for tool in CONFORMANCE.tools} == {
         "test_simple_text",
         "test_image_content",
@@ -71,14 +118,20 @@ def test_the_toolsets_are_in_their_order() -> None:
         "test_elicitation_sep1330_enums",
         "json_schema_2020_12_tool",
         "test_reconnection",
+        *CONFORMANCE_2026,
     }
     assert CONFORMANCE.tools[0].name == "test_simple_text"
     assert CONFORMANCE.tools[0].read_arguments({}) == {}
 
 
+def test_fixtures_of_one_era_are_not_offered_to_the_other() -> None:
+    assert {tool.name for tool in CONFORMANCE.tools if tool.since == V2026_07_28} == CONFORMANCE_2026
+    assert [tool.name for tool in CONFORMANCE.tools if tool.until < V2026_07_28] == ["test_reconnection"]
+
+
 def test_every_module_is_listed() -> None:
     listed = {id(tool) for tool in ALL}
-    for package in (probe_tools, streaming, conformance):
+    for package in (probe_tools, streaming, features, conformance):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             content = vars(import_module(module.name))
             offered = [*content.get("TOOLS", ()), *([content["TOOL"]] if "TOOL" in content else [])]
@@ -91,6 +144,9 @@ def test_every_module_is_listed() -> None:
     assert CONFORMANCE.resources == resources.RESOURCES
     assert CONFORMANCE.templates == resources.TEMPLATES
     assert CONFORMANCE.prompts == prompts.PROMPTS
+    assert FEATURES.resources == feature_resources.RESOURCES
+    assert FEATURES.templates == feature_resources.TEMPLATES
+    assert FEATURES.prompts == feature_prompts.PROMPTS
 
 
 def test_each_tool_of_probe_and_streaming_has_its_own_file() -> None:
@@ -118,12 +174,13 @@ def test_every_tool_is_described(tool: Tool) -> None:
     assert entry["title"]
     assert entry["title"] != tool.name
     assert "Look for:" in entry["description"]
-    assert entry["annotations"] == {
-        "readOnlyHint": True,
-        "destructiveHint": False,
-        "idempotentHint": True,
-        "openWorldHint": False,
-    }
+    if tool not in hints.TOOLS:
+        assert entry["annotations"] == {
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        }
     assert entry["inputSchema"]["type"] == "object"
     Draft202012Validator.check_schema(entry["inputSchema"])
     mcp_types.Tool.model_validate(entry)
@@ -131,8 +188,8 @@ def test_every_tool_is_described(tool: Tool) -> None:
 
 @pytest.mark.parametrize("tool", OWN, ids=[tool.name for tool in OWN])
 def test_structured_tools_have_an_output_schema(tool: Tool) -> None:
-    # failing_task never has a result; the product gives the other two no structured content.
-    without = {"failing_task", "long_output", "chatty"}
+    # failing_task and fail never have a result; in the others the content is the point.
+    without = {"failing_task", "fail", "long_output", "chatty", "content_types"}
     assert (tool.output_schema is None) == (tool.name in without)
 
 
@@ -152,13 +209,16 @@ def test_task_support(tool: Tool) -> None:
 
 @pytest.mark.parametrize("tool", ALL, ids=IDS)
 async def test_the_result_has_the_official_shape(autojump_clock: MockClock, tool: Tool) -> None:
-    """With `{}` where that is legal, which it is for every tool of probe and streaming."""
+    """With `{}` where that is legal, which it is for every tool but the fixtures of the suite."""
     needed = {param.name: "text" for param in tool.params if param.required}
     if tool.input_schema is not None:
-        needed = {"email": "text"}
+        needed = {"email": "text"} if tool.name == "json_schema_2020_12_tool" else {}
     assert not (needed and tool in OWN)
-    context = FakeContext(answer=ANSWERS[tool.requires[0]] if tool.requires else {})
-    if tool.name == "failing_task":
+    context = FakeContext(
+        answer=ANSWERS[tool.requires[0]] if tool.requires else {},
+        answers=dict.fromkeys(tool.inputs, ANSWERS["elicitation"]),
+    )
+    if tool.name in ("failing_task", "protocol_error_job"):
         with pytest.raises(McpError):
             await call(tool, needed, context)
         return
@@ -187,10 +247,19 @@ async def test_the_bounds_fit_the_deadlines(tool: Tool) -> None:
         "test_tool_with_logging": (0.1, 0.1),
         "test_tool_with_progress": (0.1, 0.05),
         "test_reconnection": (0.2, 0.2),
+        "test_streaming_elicitation": (0.05, 0.05),
+        "test_logging_tool": (0.05, 0.05),
+        "test_trigger_tool_change": (0.0, 0.0),
+        "test_trigger_prompt_change": (0.0, 0.0),
+        "slow_compute": (120.0, 1.0),
+        # 2026-07-28: a question ends the call, so nobody waits for a person.
+        **{fixture.name: (0.0, 0.0) for fixture in input_required.TOOLS},
     }
-    if tool.task_support == "required" or not tool.waits:
+    # Logging and announcing take no time at all.
+    if tool.task_support == "required" or not tool.waits or tool.name in ("log_levels", "announce_list_change"):
         return
-    if tool.requires:
+    asks = tool.requires or tool.name in ("ask_several", "ping_client")
+    if asks and tool.since < V2026_07_28:
         assert tool.asks_client, "its deadlines grow by what a person may take"
         return
     whole, step = slowest[tool.name]
@@ -219,6 +288,8 @@ def values(param: Param) -> st.SearchStrategy[Any]:
         case Choice(options=options):
             spoiled = [options[0].upper(), f"{options[0]} ", "", *([[options[0]]])]
             return st.one_of(st.sampled_from([*options, *spoiled]), _ANYTHING)
+        case Boolean():
+            return st.one_of(st.sampled_from([True, False, 0, 1, "true"]), _ANYTHING)
         case Text(max_length=length):
             return st.one_of(st.sampled_from(["", "é" * length, "x" * (length + 1)]), _ANYTHING)
     raise AssertionError(f"no values for {param}")
@@ -275,6 +346,7 @@ BOUNDS = [
     ("progress", "step_ms", 0, 5000, 200),
     ("long_output", "blocks", 1, 50, 3),
     ("long_output", "chars", 1, 65536, 256),
+    ("routed_tool", "priority", 1, 9, 5),
 ]
 
 CHOICES = [
@@ -282,12 +354,24 @@ CHOICES = [
     ("failing_task", "errorCode", "internal", ["timeout", "internal", "validation"]),
     ("sampling_demo", "theme", "nature", ["nature", "space", "ocean", "technology"]),
     ("sampling_demo", "style", "haiku", ["haiku", "limerick", "one_liner"]),
+    ("elicit_form", "fields", "all", ["all", "basic", "formats", "choices"]),
+    ("announce_list_change", "list", "tools", ["tools", "prompts", "resources"]),
+    (
+        "content_types",
+        "kind",
+        "all",
+        ["all", "text", "image", "audio", "resource_link", "embedded_text", "embedded_blob"],
+    ),
+    ("fail", "how", "tool_error", ["tool_error", "protocol_error"]),
+    ("routed_tool", "region", "eu-north", ["eu-north", "us-east", "ap-south"]),
 ]
+
+BOOLEANS = [("routed_tool", "dry_run")]
 
 
 def test_the_parameters_are_those_of_the_contract_and_no_others() -> None:
     known = {(tool.name, param.name) for tool in OWN for param in tool.params}
-    assert known == {(row[0], row[1]) for row in [*BOUNDS, *CHOICES]}
+    assert known == {(row[0], row[1]) for row in [*BOUNDS, *CHOICES, *BOOLEANS]}
 
 
 @pytest.mark.parametrize(("name", "param", "low", "high", "default"), BOUNDS)
@@ -340,6 +424,11 @@ def test_an_unknown_parameter_gets_one_readable_sentence(tool: Tool) -> None:
 DOCS = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
 TABLES, DEADLINES = DOCS.split("## Deadlines")
 ROWS = {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*$", TABLES, re.MULTILINE)}
+OWN_SCHEMAS = {
+    "json_schema_2020_12_tool": "the schema itself",
+    "test_x_mcp_header": "`region` text of at most 100 characters",
+    "slow_compute": "`seconds` number 0\u2013120 (1), `label` text of at most 100 characters",
+}
 
 
 def documented(param: Param) -> str:
@@ -348,6 +437,8 @@ def documented(param: Param) -> str:
             return f"`{param.name}` {param.low}\u2013{param.high} ({param.default})"
         case Choice():
             return f"`{param.name}` {', '.join(param.options)} ({param.default})"
+        case Boolean():
+            return f"`{param.name}` true, false ({'true' if param.default else 'false'})"
         case Text():
             return f"`{param.name}` text of at most {param.max_length} characters, required"
     raise AssertionError(f"no documentation for {param}")
@@ -358,7 +449,8 @@ def test_the_documentation_names_every_parameter_and_bound(tool: Tool) -> None:
     row = ROWS[tool.name]
     cell = row.split(" | ")[1]
     expected = ", ".join(documented(param) for param in tool.params) or "none"
-    assert cell == ("the schema itself" if tool.input_schema else expected)
+    assert cell == OWN_SCHEMAS.get(tool.name, expected)
+    assert (tool.name in OWN_SCHEMAS) == (tool.input_schema is not None)
 
 
 @pytest.mark.parametrize("tool", ALL, ids=IDS)
@@ -371,9 +463,11 @@ def test_the_documentation_names_every_own_deadline(tool: Tool) -> None:
 
 
 def test_the_documentation_names_nothing_that_does_not_exist() -> None:
-    things = [item.uri for item in CONFORMANCE.resources]
-    things += [item.uri_template for item in CONFORMANCE.templates]
-    things += [item.name for item in CONFORMANCE.prompts]
+    # The sixty items have one row together.
+    listed = [item for group in TOOLSETS for item in group.resources]
+    things = [item.uri for item in listed if not re.fullmatch(r"item-(?!1$).*", item.name)]
+    things += [item.uri_template for group in TOOLSETS for item in group.templates]
+    things += [item.name for group in TOOLSETS for item in group.prompts]
     assert set(ROWS) == {*IDS, *things}
 
 

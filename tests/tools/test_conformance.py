@@ -289,17 +289,17 @@ def test_free_text_is_required_and_bounded(name: str, param: str) -> None:
 
 
 def test_static_resources() -> None:
-    assert resource("test://static-text").read(0.0) == {"text": "This is the content of the static text resource."}
+    assert resource("test://static-text").read(0.0, {}) == {"text": "This is the content of the static text resource."}
     assert resource("test://static-text").mime_type == "text/plain"
     binary = resource("test://static-binary")
     assert binary.mime_type == "image/png"
-    check_png(binary.read(0.0)["blob"])
+    check_png(binary.read(0.0, {})["blob"])
 
 
 def test_the_watched_resource_changes_with_each_tick_and_not_between() -> None:
     watched = resource("test://watched-resource")
     assert watched.ticks_s == 3
-    reads = [watched.read(at)["text"] for at in (300.0, 302.9, 303.0, 305.9, 306.0)]
+    reads = [watched.read(at, {})["text"] for at in (300.0, 302.9, 303.0, 305.9, 306.0)]
     assert reads == ["Tick 100", "Tick 100", "Tick 101", "Tick 101", "Tick 102"]
 
 
@@ -344,13 +344,13 @@ def user_texts(messages: list[Json]) -> list[Any]:
 
 
 def test_simple_prompt() -> None:
-    assert user_texts(prompt("test_simple_prompt").render({})) == ["This is a simple prompt for testing."]
+    assert user_texts(prompt("test_simple_prompt").render({}, {})) == ["This is a simple prompt for testing."]
     assert "arguments" not in prompt("test_simple_prompt").describe()
 
 
 def test_prompt_with_arguments() -> None:
     subject = prompt("test_prompt_with_arguments")
-    assert user_texts(subject.render({"arg1": "testValue1", "arg2": "testValue2"})) == [
+    assert user_texts(subject.render({"arg1": "testValue1", "arg2": "testValue2"}, {})) == [
         "Prompt with arguments: arg1='testValue1', arg2='testValue2'"
     ]
     assert [(item.name, item.required) for item in subject.arguments] == [("arg1", True), ("arg2", True)]
@@ -360,7 +360,7 @@ def test_prompt_with_arguments() -> None:
 
 
 def test_prompt_with_embedded_resource() -> None:
-    first, second = prompt("test_prompt_with_embedded_resource").render({"resourceUri": "test://given"})
+    first, second = prompt("test_prompt_with_embedded_resource").render({"resourceUri": "test://given"}, {})
     assert first["content"] == {
         "type": "resource",
         "resource": {
@@ -374,7 +374,7 @@ def test_prompt_with_embedded_resource() -> None:
 
 
 def test_prompt_with_image() -> None:
-    first, second = prompt("test_prompt_with_image").render({})
+    first, second = prompt("test_prompt_with_image").render({}, {})
     assert (first["content"]["type"], first["content"]["mimeType"]) == ("image", "image/png")
     check_png(first["content"]["data"])
     assert second["content"] == {"type": "text", "text": "Please analyze the image above."}

@@ -5,7 +5,32 @@ from __future__ import annotations
 from typing import Final
 
 from ..engine.catalogue import Toolset
-from .conformance import client_requests, content, polling, progress_and_logging, prompts, resources, schema
+from .conformance import (
+    client_requests,
+    content,
+    headers,
+    input_required,
+    polling,
+    progress_and_logging,
+    prompts,
+    resources,
+    schema,
+    stateless,
+    tasks,
+)
+from .features import (
+    announce_list_change,
+    content_types,
+    elicitation,
+    fail,
+    hints,
+    log_levels,
+    questions,
+    routed_tool,
+    structured_output,
+)
+from .features import prompts as feature_prompts
+from .features import resources as feature_resources
 from .probe import (
     cancellable_task,
     failing_task,
@@ -36,6 +61,24 @@ PROBE: Final = Toolset(
 
 STREAMING: Final = Toolset("streaming", (progress.TOOL, long_output.TOOL, chatty.TOOL))
 
+FEATURES: Final = Toolset(
+    "features",
+    (
+        log_levels.TOOL,
+        *elicitation.TOOLS,
+        *questions.TOOLS,
+        announce_list_change.TOOL,
+        structured_output.TOOL,
+        content_types.TOOL,
+        fail.TOOL,
+        *hints.TOOLS,
+        routed_tool.TOOL,
+    ),
+    resources=feature_resources.RESOURCES,
+    templates=feature_resources.TEMPLATES,
+    prompts=feature_prompts.PROMPTS,
+)
+
 # `content` comes first for its first tool, test_simple_text: the official suite calls the first tool of the list
 # without arguments.
 CONFORMANCE: Final = Toolset(
@@ -46,10 +89,14 @@ CONFORMANCE: Final = Toolset(
         *client_requests.TOOLS,
         *schema.TOOLS,
         *polling.TOOLS,
+        *headers.TOOLS,
+        *stateless.TOOLS,
+        *input_required.TOOLS,
+        *tasks.TOOLS,
     ),
     resources=resources.RESOURCES,
     templates=resources.TEMPLATES,
     prompts=prompts.PROMPTS,
 )
 
-TOOLSETS: Final[tuple[Toolset, ...]] = (PROBE, STREAMING, CONFORMANCE)
+TOOLSETS: Final[tuple[Toolset, ...]] = (PROBE, STREAMING, FEATURES, CONFORMANCE)

@@ -13,7 +13,7 @@ READ_ONLY: Final[Json] = {
     "idempotentHint": True,
     "openWorldHint": False,
 }
-"""The annotations of every tool here: none changes anything or reaches beyond this server and the client itself."""
+"""The annotations of the tools: none changes anything or reaches beyond this server and the client. `hints` differ."""
 
 
 def output(**properties: Json) -> Json:

@@ -1,1 +1,1 @@
-"""Toolset `conformance`: the fixtures that the official conformance suite expects of a server (2025 revisions)."""
+"""Toolset `conformance`: the fixtures that the official conformance suite expects of a server."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...engine.tool import Tool, ToolContext, ToolResult, content, text
+from ...wire.revisions import V2025_11_25
 from ..shared import READ_ONLY
 
 _AWAY_S: Final = 0.2
@@ -28,5 +29,9 @@ TOOLS = (
         ),
         run=run,
         annotations=READ_ONLY,
+        # Earlier revisions have no priming event, so a client may have no id to come back with. 2026-07-28 has no event
+        # ids at all: there the end of the connection is a cancellation.
+        since=V2025_11_25,
+        until=V2025_11_25,
     ),
 )

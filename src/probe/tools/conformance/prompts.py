@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...engine.catalogue import Answers, Argument, Prompt
+from ...engine.params import shown
 from ...engine.tool import text
 from ...wire.jsonrpc import Json
 from .content import PNG
+from .input_required import entered, question
 
 
 def _user(block: Json) -> Json:
@@ -45,6 +47,14 @@ def with_image(_: Mapping[str, str], answers: Answers) -> list[Json]:
     ]
 
 
+def with_input(_: Mapping[str, str], answers: Answers) -> list[Json]:
+    """What the person said, or what came instead of it."""
+    answer = answers["user_context"]
+    context = entered(answer, "context", str)
+    said = f"there is none in the answer: {shown(answer)}" if context is None else context
+    return [_user(text(f"Prompt with context: {said}"))]
+
+
 PROMPTS = (
     Prompt(
         name="test_simple_prompt",
@@ -74,5 +84,14 @@ PROMPTS = (
         title="Prompt with an image",
         description="A user message with a PNG image, and one with text",
         render=with_image,
+    ),
+    Prompt(
+        name="test_input_required_result_prompt",
+        title="Prompt that asks",
+        description="Asks for a context by a form, and repeats it in one user message",
+        render=with_input,
+        inputs={
+            "user_context": question("What is it about?", context={"type": "string", "title": "Context"}),
+        },
     ),
 )

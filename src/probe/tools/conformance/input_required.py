@@ -1,0 +1,175 @@
+"""Fixtures whose call ends in a question and is sent again with the answer (2026-07-28, multi-round-trip requests)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+from ...engine.params import shown
+from ...engine.tool import Ask, Tool, ToolContext, ToolResult, content, failure, text
+from ...wire.jsonrpc import Json
+from ...wire.revisions import V2026_07_28
+from ..shared import READ_ONLY, sampled_text, sampling_request
+
+T = TypeVar("T")
+
+NAME: Final[Json] = {"type": "string", "title": "Name"}
+_NAME_QUESTION: Final = "What is your name?"
+_CAPITAL: Final = sampling_request("What is the capital of France?", 100)
+
+
+def form(**fields: Json) -> Json:
+    """The schema of a form with exactly these fields, all of them required."""
+    return {"type": "object", "properties": fields, "required": list(fields)}
+
+
+def question(message: str, **fields: Json) -> Ask:
+    """A form to ask before the work begins."""
+    return Ask("elicitation/create", {"message": message, "requestedSchema": form(**fields)})
+
+
+def entered(answer: Json, field: str, kind: type[T]) -> T | None:
+    """What a person entered; None when the form was not accepted, or came without a value of this kind."""
+    filled = answer.get("content")
+    if answer.get("action") != "accept" or not isinstance(filled, dict):
+        return None
+    value = filled.get(field)
+    return value if isinstance(value, kind) else None
+
+
+def greeting(answer: Json) -> ToolResult:
+    """A greeting for the name in a form, or a tool error that shows what came instead."""
+    name = entered(answer, "name", str)
+    if name is None:
+        return failure(f"There is no name in the answer: {shown(answer)}")
+    return content([text(f"Hello, {name}!")])
+
+
+async def elicit(context: ToolContext) -> ToolResult:
+    """Ask for a name."""
+    return greeting(await context.elicit(_NAME_QUESTION, form(name=NAME), key="user_name"))
+
+
+async def sample(context: ToolContext) -> ToolResult:
+    """Ask the client's model."""
+    answer = await context.sample(_CAPITAL, key="capital_question")
+    return content([text(f"LLM response: {sampled_text(answer)}")])
+
+
+async def list_roots(context: ToolContext) -> ToolResult:
+    """Ask for the roots."""
+    answer = await context.list_roots(key="client_roots")
+    return content([text(f"Roots: {shown(answer.get('roots'))}")])
+
+
+async def confirm(context: ToolContext) -> ToolResult:
+    """Ask for a confirmation, and tell whether the state of the first round came back with it."""
+    answer = await context.elicit("Please confirm", form(ok={"type": "boolean", "title": "OK"}), key="confirm")
+    state = "state-ok" if context.resumed else "no state came back"
+    return content([text(f"{state}; answer: {shown(answer)}")])
+
+
+async def two_rounds(context: ToolContext) -> ToolResult:
+    """Ask two things, the second only when the first has its answer."""
+    first = await context.elicit(f"Step 1: {_NAME_QUESTION}", form(name=NAME), key="step1")
+    color: Json = {"type": "string", "title": "Color"}
+    second = await context.elicit("Step 2: What is your favorite color?", form(color=color), key="step2")
+    return content([text(f"First answer: {shown(first)}"), text(f"Second answer: {shown(second)}")])
+
+
+async def several(context: ToolContext) -> ToolResult:
+    """Ask at once whatever the client declares that it answers."""
+    asks = {key: ask for key, ask in _SEVERAL.items() if context.declares(ask.method)}
+    if not asks:
+        return content([text("The request declares nothing that could be asked.")])
+    answers = await context.ask(asks)
+    return content([text(f"{key}: {shown(answer)}") for key, answer in answers.items()])
+
+
+_SEVERAL: Final[Mapping[str, Ask]] = {
+    "user_name": question(_NAME_QUESTION, name=NAME),
+    "capital_question": Ask("sampling/createMessage", _CAPITAL),
+    "client_roots": Ask("roots/list", {}),
+}
+
+TOOLS = (
+    Tool(
+        name="test_input_required_result_elicitation",
+        title="Input required: elicitation",
+        description="Asks for a name before it greets. Look for: a form, and the greeting after it.",
+        run=elicit,
+        annotations=READ_ONLY,
+        requires=("elicitation",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_input_required_result_sampling",
+        title="Input required: sampling",
+        description="Asks your client for a completion. Look for: a request for approval, and the answer.",
+        run=sample,
+        annotations=READ_ONLY,
+        requires=("sampling",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_input_required_result_list_roots",
+        title="Input required: roots",
+        description="Asks your client for its roots. Look for: them in the result.",
+        run=list_roots,
+        annotations=READ_ONLY,
+        requires=("roots",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_input_required_result_request_state",
+        title="Input required: state",
+        description="Asks for a confirmation. Look for: state-ok in the result, the proof that requestState came back.",
+        run=confirm,
+        annotations=READ_ONLY,
+        requires=("elicitation",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_input_required_result_multiple_inputs",
+        title="Input required: three at once",
+        description=(
+            "Asks at once for a name, a completion and the roots. Look for: all three, and their answers in the result."
+        ),
+        run=several,
+        annotations=READ_ONLY,
+        requires=("elicitation", "sampling", "roots"),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_input_required_result_multi_round",
+        title="Input required: two rounds",
+        description="Asks for a name and then for a color. Look for: two forms, and both answers in the result.",
+        run=two_rounds,
+        annotations=READ_ONLY,
+        requires=("elicitation",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_input_required_result_tampered_state",
+        title="Input required: sealed state",
+        description=(
+            "Asks for a confirmation, and refuses a requestState that is not exactly what it gave. Look for: error "
+            "-32602 when something on the way changes it."
+        ),
+        run=confirm,
+        annotations=READ_ONLY,
+        requires=("elicitation",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_input_required_result_capabilities",
+        title="Input required: only what is declared",
+        description=(
+            "Asks at once for a name, a completion and the roots, each only if your client declares it. Look for: "
+            "nothing that your client cannot answer."
+        ),
+        run=several,
+        annotations=READ_ONLY,
+        since=V2026_07_28,
+    ),
+)

@@ -1,0 +1,114 @@
+"""Fixtures that show what a request without a session carries with it: capabilities, log level, subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ...engine.tool import ListKind, Tool, ToolContext, ToolResult, content, text
+from ...wire.revisions import V2026_07_28
+from ..shared import READ_ONLY
+from .input_required import entered, form
+
+_PAUSE_S: Final = 0.05
+
+
+def sampling_is_declared(_: Mapping[str, Any]) -> ToolResult:
+    """The call came through, so the capability is there."""
+    return content([text("The request declares sampling.")])
+
+
+async def ask_on_a_stream(context: ToolContext) -> ToolResult:
+    """Begin the stream by progress, so that a question sent on it would be seen there."""
+    context.report_progress(1, 2, "Before the question")
+    await context.sleep(_PAUSE_S)
+    answer = await context.elicit("How many?", form(count={"type": "integer", "title": "Count"}), key="count")
+    context.report_progress(2, 2, "After the answer")
+    return content([text(f"Count: {entered(answer, 'count', int)}")])
+
+
+async def log(context: ToolContext) -> ToolResult:
+    """One message at each end of the work."""
+    context.log("info", "The work begins")
+    await context.sleep(_PAUSE_S)
+    context.log("info", "The work ends")
+    return content([text("Two log messages were sent if the request asks for level info or below.")])
+
+
+async def change_tools(context: ToolContext) -> ToolResult:
+    """Announce the list of tools."""
+    return _announce(context, "tools")
+
+
+async def change_prompts(context: ToolContext) -> ToolResult:
+    """Announce the list of prompts."""
+    return _announce(context, "prompts")
+
+
+def _announce(context: ToolContext, changed: ListKind) -> ToolResult:
+    # Nothing really changes: the suite compares the lists before and after.
+    context.announce(changed)
+    return content([text(f"A change of the list of {changed} was announced; the list is what it was.")])
+
+
+TOOLS = (
+    Tool(
+        name="test_missing_capability",
+        title="Missing capability",
+        description=(
+            "Needs a client with sampling, but asks it nothing. Look for: error -32021 that names sampling if your "
+            "client does not declare it."
+        ),
+        run=sampling_is_declared,
+        annotations=READ_ONLY,
+        requires=("sampling",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_streaming_elicitation",
+        title="Question on a stream",
+        description=(
+            "Reports progress and then asks for a number. Look for: a form, and no request from the server on the "
+            "stream of the response."
+        ),
+        run=ask_on_a_stream,
+        annotations=READ_ONLY,
+        requires=("elicitation",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_logging_tool",
+        title="Logging on request",
+        description=(
+            "Sends two log messages of level info if the request names a log level that lets them through. Look for: "
+            "both, or none without a level."
+        ),
+        run=log,
+        annotations=READ_ONLY,
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_trigger_tool_change",
+        title="Change of the tools",
+        description=(
+            "Announces that the list of tools has changed, though it has not. Look for: your client asking for the "
+            "list again."
+        ),
+        run=change_tools,
+        annotations=READ_ONLY,
+        announces=("tools",),
+        since=V2026_07_28,
+    ),
+    Tool(
+        name="test_trigger_prompt_change",
+        title="Change of the prompts",
+        description=(
+            "Announces that the list of prompts has changed, though it has not. Look for: your client asking for the "
+            "list again."
+        ),
+        run=change_prompts,
+        annotations=READ_ONLY,
+        announces=("prompts",),
+        since=V2026_07_28,
+    ),
+)

@@ -1,0 +1,84 @@
+"""Prompts: with arguments to complete, with a resource and an image in them, and one that asks first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...engine.catalogue import Answers, Argument, Prompt
+from ...engine.params import ArgumentsError, Choice
+from ...engine.tool import text
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json
+from ..forms import filled_in, form, form_ask
+from ..media import IMAGE
+from .resources import TEXT, TEXT_URI
+
+# 150 years: more than the 100 values that one answer may have, and exactly 100 that begin with 19.
+_YEARS = tuple(str(year) for year in range(1900, 2050))
+_STYLES = ("broadsheet", "tabloid", "telegram")
+
+_ORDER = form(
+    {
+        "dish": {"type": "string", "title": "Dish", "enum": ["soup", "salad", "cake"], "default": "soup"},
+        "guests": {"type": "integer", "title": "Guests", "minimum": 1, "maximum": 12, "default": 4},
+    },
+    ("dish",),
+)
+
+
+def headlines(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
+    """One sentence from both arguments. Raises `McpError` -32602 for a value that completion does not offer."""
+    try:
+        year = Choice("year", _YEARS, _YEARS[0], "").read(arguments["year"])
+        style = Choice("style", _STYLES, _STYLES[0], "").read(arguments.get("style", _STYLES[0]))
+    except ArgumentsError as error:
+        raise McpError(Code.INVALID_PARAMS, str(error)) from None
+    return [_said("user", text(f"Write three made-up headlines of the year {year}, as in a {style}."))]
+
+
+def attachments(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
+    """Three messages of the user and the answer they are to begin with."""
+    return [
+        _said("user", {"type": "resource", "resource": {"uri": TEXT_URI, "mimeType": "text/plain", "text": TEXT}}),
+        _said("user", {"type": "image", "data": IMAGE, "mimeType": "image/png"}),
+        _said("user", text("How many lines has the text, and which colours has the image?")),
+        _said("assistant", text("The text has")),
+    ]
+
+
+def recipe(arguments: Mapping[str, str], answers: Answers) -> list[Json]:
+    """One sentence from what the person chose."""
+    order = filled_in(_ORDER, answers["order"])
+    wish = "anything you like" if order is None else f"{order['dish']} for {order['guests']}"
+    return [_said("user", text(f"Write a short recipe: {wish}."))]
+
+
+def _said(role: str, block: Json) -> Json:
+    return {"role": role, "content": block}
+
+
+PROMPTS = (
+    Prompt(
+        name="headlines",
+        title="Headlines of a year",
+        description="Made-up headlines; both arguments can be completed, the year with more values than fit one answer",
+        render=headlines,
+        arguments=(
+            Argument("year", "A year from 1900 to 2049", completions=_YEARS),
+            Argument("style", "broadsheet (if left out), tabloid or telegram", required=False, completions=_STYLES),
+        ),
+    ),
+    Prompt(
+        name="attachments",
+        title="Text and image",
+        description="A conversation with an embedded resource and an image, and the beginning of an answer",
+        render=attachments,
+    ),
+    Prompt(
+        name="recipe",
+        title="Recipe",
+        description="Asks which dish for how many guests before it can be used",
+        render=recipe,
+        inputs={"order": form_ask("What shall be cooked?", _ORDER)},
+    ),
+)

@@ -1,0 +1,159 @@
+"""URL mode elicitation in both eras (client/elicitation), with the page that a person opens."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from ..support.http import exchange, http_scope
+from ..support.legacy import RpcError
+from ..support.probe import Probe, running
+
+URL_CAPABLE = {"elicitation": {"url": {}}}
+PAGE_HEADERS = {"host": "127.0.0.1:8000"}
+
+
+async def page(probe: Probe, method: str, url: str) -> tuple[int, str]:
+    """The status and the text of a page of the server."""
+    path = url.removeprefix("http://127.0.0.1:8000")
+    async with exchange(probe.app, method, path, PAGE_HEADERS) as answer:
+        return answer.status, (await answer.body()).decode()
+
+
+async def first_round(client: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The request that the modern tool makes, and the params of a retry that accepts it."""
+    result = await client.tool("elicit_url")
+    assert result["resultType"] == "input_required"
+    ((key, asked),) = result["inputRequests"].items()
+    return asked, {"inputResponses": {key: {"action": "accept"}}, "requestState": result["requestState"]}
+
+
+async def test_modern_the_result_comes_when_the_page_has_been_confirmed(probe: Probe) -> None:
+    client = probe.modern(capabilities=URL_CAPABLE)
+    asked, retry = await first_round(client)
+    assert asked["method"] == "elicitation/create"
+    assert asked["params"].keys() == {"mode", "message", "url"}, "2026-07-28 has no elicitationId"
+    assert (await page(probe, "GET", asked["params"]["url"]))[0] == 200
+    assert (await page(probe, "POST", asked["params"]["url"]))[0] == 200
+    result = await client.tool("elicit_url", **retry)
+    assert result["structuredContent"] == {"action": "accept", "confirmed": True}
+    assert (await page(probe, "GET", asked["params"]["url"]))[0] == 404, "it waits for nobody any more"
+
+
+async def test_modern_a_retry_that_comes_first_waits_for_the_person(probe: Probe) -> None:
+    client = probe.modern(capabilities=URL_CAPABLE)
+    asked, retry = await first_round(client)
+    ended = []
+
+    async def go_on() -> None:
+        ended.append((await client.tool("elicit_url", **retry))["structuredContent"])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(go_on)
+        await trio.testing.wait_all_tasks_blocked()
+        assert ended == []
+        await page(probe, "POST", asked["params"]["url"])
+    assert ended == [{"action": "accept", "confirmed": True}]
+
+
+async def test_modern_a_page_that_nobody_confirms_is_a_tool_error(autojump_clock: Any) -> None:
+    async with running(client_request_s=20) as probe:
+        client = probe.modern(capabilities=URL_CAPABLE)
+        _, retry = await first_round(client)
+        result = await client.tool("elicit_url", **retry)
+        assert result["isError"]
+        assert "not confirmed in time" in result["content"][0]["text"]
+
+
+async def test_modern_giving_up_while_the_page_waits_cancels_the_call(probe: Probe) -> None:
+    client = probe.modern(capabilities=URL_CAPABLE)
+    _, retry = await first_round(client)
+    request = client.request("tools/call", {"name": "elicit_url", "arguments": {}, **retry})
+    hung_up = trio.Event()
+
+    async def give_up() -> None:
+        headers = client.headers(request)
+        body, sent = json.dumps(request).encode(), False
+
+        async def receive() -> dict[str, Any]:
+            nonlocal sent
+            if not sent:
+                sent = True
+                return {"type": "http.request", "body": body, "more_body": False}
+            await hung_up.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(event: Any) -> None:
+            raise AssertionError(f"nobody may be told: {event}")
+
+        await probe.app(http_scope("POST", client.target, headers), receive, send)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(give_up)
+        await trio.testing.wait_all_tasks_blocked()
+        hung_up.set()
+    record = probe.record()
+    assert (record["outcome"], record["cancelled_by"], record["answered"]) == ("disconnected", "disconnect", False)
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_modern_declining_ends_it_without_a_page(probe: Probe, action: str) -> None:
+    client = probe.modern(capabilities=URL_CAPABLE)
+    _, retry = await first_round(client)
+    key = next(iter(retry["inputResponses"]))
+    result = await client.tool("elicit_url", **{**retry, "inputResponses": {key: {"action": action}}})
+    assert result["structuredContent"] == {"action": action, "confirmed": False}
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}, {"elicitation": {"form": {}}}])
+async def test_a_client_without_url_mode_is_not_asked(probe: Probe, capabilities: dict[str, Any]) -> None:
+    modern = probe.modern(capabilities=capabilities)
+    with pytest.raises(RpcError) as refused:
+        await modern.tool("elicit_url")
+    assert refused.value.code == -32021
+    assert refused.value.data == {"requiredCapabilities": {"elicitation": {"url": {}}}}
+    legacy = await probe.client(capabilities=capabilities)
+    with pytest.raises(RpcError, match=r"elicitation\.url"):
+        await legacy.tool("elicit_url")
+
+
+async def test_legacy_the_client_is_told_when_the_page_has_been_confirmed(probe: Probe) -> None:
+    client = await probe.client(capabilities=URL_CAPABLE)
+    urls = []
+
+    def accept(request: dict[str, Any]) -> dict[str, Any]:
+        urls.append(request["params"]["url"])
+        return {"action": "accept"}
+
+    async with trio.open_nursery() as nursery, client.post(
+        client.request("tools/call", {"name": "elicit_url", "arguments": {}})
+    ) as answer:
+
+        async def confirm() -> None:
+            while not urls:
+                await trio.testing.wait_all_tasks_blocked()
+            await page(probe, "POST", urls[0])
+
+        nursery.start_soon(confirm)
+        events = await client.read(answer, accept)
+    asked = next(note for note in client.notes if note["method"] == "elicitation/create")
+    told = client.noted("notifications/elicitation/complete")
+    assert told == [{"elicitationId": asked["params"]["elicitationId"]}]
+    assert events[-1].message["result"]["structuredContent"] == {"action": "accept", "confirmed": True}
+
+
+async def test_a_page_that_was_never_opened_confirms_nothing(probe: Probe) -> None:
+    assert (await page(probe, "GET", "/interaction/none"))[0] == 404
+    assert (await page(probe, "POST", "/interaction/none"))[0] == 404
+    assert (await page(probe, "GET", "/interaction/<script>"))[0] == 404
+
+
+async def test_the_oldest_page_makes_room() -> None:
+    async with running(max_interactions=2) as probe:
+        client = probe.modern(capabilities=URL_CAPABLE)
+        urls = [(await first_round(client))[0]["params"]["url"] for _ in range(3)]
+        assert [(await page(probe, "GET", url))[0] for url in urls] == [404, 200, 200]
