@@ -36,15 +36,16 @@ class Filter:
     uris: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
+    @property
+    def changes(self) -> frozenset[Change]:
+        """Every change that passes."""
+        lists = {Change("tools"): self.tools, Change("prompts"): self.prompts, Change("resources"): self.resources}
+        named = {Change("resource", uri) for uri in self.uris} | {Change("task", id) for id in self.tasks}
+        return frozenset(named | {change for change, asked in lists.items() if asked})
+
     def wants(self, change: Change) -> bool:
         """Whether a change passes."""
-        match change.kind:
-            case "resource":
-                return change.key in self.uris
-            case "task":
-                return change.key in self.tasks
-            case kind:
-                return {"tools": self.tools, "prompts": self.prompts, "resources": self.resources}[kind]
+        return change in self.changes
 
 
 class Verdict(Enum):
@@ -60,12 +61,13 @@ class Subscription:
 
     def __init__(self, honoured: Filter, *, max_queue: int) -> None:
         self.honoured = honoured
+        self.changes = honoured.changes
         self.ended = False
         self._max_queue = max_queue
 
     def offer(self, change: Change, queued: int) -> Verdict:
         """Judge a change while `queued` messages wait for the reader."""
-        if self.ended or not self.honoured.wants(change):
+        if self.ended or change not in self.changes:
             return Verdict.IGNORE
         if queued >= self._max_queue:
             self.ended = True

@@ -7,7 +7,7 @@ ticking resource; this module only knows which subscriptions are open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -58,6 +58,8 @@ class Listeners:
         self._settings = settings
         self._outbox = outbox
         self._open: dict[int, Listener] = {}
+        # Most changes are those of tasks that nobody listens to, so they are looked up, not searched for.
+        self._by_change: dict[Change, dict[int, Listener]] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -66,7 +68,7 @@ class Listeners:
 
     def honoured(self, asked: ListenFilter, offer: Offer, known_tasks: Iterable[str]) -> Filter:
         """The part of a filter this server agrees to: what exists, and not more of it than the limits allow."""
-        announced, most = offer.catalogue.announced, self._settings.limits.max_subscriptions
+        announced, most = offer.announced, self._settings.limits.max_subscriptions
         uris = [uri for uri in dict.fromkeys(asked.resource_subscriptions or ()) if offer.has_resource(uri)]
         tasks = list(dict.fromkeys(known_tasks))
         if max(len(uris), len(tasks)) > most:
@@ -86,7 +88,10 @@ class Listeners:
         """
         machine = Subscription(honoured, max_queue=self._settings.limits.max_listen_queue)
         self._count += 1
-        self._open[self._count] = listener = Listener(self._count, id, offer.selection, machine, call, stream)
+        listener = Listener(self._count, id, offer.selection, machine, call, stream)
+        self._open[listener.number] = listener
+        for change in machine.changes:
+            self._by_change.setdefault(change, {})[listener.number] = listener
         params = {"notifications": _shown(honoured)}
         self._send(listener, "notifications/subscriptions/acknowledged", params)
         return listener
@@ -99,18 +104,31 @@ class Listeners:
             work = partial(self._wait_ended, listener)
             return listener.call.settle(await run(listener.call, work, partial(self._tick_all, listener, ticking)))
         finally:
-            del self._open[listener.number]
+            self._forget(listener)
 
-    def publish(self, change: Change, params: Json) -> None:
-        """Tell every subscription that asked for this change."""
-        for listener in list(self._open.values()):
-            self.offer(listener, change, params)
+    def publish(self, change: Change, params: Callable[[], Json]) -> None:
+        """Tell every subscription that asked for this change; `params` is called if there is one."""
+        told = None
+        for listener in self._interested(change):
+            told = params() if told is None else told
+            self.offer(listener, change, told)
 
     def publish_list(self, changed: ListKind, selection: str) -> None:
         """Tell those who asked for this list of this selection."""
-        for listener in list(self._open.values()):
+        for listener in self._interested(Change(changed)):
             if listener.selection == selection:
                 self.offer(listener, Change(changed), {})
+
+    def _interested(self, change: Change) -> list[Listener]:
+        return list(self._by_change.get(change, {}).values())
+
+    def _forget(self, listener: Listener) -> None:
+        del self._open[listener.number]
+        for change in listener.machine.changes:
+            others = self._by_change[change]
+            del others[listener.number]
+            if not others:
+                del self._by_change[change]
 
     def end_all(self) -> None:
         """End every subscription with its final result."""

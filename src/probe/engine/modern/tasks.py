@@ -120,7 +120,7 @@ class TaskDesk:
             self._listeners.offer(listener, Change("task", id), self.detailed(task))
 
     def _announce(self, task: Task) -> None:
-        self._listeners.publish(Change("task", task.id), self.detailed(task))
+        self._listeners.publish(Change("task", task.id), lambda: self.detailed(task))
 
     def _find(self, task_id: str) -> Task:
         task = self.tasks.find(task_id, OWNER)

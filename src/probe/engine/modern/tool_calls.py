@@ -31,7 +31,7 @@ from .channels import CallChannel
 from .incoming import Incoming
 from .listeners import Listeners
 from .rounds import Rounds, RoundTrips
-from .tasks import OWNER, TaskDesk
+from .tasks import TaskDesk
 
 _REQUESTS: Mapping[str, tuple[str, str]] = {
     "elicitation": ("elicitation/create", "form"),
@@ -110,7 +110,7 @@ class ToolCalls:
             rounds = self._trips.open(incoming)
             answers = rounds.answers(tool.inputs)
             if as_task:
-                self._desk.tasks.check_room(OWNER)
+                self._desk.tasks.check_room(None)
         except ArgumentsError as error:
             return failure(f"Invalid arguments: {error}")
         except (McpError, InputRequiredError) as error:
