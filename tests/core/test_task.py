@@ -44,6 +44,7 @@ def facts(task: TaskMachine) -> dict[str, Any]:
     return dict(vars(task))
 
 
+@pytest.mark.proves("2025-11-25/tasks/10")
 def test_a_task_begins_working() -> None:
     """ "Tasks MUST begin in the working status when created"."""
     expected = {"status": Status.WORKING, "message": "hello", "created_at": 100.0, "updated_at": 100.0}
@@ -54,6 +55,7 @@ def test_the_wire_values_are_those_of_the_protocol() -> None:
     assert {status.value for status in Status} == {"working", "input_required", "completed", "failed", "cancelled"}
 
 
+@pytest.mark.proves("2025-11-25/tasks/11")
 @pytest.mark.parametrize(("status", "event"), TABLE)
 def test_a_row_of_the_table_moves(status: Status, event: Input) -> None:
     task = reach(status)
@@ -63,6 +65,7 @@ def test_a_row_of_the_table_moves(status: Status, event: Input) -> None:
     assert facts(task) == {**before, "status": TABLE[status, event], "message": "after", "updated_at": 300.0}
 
 
+@pytest.mark.proves("2025-11-25/tasks/11", "2025-11-25/tasks/12")
 @pytest.mark.parametrize(("status", "event"), [pair for pair in EVERY if pair not in TABLE])
 def test_a_missing_row_raises_and_changes_nothing(status: Status, event: Input) -> None:
     task = reach(status)
@@ -73,6 +76,7 @@ def test_a_missing_row_raises_and_changes_nothing(status: Status, event: Input) 
     assert facts(task) == before
 
 
+@pytest.mark.proves("2025-11-25/tasks/12")
 @pytest.mark.parametrize("status", Status)
 def test_terminal_is_what_nothing_leaves(status: Status) -> None:
     """ "Tasks with a completed, failed, or cancelled status MUST NOT transition to any other status"."""

@@ -85,6 +85,7 @@ async def test_a_question_without_an_answer_is_withdrawn_when_its_time_is_over(a
     assert not desk.answer(1), "an answer that comes later finds nothing"
 
 
+@pytest.mark.proves("2025-11-25/cancellation/1")
 async def test_a_question_is_withdrawn_when_the_work_that_asked_is_cancelled(autojump_clock: MockClock) -> None:
     desk = Desk()
     with trio.CancelScope() as scope:
@@ -109,6 +110,7 @@ async def test_a_question_that_cannot_be_sent_is_forgotten(autojump_clock: MockC
     assert not requests.resolve(Response(1, {}, None))
 
 
+@pytest.mark.proves("2025-11-25/cancellation/2")
 async def test_an_answer_and_the_end_of_the_time_at_once_are_one_of_the_two(autojump_clock: MockClock) -> None:
     """Whichever wins, the question is over and nothing is withdrawn that was answered."""
     desk = Desk()
@@ -120,6 +122,7 @@ async def test_an_answer_and_the_end_of_the_time_at_once_are_one_of_the_two(auto
     assert (desk.results, desk.withdrawn) == (([{"a": 1}], []) if heard else timed_out)
 
 
+@pytest.mark.proves("2025-11-25/cancellation/2")
 async def test_a_question_that_was_answered_is_not_withdrawn_by_a_cancellation(autojump_clock: MockClock) -> None:
     desk = Desk()
     with trio.CancelScope() as scope:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trio
 
 from ..support.http import exchange
 from ..support.probe import Probe, running
@@ -69,6 +70,38 @@ async def test_a_page_is_bounded_in_bytes() -> None:
             await client.call("ping", {"x": "y" * 30_000})
         async with exchange(probe.app, "GET", "/api/events?since=10", LOCAL) as answer:
             assert len(await answer.body()) < 100_000
+
+
+async def test_messages_are_shown_as_they_came(probe: Probe) -> None:
+    """Not read and written again: of a page of large ones that would be most of the work."""
+    client = await probe.client()
+    body = b'{ "jsonrpc":"2.0" ,"id" : 1.0e0, "method": "ping" }'
+    async with exchange(probe.app, "POST", "/mcp", client.headers, body):
+        pass
+    async with exchange(probe.app, "GET", "/api/events", LOCAL) as answer:
+        assert b'"message":' + body in await answer.body()
+
+
+@pytest.mark.parametrize("target", ["/api/events", "/api/calls?limit=500"])
+async def test_others_run_while_a_page_is_made(target: str, probe: Probe) -> None:
+    client = await probe.client()
+    for _ in range(120):
+        await client.call("tools/call", {"name": "chatty", "arguments": {"x": "y" * 100}})
+    await get(probe, "/api/events?limit=1")
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(others)
+        _, _, page = await get(probe, target)
+        nursery.cancel_scope.cancel()
+    rows = len(page.get("events") or page["calls"])
+    assert turns > rows >= 120
 
 
 async def test_no_session_id_can_be_read_from_the_api(probe: Probe) -> None:

@@ -119,6 +119,7 @@ async def test_a_batch_on_a_stream_can_be_resumed(probe: Probe, autojump_clock: 
     assert [message["id"] for message in messages if "method" not in message] == ["a", "b"]
 
 
+@pytest.mark.proves("2025-11-25/transports/9")
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
 async def test_the_later_revisions_refuse_every_batch(revision: str, probe: Probe) -> None:
     """2025-06-18 changelog: "Remove support for JSON-RPC batching"."""
@@ -183,3 +184,33 @@ async def test_a_batch_counts_whole_against_the_requests_in_flight() -> None:
         assert probe.engine.records.newest(1) == [], "nothing of it has run"
         async with client.post([client.request("ping", id=id) for id in range(3)]) as answer:
             assert answer.status == 200
+
+
+async def test_what_a_batch_is_answered_at_once_fits_the_log_or_is_refused(autojump_clock: MockClock) -> None:
+    """Nobody reads the stream before all of it stands there, so what was pushed out would be lost."""
+    async with running(replay_bytes=64 * 1024) as probe:
+        client = await probe.client(REVISION)
+        large = {"name": "long_output", "arguments": {"blocks": 1, "chars": 20_000}}
+        huge = {"name": "long_output", "arguments": {"blocks": 2, "chars": 65_536}}
+        batch = [
+            client.request("tools/call", huge, "huge"),
+            *(client.request("tools/call", large, f"large {number}") for number in range(40)),
+            client.request("ping", id="ping"),
+            slow(client, "slow"),
+        ]
+        with trio.fail_after(30):
+            async with client.post(batch) as answer:
+                messages = [event.message for event in await client.read(answer)]
+        answers = {message["id"]: message for message in messages if "method" not in message}
+        assert answers.keys() == {item["id"] for item in batch}, "every request is answered"
+        refused = {id for id, message in answers.items() if message.get("error", {}).get("code") == -32000}
+        assert refused == {"huge", *(f"large {number}" for number in range(1, 40))}
+        assert "replay_bytes" in answers["huge"]["error"]["message"]
+        assert {event["limit"] for event in probe.events("limit.reached")} == {"replay_bytes"}
+
+
+async def test_without_a_request_that_waits_a_batch_needs_no_log(probe: Probe) -> None:
+    client = await probe.client(REVISION)
+    call = {"name": "long_output", "arguments": {"blocks": 50, "chars": 65_536}}
+    async with client.post([client.request("tools/call", call) for _ in range(3)]) as answer:
+        assert ["result" in message for message in await answer.json()] == [True] * 3

@@ -35,6 +35,7 @@ def cancelled(id: Any, **more: Any) -> dict[str, Any]:
 # A request in flight.
 
 
+@pytest.mark.proves("2025-11-25/cancellation/7")
 @pytest.mark.parametrize("revision", LEGACY)
 async def test_a_cancelled_request_gets_no_response_and_its_stream_ends(
     revision: str, probe: Probe, autojump_clock: MockClock
@@ -51,6 +52,9 @@ async def test_a_cancelled_request_gets_no_response_and_its_stream_ends(
     assert trio.current_time() - began == pytest.approx(3.5)
 
 
+@pytest.mark.proves(
+    "2025-11-25/cancellation/6", "2025-11-25/cancellation/7", "2025-11-25/progress/6", "2025-11-25/progress/12"
+)
 async def test_nothing_is_sent_for_a_cancelled_request_ever_after(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
     before = engine_tasks()
@@ -65,6 +69,7 @@ async def test_nothing_is_sent_for_a_cancelled_request_ever_after(probe: Probe, 
     assert engine_tasks() == before, "its resources are free"
 
 
+@pytest.mark.proves("2025-11-25/cancellation/5", "2025-11-25/cancellation/10")
 async def test_a_cancellation_is_recorded_with_everything_there_is_to_know(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
@@ -98,6 +103,7 @@ async def test_a_cancellation_is_recorded_with_everything_there_is_to_know(
     assert settled["scope_exit_ms"] == pytest.approx(0, abs=1)
 
 
+@pytest.mark.proves("2025-11-25/cancellation/10")
 @pytest.mark.parametrize(
     ("reason", "kept"), [("", None), ("é", "é"), ("x" * 500, "x" * 500), ("x" * 501, "x" * 500 + "…")]
 )
@@ -128,6 +134,7 @@ async def test_only_the_named_request_is_cancelled(probe: Probe, autojump_clock:
     assert [len(messages(streams[id])) for id in (5, "5", 6)] == [11, 1, 11]
 
 
+@pytest.mark.proves("2025-11-25/cancellation/12")
 async def test_the_same_id_of_another_session_is_not_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
     """Cancellation notifications MUST only reference requests that "Were previously issued in the same direction"."""
     one, other = await probe.client(), await probe.client()
@@ -173,6 +180,7 @@ async def test_a_request_that_nobody_reads_is_cancelled_as_well(probe: Probe, au
         assert outcome(probe) == ("cancelled", "notification", 1, False)
 
 
+@pytest.mark.proves("2025-11-25/cancellation/8")
 async def test_a_question_of_a_cancelled_call_may_be_answered_late(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
     async with client.post(client.request("tools/call", {"name": "sampling_demo"}, "it")) as answer:
@@ -227,6 +235,7 @@ RUDE = Toolset(
 LATENCY_S = {"linger": 0.5, "insist": 4.0, "stumble": 0.0}
 
 
+@pytest.mark.proves("2025-11-25/cancellation/7", "2025-11-25/progress/12")
 @pytest.mark.parametrize("tool", LATENCY_S)
 async def test_work_that_does_not_stop_at_once_is_not_heard_either(tool: str, autojump_clock: MockClock) -> None:
     async with running(toolsets=[RUDE]) as probe:
@@ -244,6 +253,7 @@ async def test_work_that_does_not_stop_at_once_is_not_heard_either(tool: str, au
         assert (settled["sent_after_cancel"], settled["scope_exit_ms"]) == (0, record["cancel_latency_ms"])
 
 
+@pytest.mark.proves("2025-11-25/tasks/12", "2025-11-25/tasks/38", "2025-11-25/progress/9")
 @pytest.mark.parametrize("tool", LATENCY_S)
 async def test_a_cancelled_task_stays_so_even_if_execution_continues_to_completion_or_fails(
     tool: str, autojump_clock: MockClock
@@ -271,6 +281,7 @@ async def test_a_cancelled_task_stays_so_even_if_execution_continues_to_completi
 # The race of the result and the cancellation.
 
 
+@pytest.mark.proves("2025-11-25/cancellation/9")
 async def test_a_cancellation_that_comes_just_before_the_result_wins(probe: Probe, autojump_clock: MockClock) -> None:
     """Both parties MUST handle these race conditions gracefully."""
     client = await probe.client()
@@ -282,6 +293,7 @@ async def test_a_cancellation_that_comes_just_before_the_result_wins(probe: Prob
     assert [settled["sent_after_cancel"] for settled in probe.events("call.settled")] == [0]
 
 
+@pytest.mark.proves("2025-11-25/cancellation/9", "2025-11-25/cancellation/13")
 async def test_a_cancellation_that_comes_just_after_the_result_is_a_no_op(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
@@ -329,6 +341,12 @@ IGNORED: dict[str, tuple[dict[str, Any] | None, str]] = {
 }
 
 
+@pytest.mark.proves(
+    "2025-11-25/cancellation/3",
+    "2025-11-25/cancellation/12",
+    "2025-11-25/cancellation/13",
+    "2025-11-25/cancellation/14",
+)
 @pytest.mark.parametrize("revision", LEGACY)
 @pytest.mark.parametrize("case", IGNORED)
 async def test_an_invalid_cancellation_is_ignored_and_recorded(
@@ -355,6 +373,7 @@ async def test_an_invalid_cancellation_is_ignored_and_recorded(
     assert probe.events("call.cancelled") == []
 
 
+@pytest.mark.proves("2025-11-25/cancellation/4")
 async def test_a_task_is_not_cancelled_by_the_id_of_its_request(probe: Probe, autojump_clock: MockClock) -> None:
     """For task-augmented requests, `tasks/cancel` MUST be used instead of `notifications/cancelled`."""
     client = await probe.client()
@@ -403,6 +422,7 @@ async def test_one_of_two_waiting_for_a_task_can_be_cancelled(probe: Probe, auto
 # The client goes away.
 
 
+@pytest.mark.proves("2025-11-25/transports/15", "2025-11-25/transports/18")
 async def test_a_disconnect_is_no_cancellation_and_the_answer_can_be_fetched(
     probe: Probe, autojump_clock: MockClock
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -182,6 +183,7 @@ async def test_a_malformed_result_is_a_tool_error_that_says_what_is_wrong(
         assert misuses(probe) == ["malformed result"]
 
 
+@pytest.mark.proves("2025-11-25/cancellation/1", "2025-11-25/lifecycle/1", "2025-11-25/lifecycle/2")
 @pytest.mark.parametrize(("tool", "seconds"), [("sample", 300), ("elicit", 300), ("roots", 10), ("ping", 10)])
 async def test_a_client_that_does_not_answer_is_told_to_stop_and_the_tool_goes_on(
     tool: str, seconds: int, autojump_clock: MockClock
@@ -201,6 +203,29 @@ async def test_a_client_that_does_not_answer_is_told_to_stop_and_the_tool_goes_o
         assert f"did not answer {asked['method']} within {seconds} s" in result["content"][0]["text"]
 
 
+@pytest.mark.proves("2025-11-25/lifecycle/4")
+async def test_a_client_that_only_reports_progress_is_not_waited_for_longer(autojump_clock: MockClock) -> None:
+    """ "implementations SHOULD always enforce a maximum timeout, regardless of progress notifications"."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        began = trio.current_time()
+        async with client.post(call(client, "roots")) as answer, trio.open_nursery() as nursery:
+            asked = await question(client, answer)
+            nursery.start_soon(report_progress, client, asked["id"])
+            result = await response(client, answer)
+            nursery.cancel_scope.cancel()
+        assert trio.current_time() - began == pytest.approx(10, abs=0.5)
+        assert result["isError"]
+
+
+async def report_progress(client: Legacy, token: Any) -> None:
+    """Once a second, for good."""
+    for second in count(1):
+        await trio.sleep(1)
+        await client.notify("notifications/progress", {"progressToken": token, "progress": second})
+
+
+@pytest.mark.proves("2025-11-25/cancellation/8")
 async def test_an_answer_that_comes_too_late_is_ignored_and_noted(autojump_clock: MockClock) -> None:
     async with running(toolsets=TOOLSETS) as probe:
         client = await probe.client()
@@ -276,6 +301,7 @@ async def test_two_sessions_ask_with_the_same_id_and_get_their_own_answers() -> 
         assert names == ["Ada", "Bob"]
 
 
+@pytest.mark.proves("2025-11-25/transports/16", "2025-11-25/transports/23")
 async def test_questions_of_calls_side_by_side_stay_on_the_streams_of_their_calls() -> None:
     """ "The server MUST send each of its JSON-RPC messages on only one of the connected streams"."""
     async with running(toolsets=TOOLSETS) as probe:
@@ -298,6 +324,18 @@ async def test_a_question_survives_the_loss_of_its_connection(autojump_clock: Mo
             asked = await question(client, answer)
             await client.answer(asked["id"], ACCEPTED)
             assert (await response(client, answer))["structuredContent"] == ACCEPTED
+
+
+async def test_a_question_is_not_withdrawn_when_its_call_is_cancelled(autojump_clock: MockClock) -> None:
+    """The client ended both by one message; after that nothing more is sent for the call, not even this."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        async with client.post(call(client, "elicit")) as answer:
+            await question(client, answer)
+            await client.cancel(probe.record()["request_id"])
+            assert await client.read(answer) == []
+        (dropped,) = probe.events("message.dropped")
+        assert (dropped["message"]["method"], dropped["why"]) == ("notifications/cancelled", "the call was cancelled")
 
 
 async def test_time_waiting_for_a_person_does_not_count_as_idleness_of_the_tool(autojump_clock: MockClock) -> None:

@@ -266,3 +266,80 @@ async def test_a_question_is_withdrawn_when_the_deadline_passes_first(autojump_c
         assert [event.get("method") for event in events] == ["elicitation/create", "notifications/cancelled", None]
         assert events[1]["params"]["requestId"] == events[0]["id"]
         check_expired(probe, client.result(events[2]), expired("idle", 30_000, 0))
+
+
+# Between the deadline and the end of the work: a tool may clean up in a shield before its scope exits.
+
+
+async def _tidy(context: ToolContext) -> ToolResult:
+    """Reports twice, sleeps beyond its idle deadline, then goes on reporting while it cleans up for six seconds."""
+    context.report_progress(1)
+    context.report_progress(2)
+    try:
+        await context.sleep(1000)
+    finally:
+        with trio.CancelScope(shield=True):
+            for step in (3, 4, 5):
+                await trio.sleep(2)
+                context.report_progress(step)
+                context.log("error", "still here")
+    return structured({"done": True})
+
+
+TIDY = Toolset("tidy", (Tool("tidy", "Tidy", "Cleans up for long", _tidy),))
+
+
+@pytest.mark.parametrize("after", [0.2, 2.5, 5.9])
+async def test_a_cancellation_between_the_deadline_and_the_end_of_the_work_comes_too_late(
+    after: float, autojump_clock: MockClock
+) -> None:
+    """ "Exactly one of the two wins", and the deadline was first."""
+    async with running(toolsets=[TIDY]) as probe:
+        client = await probe.client()
+        async with client.post(client.request("tools/call", {"name": "tidy"}, "it")) as answer:
+            await trio.sleep(30 + after)
+            await client.cancel("it")
+            *_, response = [event.message for event in await client.read(answer)]
+        assert "no progress for 30 s" in client.result(response)["content"][0]["text"]
+        record = probe.record()
+        assert (record["outcome"], record["cancelled_by"], record["answered"]) == ("timed_out", "deadline", True)
+        assert record["cancel_latency_ms"] == pytest.approx(6000, abs=5), "it counts from the deadline"
+        cancelled = [(event["by"], event["effect"]) for event in probe.events("call.cancelled")]
+        assert cancelled == [("deadline", True), ("notification", False)]
+
+
+async def test_work_is_not_heard_after_its_deadline_and_what_it_said_before_is(autojump_clock: MockClock) -> None:
+    """Step 2 waited for the rate when the deadline passed; it is sent before the error, but nothing that followed."""
+    async with running(
+        toolsets=[TIDY], idle_deadline_s=2, progress_burst=1, progress_per_second=1, ceiling_deadline_s=0.5
+    ) as probe:
+        client = await probe.client()
+        took, result = await timed(client, "tidy")
+        assert took == pytest.approx(6.5, abs=0.01)
+        assert [note["progress"] for note in client.noted("notifications/progress")] == [1, 2]
+        assert client.noted("notifications/message") == []
+        assert result["_meta"][META]["progressCount"] == 2
+        (settled,) = probe.events("call.settled")
+        assert (settled["sent_after_cancel"], settled["scope_exit_ms"]) == (0, pytest.approx(6000, abs=5))
+        assert len(probe.events("message.dropped")) == 6, "three reports and three log messages"
+
+
+async def test_progress_after_the_deadline_moves_nothing(autojump_clock: MockClock) -> None:
+    async with running(toolsets=[TIDY]) as probe:
+        client = await probe.client()
+        _, result = await timed(client, "tidy")
+        assert result["_meta"][META] == expired("idle", 36_000, 2)
+
+
+async def test_a_result_that_comes_after_the_deadline_is_the_deadlines_answer(autojump_clock: MockClock) -> None:
+    async def late(context: ToolContext) -> ToolResult:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(31)
+        return structured({"done": True})
+
+    async with running(toolsets=[Toolset("late", (Tool("late", "Late", "Ignores its deadline", late),))]) as probe:
+        client = await probe.client()
+        _, result = await timed(client, "late")
+        assert result["_meta"][META] == expired("idle", 31_000, 0)
+        record = probe.record()
+        assert (record["outcome"], record["cancel_latency_ms"]) == ("timed_out", pytest.approx(1000, abs=5))

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from probe.engine.catalogue import Argument, Prompt, Template, Toolset
 from probe.engine.tool import Tool, ToolContext, ToolResult, content
-from probe.tools.catalogue import TOOLSETS
+from probe.tools.catalogue import CONFORMANCE, FEATURES, PROBE, STREAMING
 
 from ..support.legacy import Legacy, RpcError
 from ..support.probe import Probe, running
@@ -55,7 +55,7 @@ async def test_bad_arguments_of_a_task_are_invalid_params_and_make_no_task(probe
 
 
 async def test_each_listed_resource_can_be_read_under_its_uri_and_type(revision: str, probe: Probe) -> None:
-    client = await probe.client(revision)
+    client = await probe.client(revision, tools="conformance")
     listed = (await client.call("resources/list"))["resources"]
     assert [item["name"] for item in listed] == ["static-text", "static-binary", "watched-resource"]
     for item in listed:
@@ -72,7 +72,7 @@ async def test_a_binary_resource_is_base64(revision: str, probe: Probe) -> None:
 
 
 async def test_a_template_reads_any_uri_of_its_family(revision: str, probe: Probe) -> None:
-    client = await probe.client(revision)
+    client = await probe.client(revision, tools="conformance")
     (template,) = (await client.call("resources/templates/list"))["resourceTemplates"]
     assert template["uriTemplate"] == "test://template/{id}/data"
     (part,) = (await client.call("resources/read", {"uri": "test://template/caf%C3%A9/data"}))["contents"]
@@ -168,7 +168,7 @@ async def test_a_change_that_nobody_can_hear_is_recorded_as_dropped(probe: Probe
 
 
 async def test_each_listed_prompt_can_be_got_with_its_arguments(revision: str, probe: Probe) -> None:
-    client = await probe.client(revision)
+    client = await probe.client(revision, tools="conformance")
     for prompt in (await client.call("prompts/list"))["prompts"]:
         arguments = {item["name"]: "x" for item in prompt.get("arguments", [])}
         result = await client.call("prompts/get", {"name": prompt["name"], "arguments": arguments})
@@ -290,7 +290,7 @@ MANY = [
     Toolset(
         "many",
         tuple(Tool(name=f"t{n}", title="T", description="D", run=lambda arguments: content([])) for n in range(5)),
-        resources=TOOLSETS[2].resources,
+        resources=CONFORMANCE.resources,
         templates=tuple(
             Template(f"x{n}://{{id}}", f"x{n}", "T", "D", "text/plain", lambda uri: None) for n in range(5)
         ),
@@ -356,6 +356,7 @@ async def test_a_cursor_of_one_list_is_no_cursor_of_another() -> None:
         ("streaming", {"logging", "tools", "tasks"}),
         ("probe", {"logging", "tools", "tasks"}),
         ("simple_tool", {"logging", "tools", "tasks"}),
+        ("features", {"logging", "tools", "tasks", "resources", "prompts", "completions"}),
         ("conformance", {"logging", "tools", "tasks", "resources", "prompts", "completions"}),
         ("all", {"logging", "tools", "tasks", "resources", "prompts", "completions"}),
     ],
@@ -382,11 +383,12 @@ async def test_what_a_selection_offers_is_declared_and_the_rest_does_not_exist(
 async def test_a_selection_names_toolsets_and_single_tools(probe: Probe) -> None:
     client = await probe.client(tools="chatty,probe,chatty")
     names = [tool["name"] for tool in (await client.call("tools/list"))["tools"]]
-    assert names == [tool.name for tool in TOOLSETS[0].tools] + ["chatty"]
+    assert names == [tool.name for tool in PROBE.tools] + ["chatty"]
 
 
 async def test_without_a_selection_the_servers_own_is_offered(probe: Probe) -> None:
     client = Legacy(probe.app, "/mcp")
     await client.initialize()
     names = [tool["name"] for tool in (await client.call("tools/list"))["tools"]]
-    assert names == [tool.name for group in TOOLSETS[:2] for tool in group.tools]
+    served = [tool for group in (PROBE, STREAMING, FEATURES) for tool in group.tools]
+    assert names == [tool.name for tool in served if tool.name != "routed_tool"], "which is for 2026-07-28 only"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from probe.observe import redaction
 from probe.observe.events import MessageReceived, ServerState
 from probe.observe.log import EventLog, Gap
 
-from ..support.http import exchange
+from ..support.http import exchange, http_scope
 from ..support.legacy import Legacy, RpcError
 from ..support.probe import EPOCH, Probe, running
 
@@ -280,6 +281,67 @@ async def test_a_closed_stream_says_who_closed_it_and_how_much_it_carried(
     assert closed == [("client", 2), ("end of stream", 2)]
 
 
+async def test_a_client_that_goes_before_its_request_is_complete_is_recorded_as_gone(probe: Probe) -> None:
+    client = await probe.client()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(event: Any) -> None:
+        raise AssertionError("nobody is there")
+
+    await probe.app(http_scope("POST", "/mcp", client.headers), receive, send)
+    last = probe.events("http.request", "http.response", "http.closed")[-2:]
+    assert [event["kind"] for event in last] == ["http.request", "http.closed"]
+    assert last[0]["exchange"] == last[1]["exchange"]
+    assert (last[1]["by"], last[1]["stream"], last[1]["messages"]) == ("client", None, 0)
+
+
+async def test_an_exchange_that_fails_is_recorded_as_given_up(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = await probe.client()
+
+    def receive(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(probe.engine.legacy, "receive", receive)
+    with pytest.raises(ExceptionGroup):
+        async with client.post(client.request("ping")):
+            pass
+    (closed,) = probe.events("http.closed")
+    assert closed["by"] == "the server gave it up"
+
+
+async def test_an_exchange_has_one_end(probe: Probe) -> None:
+    """A response that is whole, a refusal, or the close of its stream."""
+    client = await probe.client()
+    await client.call("ping")
+    async with exchange(probe.app, "POST", "/mcp", client.headers, b"{") as answer:
+        assert answer.status == 400
+    await client.tool("simple_tool", {"delayMs": 0})
+    assert [event["by"] for event in probe.events("http.closed")] == ["end of stream"]
+
+
+async def test_a_burst_of_requests_is_handled_one_in_each_turn_of_the_scheduler(probe: Probe) -> None:
+    """Between two of them everything else gets its turn: a cancellation need not wait for the whole burst."""
+    client = await probe.client()
+    seen: list[int] = []
+
+    async def watch() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            seen.append(len(received(probe, "ping")))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        async with trio.open_nursery() as burst:
+            for _ in range(50):
+                burst.start_soon(client.call, "ping")
+        nursery.cancel_scope.cancel()
+    # The scheduler shuffles each turn, so the watch may be early in one and late in the next.
+    assert max(after - before for before, after in pairwise(seen)) <= 2
+    assert len(received(probe, "ping")) == 50
+
+
 async def test_a_refused_request_is_recorded_with_the_reason(probe: Probe) -> None:
     client = await probe.client()
     async with exchange(probe.app, "POST", "/mcp", client.headers, b"{") as answer:
@@ -398,7 +460,8 @@ async def test_records_keep_the_newest_calls_and_the_beginning_of_large_argument
         client = await probe.client(tools="conformance")
         for number in range(55):
             await client.tool("test_simple_text", {"n": number})
-        assert [record.arguments["n"] for record in probe.engine.records.newest(100)] == list(range(54, 4, -1))
+        kept = [record.as_json()["arguments"]["n"] for record in probe.engine.records.newest(100)]
+        assert kept == list(range(54, 4, -1))
         await client.tool("test_simple_text", {"x": "y" * 1000})
         assert probe.record()["arguments"] == {"cut": '{"x":"' + "y" * 250, "bytes": 1008}
 

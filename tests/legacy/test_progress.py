@@ -77,6 +77,7 @@ CUSTOM = [Toolset("custom", (FLOOD, ODD))]
 # The token.
 
 
+@pytest.mark.proves("2025-11-25/progress/1", "2025-11-25/progress/5")
 @pytest.mark.parametrize("revision", LEGACY)
 @pytest.mark.parametrize("token", TOKENS, ids=lambda token: f"{type(token).__name__} {str(token)[:20]!r}")
 async def test_the_token_comes_back_with_its_value_and_its_type(
@@ -93,6 +94,7 @@ async def test_the_token_comes_back_with_its_value_and_its_type(
     assert record["progress_token_type"] == ("string" if isinstance(token, str) else "integer")
 
 
+@pytest.mark.proves("2025-11-25/progress/5", "2025-11-25/progress/13")
 @pytest.mark.parametrize("meta", [None, {}, {"other": 1}])
 async def test_without_a_token_there_is_no_progress(
     meta: dict[str, Any] | None, probe: Probe, autojump_clock: MockClock
@@ -105,6 +107,7 @@ async def test_without_a_token_there_is_no_progress(
     assert (probe.record()["steps_done"], probe.record()["emitted"]) == (3, 0)
 
 
+@pytest.mark.proves("2025-11-25/progress/1")
 @pytest.mark.parametrize("token", [None, True, 1.5, [], {}, "x" * 257, 10**300])
 async def test_a_token_of_another_type_is_an_error(token: Any, probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
@@ -115,6 +118,7 @@ async def test_a_token_of_another_type_is_an_error(token: Any, probe: Probe, aut
     assert client.notes == []
 
 
+@pytest.mark.proves("2025-11-25/transports/16")
 async def test_progress_goes_on_the_stream_of_its_request_only(probe: Probe, autojump_clock: MockClock) -> None:
     """basic/transports: messages on a POST's stream "SHOULD relate to the originating client request"."""
     client = await probe.client()
@@ -136,6 +140,7 @@ async def test_progress_goes_on_the_stream_of_its_request_only(probe: Probe, aut
         assert [message.get("params", {}).get("progressToken") for message in messages] == [token] * 4 + [None]
 
 
+@pytest.mark.proves("2025-11-25/progress/2", "2025-11-25/progress/10")
 async def test_a_token_that_is_in_use_is_recorded_as_misuse(probe: Probe, autojump_clock: MockClock) -> None:
     """Progress tokens "MUST be unique across all active requests"."""
     client = await probe.client()
@@ -153,6 +158,7 @@ async def test_a_token_that_is_in_use_is_recorded_as_misuse(probe: Probe, autoju
 # The values.
 
 
+@pytest.mark.proves("2025-11-25/progress/4")
 @pytest.mark.parametrize("revision", LEGACY)
 async def test_each_step_is_reported_when_its_work_is_done(
     revision: str, probe: Probe, autojump_clock: MockClock
@@ -176,6 +182,7 @@ async def test_each_step_is_reported_when_its_work_is_done(
     ]
 
 
+@pytest.mark.proves("2025-11-25/progress/3", "2025-11-25/progress/4")
 async def test_determinate_progress_tells_the_total(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
     await tool(client, "sync_with_progress", itemCount=100)
@@ -183,6 +190,7 @@ async def test_determinate_progress_tells_the_total(probe: Probe, autojump_clock
     assert heard(client)[24]["message"] == "Processing item 25 of 100"
 
 
+@pytest.mark.proves("2025-11-25/progress/3", "2025-11-25/progress/4")
 async def test_indeterminate_progress_has_no_total(probe: Probe, autojump_clock: MockClock) -> None:
     """ "Omit the total value if unknown"; it "MUST increase with each notification, even if the total is unknown"."""
     client = await probe.client()
@@ -192,6 +200,7 @@ async def test_indeterminate_progress_has_no_total(probe: Probe, autojump_clock:
     assert heard(client)[24]["message"] == "Processing item 25..."
 
 
+@pytest.mark.proves("2025-11-25/progress/3", "2025-11-25/progress/14")
 async def test_only_increasing_finite_values_are_passed_on(autojump_clock: MockClock) -> None:
     """ "The `progress` value MUST increase with each notification"; values "MAY be floating point"."""
     async with running(toolsets=CUSTOM) as probe:
@@ -214,6 +223,7 @@ async def test_a_hundred_steps_without_a_pause_are_all_told(probe: Probe, autoju
     assert values(client) == list(range(1, 101))
 
 
+@pytest.mark.proves("2025-11-25/progress/11")
 async def test_a_flood_at_once_is_coalesced_and_its_last_report_kept(autojump_clock: MockClock) -> None:
     """ "Both parties SHOULD implement rate limiting to prevent flooding"."""
     async with running(toolsets=CUSTOM, progress_burst=10) as probe:
@@ -225,6 +235,7 @@ async def test_a_flood_at_once_is_coalesced_and_its_last_report_kept(autojump_cl
         assert (record["emitted"], record["coalesced"]) == (11, 10_000 - 11)
 
 
+@pytest.mark.proves("2025-11-25/progress/3", "2025-11-25/progress/11")
 async def test_a_lasting_flood_is_told_at_the_set_rate(autojump_clock: MockClock) -> None:
     async with running(toolsets=CUSTOM, progress_burst=5, progress_per_second=10) as probe:
         client = await probe.client()
@@ -252,6 +263,7 @@ async def test_the_latest_report_is_sent_as_soon_as_the_rate_allows(pause_ms: in
         assert trio.current_time() - began == pytest.approx(3 + 50 * pause_ms / 1000)
 
 
+@pytest.mark.proves("2025-11-25/progress/6", "2025-11-25/progress/12")
 async def test_a_report_that_waits_goes_before_the_response(autojump_clock: MockClock) -> None:
     """ "Progress notifications MUST stop after completion"."""
     async with running(toolsets=CUSTOM, progress_burst=1, progress_per_second=1) as probe:

@@ -56,6 +56,7 @@ async def test_a_finished_stream_can_be_read_again_from_each_of_its_events(
     assert data(rest) == data(events[count + 1 :]), "the same messages with the same ids"
 
 
+@pytest.mark.proves("2025-11-25/transports/18")
 @pytest.mark.parametrize("count", range(7))
 async def test_a_running_stream_goes_on_where_the_client_lost_it(
     count: int, probe: Probe, autojump_clock: MockClock
@@ -123,6 +124,7 @@ async def test_a_resuming_connection_takes_over_from_one_that_only_looks_alive(
     }
 
 
+@pytest.mark.proves("2025-11-25/transports/22")
 async def test_the_standalone_stream_keeps_what_came_while_nobody_read(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
     await client.call("resources/subscribe", {"uri": "test://watched-resource"})
@@ -134,6 +136,7 @@ async def test_the_standalone_stream_keeps_what_came_while_nobody_read(probe: Pr
     assert messages == ["notifications/resources/updated"] * 4
 
 
+@pytest.mark.proves("2025-11-25/transports/25", "2025-11-25/transports/26")
 async def test_no_message_of_another_stream_is_replayed(probe: Probe, autojump_clock: MockClock) -> None:
     """ "The server MUST NOT replay messages that would have been delivered on a different stream"."""
     client = await probe.client()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.app import new_id
+from probe.engine.legacy.dispatch import Answered
+from probe.wire.jsonrpc import classify
 
 from ..support.http import exchange
 from ..support.legacy import HEADERS, Legacy, RpcError
@@ -28,6 +31,7 @@ async def status(client: Legacy, method: str) -> int:
 # Ids.
 
 
+@pytest.mark.proves("2025-11-25/transports/27", "2025-11-25/transports/28")
 def test_a_session_id_is_visible_ascii_and_unguessable() -> None:
     """2025-11-25 basic/transports: "globally unique and cryptographically secure", "0x21 to 0x7E"."""
     ids = {new_id() for _ in range(1000)}
@@ -104,10 +108,13 @@ async def test_a_request_before_initialized_is_served_and_noted_except_ping(prob
 # The end.
 
 
+@pytest.mark.proves("2025-11-25/transports/30")
 async def test_delete_ends_a_session_for_good_and_no_other(probe: Probe) -> None:
     """ "Clients that no longer need a particular session SHOULD send an HTTP DELETE"."""
     client, other = await probe.client(), await probe.client()
-    assert await client.delete() == 204
+    async with exchange(probe.app, "DELETE", "/mcp", client.headers) as answer:
+        assert (answer.status, await answer.body()) == (204, b"")
+        assert "content-length" not in answer.headers, "RFC 9110 section 8.6: MUST NOT"
     assert [await status(client, method) for method in ("POST", "GET", "DELETE")] == [404, 404, 404]
     assert await other.call("ping") == {}
     assert [(event["session"], event["why"]) for event in probe.events("session.closed")] == [("s1", "deleted")]
@@ -124,6 +131,7 @@ async def test_delete_ends_the_streams_and_the_work_of_its_session(probe: Probe)
     assert (record["outcome"], record["cancelled_by"], record["answered"]) == ("cancelled", "session_end", False)
 
 
+@pytest.mark.proves("2025-11-25/transports/30")
 async def test_an_idle_session_ends_and_a_used_one_does_not(autojump_clock: MockClock) -> None:
     async with running(session_idle_s=60) as probe:
         client = await probe.client()
@@ -228,6 +236,30 @@ async def test_beyond_the_limit_of_subscriptions_one_is_refused_until_another_ha
         assert caught.value.code == -32000
         await client.call("resources/unsubscribe", {"uri": "test://static-text"})
         await client.call("resources/subscribe", {"uri": "test://watched-resource"})
+
+
+async def test_toggling_a_subscription_faster_than_its_ticker_ends_is_refused_and_loses_nothing(
+    autojump_clock: MockClock,
+) -> None:
+    """All of it in one turn of the scheduler, through the session's one inbox; the call still finds room there."""
+    async with running(max_subscriptions=5, max_in_flight=2) as probe:
+        client = await probe.client("2025-03-26")
+        (session,) = probe.engine.sessions
+        methods = ["resources/subscribe", "resources/unsubscribe"] * 20
+        codes = []
+        for method in [*methods, "resources/subscribe"]:
+            request = client.request(method, {"uri": "test://watched-resource"})
+            answer = probe.engine.legacy.receive(session, [classify(request)])
+            assert isinstance(answer, Answered)
+            codes.append(json.loads(answer.bodies[0]).get("error", {}).get("code"))
+        assert codes[::2] == [None] * 5 + [-32000] * 16
+        assert codes[1::2] == [None] * 20
+        assert session.subscriptions == {}
+        assert (await client.tool("simple_tool", {"delayMs": 50}))["content"]
+        assert (session.machine.in_flight, session.tickers) == (set(), 0)
+        await client.call("resources/subscribe", {"uri": "test://watched-resource"})
+        await trio.sleep(10)
+        assert len(probe.events("message.dropped")) in (3, 4), "it ticks for a client that never listened"
 
 
 async def test_sessions_that_come_and_go_leave_nothing_behind() -> None:

@@ -56,6 +56,7 @@ async def paused(client: Legacy) -> dict[str, Any]:
 # How the question reaches the client.
 
 
+@pytest.mark.proves("2025-11-25/tasks/15")
 async def test_the_task_needs_input_even_while_nobody_listens(probe: Probe, autojump_clock: MockClock) -> None:
     """ "When the task receiver has messages for the requestor that are necessary to complete the task, the receiver
     SHOULD move the task to the `input_required` status"."""
@@ -122,6 +123,7 @@ async def test_the_question_comes_on_a_get_stream_that_is_opened_later(probe: Pr
     assert len(client.noted("elicitation/create")) == 1
 
 
+@pytest.mark.proves("2025-11-25/tasks/14", "2025-11-25/transports/23")
 async def test_the_question_is_asked_once_though_both_streams_are_open(probe: Probe, autojump_clock: MockClock) -> None:
     """basic/transports: the server "MUST NOT broadcast the same message across multiple streams"."""
     client = await probe.client()
@@ -166,6 +168,7 @@ async def test_a_question_that_was_missed_can_be_fetched_and_answered(probe: Pro
     assert len(questions(probe)) == 1
 
 
+@pytest.mark.proves("2025-11-25/tasks/16", "2025-11-25/tasks/27")
 async def test_the_question_is_a_form_and_belongs_to_the_task(probe: Probe, autojump_clock: MockClock) -> None:
     """ "The receiver MUST include the `io.modelcontextprotocol/related-task` metadata in the request to associate it
     with the task"."""
@@ -180,6 +183,7 @@ async def test_the_question_is_a_form_and_belongs_to_the_task(probe: Probe, auto
     assert (field["type"], field["default"]) == ("boolean", True)
 
 
+@pytest.mark.proves("2025-11-25/tasks/17")
 async def test_the_task_works_again_after_the_answer(probe: Probe, autojump_clock: MockClock) -> None:
     """ "When the receiver receives all required input, the task SHOULD transition out of `input_required` status"."""
     client = await probe.client()
@@ -251,6 +255,7 @@ async def test_an_error_instead_of_an_answer_fails_the_task(probe: Probe, autoju
     assert await status(client, task) == "failed"
 
 
+@pytest.mark.proves("2025-11-25/lifecycle/2")
 async def test_a_question_that_nobody_answers_is_withdrawn_and_fails_the_task(autojump_clock: MockClock) -> None:
     """2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification for that request"."""
     async with running(client_request_s=20) as probe:
@@ -327,6 +332,7 @@ ENDS: list[tuple[Callable[[Legacy, dict[str, Any]], Awaitable[None]], str]] = [
 ]
 
 
+@pytest.mark.proves("2025-11-25/cancellation/1")
 @pytest.mark.parametrize("reader", ["GET", "tasks/result"])
 @pytest.mark.parametrize(("end", "cause"), ENDS)
 async def test_the_question_is_withdrawn_when_the_task_ends(
@@ -412,6 +418,7 @@ async def _ask_twice(context: ToolContext) -> ToolResult:
 CURIOUS = Toolset("curious", (Tool("curious", "Curious", "Asks twice", _ask_twice, task_support="required"),))
 
 
+@pytest.mark.proves("2025-11-25/tasks/17")
 async def test_the_task_works_again_when_the_last_question_is_answered(autojump_clock: MockClock) -> None:
     """ "When the receiver receives all required input" """
     async with running(toolsets=[CURIOUS]) as probe:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.engine.catalogue import Toolset
+from probe.engine.tool import Tool, ToolContext, ToolResult, structured
+
 from ..support.http import messages
 from ..support.probe import Probe, running
-from ..support.tasks import ENDINGS, RELATED, create, named
+from ..support.tasks import ENDINGS, RELATED, create, get, named
 
 
+@pytest.mark.proves("2025-11-25/tasks/5", "2025-11-25/tasks/14", "2025-11-25/transports/23")
 async def test_messages_of_a_task_go_on_its_tasks_result_stream_while_one_is_open(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
@@ -85,6 +91,7 @@ async def test_after_its_tasks_result_request_is_over_the_messages_of_a_task_go_
     assert probe.events("message.dropped") == []
 
 
+@pytest.mark.proves("2025-11-25/progress/7", "2025-11-25/progress/8", "2025-11-25/progress/9")
 @pytest.mark.parametrize("reader", ["GET", "tasks/result"])
 async def test_progress_of_a_task_goes_on_after_the_handle_and_carries_its_id(
     reader: str, probe: Probe, autojump_clock: MockClock
@@ -110,6 +117,7 @@ async def test_progress_of_a_task_goes_on_after_the_handle_and_carries_its_id(
     assert client.notes[-1]["params"]["status"] == "completed"
 
 
+@pytest.mark.proves("2025-11-25/progress/9")
 async def test_progress_stops_when_the_task_is_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
     """ "Progress notifications for tasks MUST stop after the task reaches a terminal status"."""
     client = await probe.client()
@@ -124,6 +132,7 @@ async def test_progress_stops_when_the_task_is_cancelled(probe: Probe, autojump_
     assert client.notes[-1]["params"]["status"] == "cancelled"
 
 
+@pytest.mark.proves("2025-11-25/progress/13")
 async def test_a_task_without_a_token_reports_no_progress(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
     async with trio.open_nursery() as nursery:
@@ -141,3 +150,74 @@ async def test_a_task_is_no_dispatch(autojump_clock: MockClock) -> None:
         client = await probe.client()
         task = await create(client, "succeeds", ttl=3_600_000, waitMs=600_000)
         assert (await client.call("tasks/result", named(task)))["structuredContent"] == {"answer": 42}
+
+
+# What every message carries, and several tasks at once.
+
+
+async def _talk(context: ToolContext) -> ToolResult:
+    await context.sleep(1)
+    context.report_progress(1)
+    context.log("info", "hello")
+    message = {"role": "user", "content": {"type": "text", "text": "hi"}}
+    await context.sample({"messages": [message], "maxTokens": 10})
+    await context.elicit("Who?", {"type": "object", "properties": {}})
+    await context.list_roots()
+    return structured({"talked": True})
+
+
+TALKATIVE = Toolset("talkative", (Tool("talk", "Talk", "Says all it can", _talk, task_support="required"),))
+ANSWERS: dict[str, dict[str, Any]] = {
+    "sampling/createMessage": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hello"}},
+    "elicitation/create": {"action": "accept", "content": {}},
+    "roots/list": {"roots": []},
+}
+
+
+@pytest.mark.proves("2025-11-25/tasks/16", "2025-11-25/tasks/26", "2025-11-25/tasks/31", "2025-11-25/tasks/39")
+@pytest.mark.parametrize("reader", ["GET", "tasks/result"])
+async def test_every_message_of_a_task_carries_its_id(reader: str, autojump_clock: MockClock) -> None:
+    """ "All requests, notifications, and responses related to a task MUST include the related-task key", but status
+    notifications, which name the task themselves, "SHOULD NOT"."""
+    async with running(toolsets=[TALKATIVE]) as probe:
+        client = await probe.client()
+        async with trio.open_nursery() as nursery:
+            if reader == "GET":
+                await nursery.start(client.listen, lambda request: ANSWERS[request["method"]])
+            handle = await client.tool("talk", task={}, _meta={"progressToken": "t"})
+            async with client.post(client.request("tasks/result", named(handle["task"]))) as answer:
+                events = await client.read(answer, lambda request: ANSWERS[request["method"]])
+            nursery.cancel_scope.cancel()
+        result = client.result(events[-1].message)
+    assert result["structuredContent"] == {"talked": True}
+    related = {note["method"]: note["params"].get("_meta") for note in client.notes}
+    status = related.pop("notifications/tasks/status")
+    assert related.keys() == {"notifications/progress", "notifications/message", *ANSWERS}
+    expected = {RELATED: named(handle["task"])}
+    assert list(related.values()) == [expected] * 5
+    assert result["_meta"] == expected
+    assert handle["_meta"][RELATED] == expected[RELATED]
+    assert RELATED not in (status or {})
+
+
+@pytest.mark.proves("2025-11-25/tasks/65", "2025-11-25/progress/8")
+async def test_several_tasks_at_once_do_not_mix(probe: Probe, autojump_clock: MockClock) -> None:
+    """ "Each task is uniquely identifiable by a receiver-generated task ID"."""
+    client = await probe.client()
+    tasks: dict[int, dict[str, Any]] = {}
+    async with trio.open_nursery() as nursery:
+        await nursery.start(client.listen)
+        for items in (2, 3, 5):
+            arguments = {"itemCount": items, "delayPerItemMs": 100}
+            handle = await client.tool("task_with_progress", arguments, task={}, _meta={"progressToken": items})
+            tasks[items] = handle["task"]
+        await client.call("tasks/cancel", named(tasks[3]))
+        await trio.sleep(10)
+        nursery.cancel_scope.cancel()
+    assert [(await get(client, task))["status"] for task in tasks.values()] == ["completed", "cancelled", "completed"]
+    for items in (2, 5):
+        result = await client.call("tasks/result", named(tasks[items]))
+        assert result["structuredContent"] == {"processedItems": items}
+        heard = [note for note in client.noted("notifications/progress") if note["progressToken"] == items]
+        assert [note["progress"] for note in heard] == list(range(1, items + 1))
+        assert all(note["_meta"] == {RELATED: named(tasks[items])} for note in heard)

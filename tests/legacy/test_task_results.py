@@ -16,6 +16,14 @@ from ..support.tasks import ENDINGS, RELATED, create, error_of, get, named
 # Result retrieval.
 
 
+@pytest.mark.proves(
+    "2025-11-25/tasks/23",
+    "2025-11-25/tasks/25",
+    "2025-11-25/tasks/41",
+    "2025-11-25/tasks/47",
+    "2025-11-25/tasks/48",
+    "2025-11-25/tasks/49",
+)
 @pytest.mark.parametrize(
     ("tool", "status", "kind"),
     [
@@ -66,6 +74,17 @@ async def ending_of(client: Legacy, method: str, params: dict[str, Any]) -> dict
         return {"code": error.code, "message": error.message, "data": error.data}
 
 
+@pytest.mark.proves("2025-11-25/tasks/45")
+async def test_a_task_whose_tool_breaks_ends_with_an_internal_error(autojump_clock: MockClock) -> None:
+    """ "Internal errors: `-32603` (Internal error)"."""
+    async with running(toolsets=[ENDINGS]) as probe:
+        client = await probe.client()
+        task = await create(client, "crashes")
+        assert (await error_of(client, "tasks/result", named(task))).code == -32603
+        assert (await get(client, task))["status"] == "failed"
+
+
+@pytest.mark.proves("2025-11-25/tasks/47", "2025-11-25/tasks/48")
 @pytest.mark.parametrize(("kind", "code"), [("internal", -32603), ("validation", -32602), ("timeout", 1000)])
 async def test_a_failing_task_fails_with_the_error_that_was_asked_for(
     kind: str, code: int, probe: Probe, autojump_clock: MockClock
@@ -81,6 +100,7 @@ async def test_a_failing_task_fails_with_the_error_that_was_asked_for(
     assert (now["status"], now["statusMessage"]) == ("failed", f"Simulated {kind} error")
 
 
+@pytest.mark.proves("2025-11-25/tasks/23", "2025-11-25/tasks/41", "2025-11-25/tasks/49")
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
@@ -102,6 +122,7 @@ async def test_a_completed_task_gives_the_result_of_the_call(
     assert (await get(client, task))["status"] == "completed"
 
 
+@pytest.mark.proves("2025-11-25/tasks/24")
 async def test_tasks_result_blocks_until_the_status_is_terminal(probe: Probe, autojump_clock: MockClock) -> None:
     """ "it MUST block the response until the task reaches a terminal status"."""
     client = await probe.client()
@@ -151,6 +172,7 @@ async def test_waiting_for_a_cancelled_task_ends_at_once_with_one_error(
     assert "cancelled" in errors[0].message
 
 
+@pytest.mark.proves("2025-11-25/tasks/5")
 async def test_a_disconnect_from_tasks_result_loses_nothing(probe: Probe, autojump_clock: MockClock) -> None:
     """ "clients MAY disconnect from an SSE stream opened by the server in response to a `tasks/result` request at any
     time"."""
@@ -168,6 +190,7 @@ async def test_a_disconnect_from_tasks_result_loses_nothing(probe: Probe, autoju
 # Listing.
 
 
+@pytest.mark.proves("2025-11-25/tasks/34")
 async def test_every_task_that_can_be_fetched_is_listed(probe: Probe, autojump_clock: MockClock) -> None:
     """ "If a task is retrievable via `tasks/get` for a requestor, it MUST be retrievable via `tasks/list`"."""
     client = await probe.client()
@@ -179,6 +202,7 @@ async def test_every_task_that_can_be_fetched_is_listed(probe: Probe, autojump_c
     assert [task["status"] for task in listed] == ["completed", "failed", "cancelled"]
 
 
+@pytest.mark.proves("2025-11-25/tasks/32", "2025-11-25/tasks/33")
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 6])
 async def test_a_long_list_comes_in_pages(count: int) -> None:
     """ "Receivers MUST include a `nextCursor` in the response if more tasks are available"."""
@@ -207,6 +231,7 @@ async def test_a_cursor_survives_the_expiry_of_what_it_points_at(autojump_clock:
         assert [task["taskId"] for task in rest["tasks"]] == [kept["taskId"]]
 
 
+@pytest.mark.proves("2025-11-25/tasks/43", "2025-11-25/tasks/46")
 @pytest.mark.parametrize(
     "cursor", ["", "x", "dGFza3M6MA", "dG9vbHM6MQ", "dGFza3M6MQ==", "dGFza3M6LTE", "é", "dGFza3M6MDE"]
 )
@@ -221,6 +246,7 @@ async def test_a_cursor_that_was_never_given_is_an_error(cursor: str, probe: Pro
 # Isolation.
 
 
+@pytest.mark.proves("2025-11-25/tasks/50", "2025-11-25/tasks/54", "2025-11-25/tasks/55")
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
 async def test_the_tasks_of_another_session_do_not_exist(method: str, probe: Probe, autojump_clock: MockClock) -> None:
     """ "receivers MUST reject `tasks/get`, `tasks/result`, and `tasks/cancel` requests for tasks that do not belong to
@@ -235,6 +261,7 @@ async def test_the_tasks_of_another_session_do_not_exist(method: str, probe: Pro
     assert (await get(client, task))["status"] == "working"
 
 
+@pytest.mark.proves("2025-11-25/tasks/50")
 async def test_notifications_of_a_task_stay_in_its_session(probe: Probe, autojump_clock: MockClock) -> None:
     client, other = await probe.client(), await probe.client()
     async with trio.open_nursery() as nursery:
@@ -250,6 +277,7 @@ async def test_notifications_of_a_task_stay_in_its_session(probe: Probe, autojum
 # Cancellation.
 
 
+@pytest.mark.proves("2025-11-25/tasks/37")
 async def test_cancelling_answers_with_the_task_already_cancelled(probe: Probe, autojump_clock: MockClock) -> None:
     """Receivers "MUST transition the task to `cancelled` status before sending the response"."""
     client = await probe.client()
@@ -261,6 +289,7 @@ async def test_cancelling_answers_with_the_task_already_cancelled(probe: Probe, 
     assert answer["lastUpdatedAt"] > answer["createdAt"]
 
 
+@pytest.mark.proves("2025-11-25/tasks/12", "2025-11-25/tasks/38")
 async def test_a_cancelled_task_stays_cancelled_for_good(probe: Probe, autojump_clock: MockClock) -> None:
     """ "Once a task is cancelled, it MUST remain in `cancelled` status even if execution continues"."""
     client = await probe.client()
@@ -277,6 +306,7 @@ async def test_a_cancelled_task_stays_cancelled_for_good(probe: Probe, autojump_
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.proves("2025-11-25/tasks/35", "2025-11-25/tasks/44", "2025-11-25/tasks/46")
 @pytest.mark.parametrize(
     ("tool", "arguments", "status"),
     [
@@ -302,6 +332,7 @@ async def test_a_task_that_has_ended_cannot_be_cancelled(
     assert await get(client, task) == before
 
 
+@pytest.mark.proves("2025-11-25/tasks/42")
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
 @pytest.mark.parametrize("params", [{}, {"taskId": 7}, {"taskId": None}, {"taskId": ""}, {"taskId": "x" * 100_000}])
 async def test_an_invalid_task_id_is_an_error(method: str, params: dict[str, Any], probe: Probe) -> None:

@@ -9,6 +9,11 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.endpoints.event_stream import EventStream
+from probe.engine.streams import Stream
+from probe.observe.log import EventLog
+from probe.settings import build
+
 from ..support.http import Answer, Event, exchange, http_scope
 from ..support.legacy import HEADERS, Legacy
 from ..support.probe import Probe, running
@@ -35,6 +40,7 @@ async def whole(answer: Answer) -> list[Event]:
 # Answers.
 
 
+@pytest.mark.proves("2025-11-25/transports/12")
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_a_request_that_is_answered_at_once_gets_one_json_object(revision: str, probe: Probe) -> None:
     client = await probe.client(revision)
@@ -44,6 +50,7 @@ async def test_a_request_that_is_answered_at_once_gets_one_json_object(revision:
         assert client.result(await answer.json())["tools"]
 
 
+@pytest.mark.proves("2025-11-25/transports/10")
 @pytest.mark.parametrize(
     "message",
     [
@@ -64,6 +71,7 @@ async def test_a_notification_or_response_is_accepted_with_202_and_no_body(messa
         assert answer.headers["content-length"] == "0"
 
 
+@pytest.mark.proves("2025-11-25/transports/12", "2025-11-25/transports/15", "2025-11-25/transports/17")
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_a_call_that_takes_time_gets_a_stream_that_ends_with_its_response(revision: str, probe: Probe) -> None:
     """ "After the JSON-RPC response has been sent, the server SHOULD terminate the SSE stream"."""
@@ -79,6 +87,7 @@ async def test_a_call_that_takes_time_gets_a_stream_that_ends_with_its_response(
     assert [event.message["id"] for event in events] == ["it"]
 
 
+@pytest.mark.proves("2025-11-25/transports/4", "2025-11-25/transports/13", "2025-11-25/transports/22")
 async def test_a_stream_begins_with_a_priming_event(probe: Probe) -> None:
     """ "immediately send an SSE event consisting of an event ID and an empty data field"; and how long to wait."""
     client = await probe.client()
@@ -89,6 +98,27 @@ async def test_a_stream_begins_with_a_priming_event(probe: Probe) -> None:
             assert (event.data, event.retry) == ("", 500)
 
 
+@pytest.mark.parametrize("revision", REVISIONS[:-1])
+async def test_before_2025_11_25_no_event_is_without_a_message(
+    revision: str, probe: Probe, autojump_clock: MockClock
+) -> None:
+    """Priming events are new there; clients of earlier revisions read the data of each event as a message."""
+    client = await probe.client(revision)
+    async with client.post(slow(client, 3, "it")) as old:
+        first = await old.first(2)
+        async with client.get(last_event_id=first[-1].id) as new:
+            rest = await whole(old), await whole(new)
+    assert [event.data for event in rest[0]] == [], "nothing when the connection was displaced, either"
+    events = [*first, *rest[1]]
+    assert len(events) == 4
+    assert all(event.message and event.retry is None and event.id for event in events)
+    async with client.get() as standalone:
+        await trio.sleep(1)
+        await client.delete()
+        assert await whole(standalone) == []
+
+
+@pytest.mark.proves("2025-11-25/transports/24")
 async def test_event_ids_are_unique_across_all_streams_of_a_session(probe: Probe, autojump_clock: MockClock) -> None:
     """ "the ID MUST be globally unique across all streams within that session"."""
     client = await probe.client(tools="all")
@@ -116,6 +146,7 @@ async def test_a_resumed_stream_does_not_use_an_id_twice_for_different_messages(
     assert second.items() <= first.items()
 
 
+@pytest.mark.proves("2025-11-25/transports/14")
 async def test_the_work_is_polled_when_the_server_closes_the_connection(
     probe: Probe, autojump_clock: MockClock
 ) -> None:
@@ -151,6 +182,47 @@ async def test_the_interval_of_comments_is_a_setting_and_messages_make_them_need
             assert answer.comments == []
 
 
+async def test_the_interval_of_comments_runs_from_what_was_sent_last(autojump_clock: MockClock) -> None:
+    async with running(keep_alive_s=2) as probe:
+        client = await probe.client()
+        arguments = {"steps": 3, "step_ms": 2900}
+        call = {"name": "progress", "arguments": arguments, "_meta": {"progressToken": "token"}}
+        async with client.post(client.request("tools/call", call)) as answer:
+            start = trio.current_time()
+            came = [(round(trio.current_time() - start, 1), part[:2]) async for part in answer.parts()]
+    assert came[:7] == [(0, b"id"), (2, b": "), (2.9, b"id"), (4.9, b": "), (5.8, b"id"), (7.8, b": "), (8.7, b"id")]
+
+
+async def test_messages_need_no_timers(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered: list[None] = []
+    original = trio.CancelScope.__enter__
+
+    def enter(self: trio.CancelScope) -> trio.CancelScope:
+        entered.append(None)
+        return original(self)
+
+    monkeypatch.setattr(trio.CancelScope, "__enter__", enter)
+    log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=10**6)
+    counts = []
+    for messages in (1, 50):
+        stream, before = Stream("p1", "s1", "response", log, build({})), len(entered)
+        writer = EventStream(stream, 0, 1, retry_ms=0, keep_alive_s=15)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(writer.run, stream.attach(1), trio.sleep_forever, taken)
+            for _ in range(messages):
+                stream.append(b"{}")
+                await wait_all_tasks_blocked()
+            stream.end(0)
+        assert writer.written == messages
+        counts.append(len(entered) - before)
+    assert counts[0] == counts[1]
+
+
+async def taken(event: Any) -> None:
+    await trio.lowlevel.checkpoint()
+
+
+@pytest.mark.proves("2025-11-25/transports/21")
 async def test_no_response_is_sent_on_a_get_stream(probe: Probe, autojump_clock: MockClock) -> None:
     """ "The server MUST NOT send a JSON-RPC response on the stream unless resuming"."""
     client = await probe.client()
@@ -161,6 +233,21 @@ async def test_no_response_is_sent_on_a_get_stream(probe: Probe, autojump_clock:
         assert [event.data for event in await whole(standalone)] == [""]
 
 
+@pytest.mark.proves("2025-11-25/transports/19", "2025-11-25/transports/20")
+async def test_a_get_stream_carries_nothing_of_the_requests_that_run(probe: Probe, autojump_clock: MockClock) -> None:
+    """ "These messages SHOULD be unrelated to any concurrently-running JSON-RPC request from the client"."""
+    client = await probe.client()
+    async with client.get() as standalone:
+        assert (standalone.status, standalone.headers["content-type"]) == (200, "text/event-stream")
+        async with client.post(slow(client, 3)) as answer:
+            assert len(await client.read(answer)) == 4
+        await client.tool("test_tool_with_logging")
+        assert len(client.noted("notifications/message")) == 3
+        await client.delete()
+        assert [event.data for event in await whole(standalone)] == [""]
+
+
+@pytest.mark.proves("2025-11-25/transports/23")
 async def test_each_message_goes_to_one_of_several_get_streams(probe: Probe, autojump_clock: MockClock) -> None:
     """ "it MUST NOT broadcast the same message across multiple streams": the newest that is read gets it."""
     client = await probe.client()
@@ -196,17 +283,27 @@ class Peer:
         self.sent: list[dict[str, Any]] = []
         self.reads = trio.Event()
         self.reads.set()
+        self.breaks = False
         self._parts = iter(parts)
+        self._disconnect: dict[str, Any] = {"type": "http.disconnect"}
+        self._left = trio.Event()
 
     async def _receive(self) -> dict[str, Any]:
         await trio.lowlevel.checkpoint()
         for part in self._parts:
             return part
-        await trio.sleep_forever()
-        raise AssertionError("unreachable")
+        await self._left.wait()
+        return self._disconnect
+
+    def leave(self, reason: str | None) -> None:
+        """The connection ends; with a reason it was the listener that ended it."""
+        self._disconnect |= {"reason": reason} if reason else {}
+        self._left.set()
 
     async def _send(self, event: Any) -> None:
         await self.reads.wait()
+        if self.breaks and event.get("body"):
+            raise BrokenPipeError
         self.sent.append(dict(event))
 
     async def run(self) -> None:
@@ -301,6 +398,43 @@ async def test_a_reader_that_falls_behind_the_bounds_is_told_by_the_end_of_its_c
                 assert answer.status == 410
 
 
+# Who ended the connection.
+
+
+async def test_a_client_that_does_not_read_was_cut_off_by_the_server(probe: Probe) -> None:
+    client = await probe.client()
+    peer = Peer(probe.app, http_scope("GET", "/mcp", client.headers), [body(b"")])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(peer.run)
+        await wait_all_tasks_blocked()
+        peer.leave("write timeout")
+    assert [event["by"] for event in probe.events("http.closed")] == ["write timeout"]
+
+
+async def test_what_the_socket_did_not_take_was_not_delivered(probe: Probe) -> None:
+    """ASGI: sending to a client that has gone is an `OSError`; the disconnect, which says why, comes after."""
+    client = await probe.client()
+    peer = Peer(probe.app, http_scope("POST", "/mcp", client.headers), [body(as_bytes(slow(client, 1)))])
+    peer.breaks = True
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(peer.run)
+        await wait_all_tasks_blocked()
+        assert probe.events("http.closed") == []
+        peer.leave(None)
+    assert [event["by"] for event in probe.events("http.closed")] == ["client"]
+    assert probe.events("message.delivered")[1:] == [], "only the answer to initialize"
+
+
+async def test_a_stream_that_ends_with_the_server_was_not_closed_by_the_client(probe: Probe) -> None:
+    client = await probe.client()
+    peer = Peer(probe.app, http_scope("GET", "/mcp", client.headers), [body(b"")])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(peer.run)
+        await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert [event["by"] for event in probe.events("http.closed")] == ["server"]
+
+
 # Methods that are not served.
 
 
@@ -312,6 +446,7 @@ async def test_other_http_methods_are_refused_with_what_is_allowed(method: str, 
             assert (answer.status, answer.headers["allow"]) == (405, "POST, GET, DELETE")
 
 
+@pytest.mark.proves("2025-11-25/transports/19")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_get_and_delete_need_a_session(method: str, probe: Probe) -> None:
     """ "or else return HTTP 405 Method Not Allowed, indicating that the server does not offer an SSE stream"."""
@@ -329,6 +464,7 @@ async def test_a_get_without_accept_for_events_is_not_acceptable(accept: str, pr
 # Host and Origin; every form of them is in test_inbound.py.
 
 
+@pytest.mark.proves("2025-11-25/transports/5", "2025-11-25/transports/6")
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PUT"])
 @pytest.mark.parametrize("bad", [{"host": "evil.example"}, {"origin": "http://evil.example"}, {"origin": "null"}])
 async def test_a_foreign_host_or_origin_is_forbidden_whatever_else_is_asked(

@@ -91,7 +91,7 @@ def test_the_log_is_bounded_in_bytes_and_keeps_its_newest_event() -> None:
     [
         MessageReceived(1, None, b"x" * 10_000),
         ClientMisuse(None, "what", "clause", "x" * 10_000),
-        SessionOpened("s1", "id", "2025-11-25", "n", "v", {"experimental": {"a": ["x" * 10_000]}}),
+        SessionOpened("s1", "id", "2025-11-25", "n", "v", b'{"experimental":"%s"}' % (b"x" * 10_000)),
     ],
     ids=lambda event: event.kind,
 )

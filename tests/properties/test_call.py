@@ -1,11 +1,23 @@
-"""A call, its handler and whoever wants it stopped: exactly one of them wins, whatever the order."""
+"""A call, its handler, its deadline and whoever wants it stopped: exactly one of them wins, whatever the order."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+import trio
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.call import Call, CallViolationError, Cause, State
+from probe.core.deadline import Deadlines
+from probe.engine.calls import CallFacts, CallScope, Outcome, run
+from probe.engine.clock import Clock
+from probe.engine.tool import ToolResult, content
+from probe.observe.events import CallCancelled
+from probe.observe.log import EventLog
 
 from . import steps
 
@@ -34,6 +46,12 @@ class CallMachine(RuleBasedStateMachine):
         if heard:
             self.cause, self.cancelled_at = cause, self.now
 
+    @rule(ago=st.floats(0, 100))
+    def the_deadline_is_found_to_have_passed(self, ago: float) -> None:
+        at = max(0.0, self.now - ago)
+        if self.call.cancel(Cause.DEADLINE, at):
+            self.cause, self.cancelled_at = Cause.DEADLINE, at
+
     @rule()
     def the_work_is_over(self) -> None:
         try:
@@ -61,3 +79,106 @@ class CallMachine(RuleBasedStateMachine):
 
 TestCall = CallMachine.TestCase
 TestCall.settings = steps(10)
+
+
+# The same with trio's scope and the deadlines of a running call. The times never meet: steps are made at tenths.
+
+IDLE_S, CEILING_S = 10.013, 25.017
+SILENT = {*Cause} - TOLD
+
+
+@dataclass
+class Model:
+    """What must come of a call whose work takes `linger` seconds to stop, shielded from everything."""
+
+    linger: float
+    idle_at: float = IDLE_S
+    cause: Cause | None = None
+    caused_at: float | None = None
+    ends_at: float = math.inf
+
+    def advance(self, now: float) -> None:
+        """The deadline wins from the moment when it passes, unless somebody came first or the work was over."""
+        at = min(self.idle_at, CEILING_S)
+        if at <= now and at < self.ends_at:
+            self.stop(Cause.DEADLINE, at)
+
+    def stop(self, cause: Cause, at: float) -> bool:
+        """Whether this is what stops the call."""
+        first = self.cause is None and at < self.ends_at
+        if first:
+            self.cause, self.caused_at = cause, at
+            self.finish(at)
+        return first
+
+    def finish(self, at: float) -> None:
+        """The work begins to end."""
+        self.ends_at = min(self.ends_at, at + self.linger)
+
+    def heard(self, now: float) -> bool:
+        """Whether the work may speak."""
+        return self.cause is None and now < self.ends_at
+
+
+moves = st.one_of(
+    st.sampled_from(["progress", "speak", "finish"]),
+    st.sampled_from([Cause.NOTIFICATION, Cause.DISCONNECT, Cause.SHUTDOWN]),
+    st.sampled_from([0.3, 1.7, 4.1, 9.9]),
+    st.sampled_from([4.1, 9.9]),
+)
+
+
+@given(story=st.lists(moves, max_size=15), linger=st.sampled_from([0.0, 3.0071, 8.0071]))
+def test_a_deadline_wins_from_the_moment_when_it_passes(story: list[str | Cause | float], linger: float) -> None:
+    trio.run(_tell, story, linger, clock=MockClock(autojump_threshold=0))
+
+
+async def _tell(story: list[str | Cause | float], linger: float) -> None:
+    clock, model, finish = Clock(trio.current_time()), Model(linger), trio.Event()
+    log = EventLog(clock.both, max_events=1000, max_bytes=10**9)
+    call = CallScope(CallFacts("c1", 1, "tools/call", None), None, log, clock)
+    call.bound(Deadlines.start(0.0, idle_s=IDLE_S, ceiling_s=CEILING_S))
+    answers: list[Outcome | None] = []
+
+    async def work() -> ToolResult:
+        try:
+            await finish.wait()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(linger)
+        return content([])
+
+    async def live() -> None:
+        answers.append(call.settle(await run(call, work, trio.sleep_forever)))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(live)
+        for move in [*story, "finish", 0.3]:
+            await wait_all_tasks_blocked()
+            await _make(move, call, model, finish)
+    model.advance(math.inf)
+    (answer,) = answers
+    assert (call.machine.cause, call.machine.cancelled_at) == (model.cause, model.caused_at)
+    assert call.machine.settled_at == model.ends_at
+    assert (answer is None) == (model.cause in SILENT)
+    told = [entry.event for entry in log.since(0, 1000).entries if isinstance(entry.event, CallCancelled)]
+    assert [event.by for event in told if event.effect] == ([] if model.cause is None else [model.cause.value])
+
+
+async def _make(move: str | Cause | float, call: CallScope, model: Model, finish: trio.Event) -> None:
+    if isinstance(move, float):
+        await trio.sleep(move)
+        return
+    now = trio.current_time()
+    model.advance(now)
+    if isinstance(move, Cause):
+        assert call.cancel(move) == model.stop(move, now)
+    elif move == "speak":
+        assert call.audible == model.heard(now)
+    elif move == "progress":
+        call.progressed()
+        if model.heard(now):
+            model.idle_at = max(model.idle_at, now + IDLE_S)
+    else:
+        finish.set()
+        model.finish(now)

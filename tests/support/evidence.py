@@ -7,13 +7,26 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.request import urlopen
 
+from .modern import PREFIX, SUBSCRIPTION_ID, TASKS, VERSION
 from .schemas import schema
 
+_INPUT_REQUIRED = ("tools/call", "prompts/get", "resources/read")
+_OF_EXTENSION = {
+    "tasks/get": "GetTaskResult",
+    "tasks/update": "UpdateTaskResult",
+    "tasks/cancel": "CancelTaskResult",
+}
 
-def events_of(url: str) -> list[dict[str, Any]]:
-    """Every event of the server that serves this `/mcp` URL."""
+
+def last_event(url: str) -> int:
+    """The number of the newest event of the server that serves this `/mcp` URL."""
+    with urlopen(url.replace("/mcp", "/api/events?limit=1"), timeout=10) as answer:
+        return int(json.load(answer)["last"])
+
+
+def events_of(url: str, since: int = 0) -> list[dict[str, Any]]:
+    """Every event after `since` of the server that serves this `/mcp` URL."""
     found: list[dict[str, Any]] = []
-    since = 0
     while True:
         with urlopen(url.replace("/mcp", f"/api/events?since={since}"), timeout=10) as answer:
             page = json.load(answer)
@@ -25,27 +38,109 @@ def events_of(url: str) -> list[dict[str, Any]]:
 
 
 def check_emitted(events: Iterable[dict[str, Any]]) -> int:
-    """Check every message that was sent in a session against the schema of its revision; returns how many.
+    """Check every message that was sent against the schema of its revision; returns how many.
 
-    Raises `SchemaViolationError`.
+    Legacy messages belong to a session, modern ones to the request that they answer. Raises `SchemaViolationError`.
     """
-    revisions: dict[str, str] = {}
-    asked: dict[tuple[str | None, Any], tuple[str, bool]] = {}
-    checked = 0
+    judge = _Judge()
     for event in events:
+        judge.take(event)
+    return judge.checked
+
+
+class _Judge:
+    """Follows the log. `checked` counts the messages that were judged."""
+
+    def __init__(self) -> None:
+        self.checked = 0
+        self._revisions: dict[str, str] = {}
+        self._asked: dict[tuple[str | None, Any], tuple[str, bool]] = {}
+        # A modern request is answered, or its stream is opened, before the server reads anything else.
+        self._newest: dict[str, Any] | None = None
+        self._streams: dict[str, dict[str, Any]] = {}
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Learn from one event, or judge it."""
         session = event.get("session")
-        if event["kind"] == "session.opened":
-            revisions[session] = event["revision"]
-        elif event["kind"] == "message.received":
-            asked.update({(session, id): what for id, what in _requests(event["message"])})
-        elif event["kind"] == "message.emitted" and session in revisions:
-            message = event["message"]
-            # `initialize` was received before there was a session
-            method, task = asked.get((session, message.get("id")), ("initialize", False))
-            given = {} if "method" in message else {"method": method, "task": task}
-            schema(revisions[session]).check_message(message, **given)
-            checked += 1
-    return checked
+        match event["kind"]:
+            case "session.opened":
+                self._revisions[session] = event["revision"]
+            case "message.received":
+                message = event["message"]
+                self._newest = message if _is_modern_request(message) else None
+                self._asked.update({(session, id): what for id, what in _requests(message)})
+            case "stream.opened" if self._newest is not None and session is None:
+                self._streams[event["stream"]] = self._newest
+            case "message.emitted" if session in self._revisions:
+                self._legacy(session, event["message"])
+            case "message.emitted" if session is None:
+                request = self._newest if event["stream"] is None else self._streams.get(event["stream"])
+                if request is not None:
+                    check_modern(event["message"], request)
+                    self.checked += 1
+
+    def _legacy(self, session: Any, message: dict[str, Any]) -> None:
+        # `initialize` was received before there was a session
+        method, task = self._asked.get((session, message.get("id")), ("initialize", False))
+        given = {} if "method" in message else {"method": method, "task": task}
+        schema(self._revisions[session]).check_message(message, **given)
+        self.checked += 1
+
+
+def check_modern(message: dict[str, Any], request: dict[str, Any]) -> None:
+    """Check one message on the response to a modern request: its schema, and that it belongs to this request."""
+    if message.get("method") == "notifications/tasks":
+        schema("ext-tasks").check(message, "TaskStatusNotification")
+    else:
+        schema(VERSION).check_message(message)
+    if "method" in message:
+        _check_note(message, request)
+    else:
+        assert _same(message["id"], request["id"]), "a response has the id of its request, type and value"
+        if "result" in message:
+            _check_result(message["result"], request)
+
+
+def _check_note(message: dict[str, Any], request: dict[str, Any]) -> None:
+    assert "id" not in message, "this server sends no requests in the modern era"
+    params, said = message["params"], request["params"]["_meta"]
+    if request["method"] == "subscriptions/listen":
+        assert _same(params["_meta"][SUBSCRIPTION_ID], request["id"])
+    elif message["method"] == "notifications/progress":
+        assert _same(params["progressToken"], said["progressToken"])
+    else:
+        assert message["method"] == "notifications/message", f"{message['method']} on the stream of a response"
+        assert PREFIX + "logLevel" in said, "a log message that nobody asked for"
+
+
+def _check_result(result: dict[str, Any], request: dict[str, Any]) -> None:
+    method, revision, extension = request["method"], schema(VERSION), schema("ext-tasks")
+    match result["resultType"]:
+        case "input_required":
+            assert method in _INPUT_REQUIRED
+            revision.check(result, "InputRequiredResult")
+        case "task":
+            declared = request["params"]["_meta"][PREFIX + "clientCapabilities"].get("extensions", {})
+            assert (method, TASKS in declared) == ("tools/call", True)
+            extension.check(result, "CreateTaskResult")
+        case other:
+            assert other == "complete"
+            if method in _OF_EXTENSION:
+                extension.check(result, _OF_EXTENSION[method])
+            else:
+                revision.check(result, revision.result_of(method))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _is_modern_request(received: Any) -> bool:
+    if not isinstance(received, dict) or not {"id", "method"} <= received.keys():
+        return False
+    params = received.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return isinstance(meta, dict) and meta.get(PREFIX + "protocolVersion") == VERSION
 
 
 def _requests(received: Any) -> list[tuple[Any, tuple[str, bool]]]:

@@ -123,12 +123,21 @@ def http_scope(method: str, target: str, headers: Mapping[str, str] | list[tuple
 
 @asynccontextmanager
 async def exchange(
-    app: Any, method: str, target: str, headers: Mapping[str, str] | list[tuple[str, str]], body: bytes = b""
+    app: Any,
+    method: str,
+    target: str,
+    headers: Mapping[str, str] | list[tuple[str, str]],
+    body: bytes = b"",
+    *,
+    gone: trio.Event | None = None,
 ) -> AsyncIterator[Answer]:
-    """One HTTP request; leaving the block hangs up."""
+    """One HTTP request; leaving the block hangs up, and so does whoever sets `gone`, which may be before the answer.
+
+    An exchange that ends without an answer has the status 0.
+    """
     scope = http_scope(method, target, headers)
     head: dict[str, Any] = {}
-    head_came, hung_up, sent = trio.Event(), trio.Event(), False
+    head_came, hung_up, ended, sent = trio.Event(), trio.Event(), trio.Event(), False
     write, read = trio.open_memory_channel[bytes](10_000)
 
     async def receive() -> dict[str, Any]:
@@ -156,13 +165,22 @@ async def exchange(
         finally:
             write.close()
             head_came.set()
+            ended.set()
 
-    async with trio.open_nursery() as nursery:
+    async def follow(gone: trio.Event) -> None:
+        await gone.wait()
+        hung_up.set()
+
+    async with trio.open_nursery() as following, trio.open_nursery() as nursery:
+        if gone is not None:
+            following.start_soon(follow, gone)
         nursery.start_soon(run)
         await head_came.wait()
         named = {key.decode("latin-1"): value.decode("latin-1") for key, value in head.get("headers", [])}
         yield Answer(head.get("status", 0), named, read, hung_up)
         hung_up.set()
+        await ended.wait()
+        following.cancel_scope.cancel()
 
 
 def messages(events: Iterable[Event]) -> list[Any]:

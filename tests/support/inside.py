@@ -10,7 +10,9 @@ from trio.abc import Instrument
 from trio.lowlevel import Task, current_root_task
 
 CALL = "Dispatch._launch.<locals>.job"
-"""The trio task of one request that waits."""
+"""The trio task of one legacy request that waits."""
+MODERN_CALL = "_Response._work"
+"""The trio task of one modern request that waits."""
 TASK = "TaskService.create.<locals>.job"
 """The trio task of one MCP task."""
 SERVICES = ["engine.sessions.SessionService.serve", "engine.tasks.TaskService.serve"]

@@ -59,7 +59,7 @@ class RevisionSchema:
         else:
             self.check(message, self._first("JSONRPCResultResponse", "JSONRPCResponse"))
             if method is not None:
-                self.check(message["result"], "CreateTaskResult" if task else self._result_of(method))
+                self.check(message["result"], "CreateTaskResult" if task else self.result_of(method))
 
     def fits(self, value: Any, part: Any) -> bool:
         """Whether a value fits a part of the document."""
@@ -75,7 +75,8 @@ class RevisionSchema:
         names = [part["$ref"].rpartition("/")[2] for part in self.definitions[union]["anyOf"]]
         return [self.definitions[name]["properties"]["method"]["const"] for name in names]
 
-    def _result_of(self, method: str) -> str:
+    def result_of(self, method: str) -> str:
+        """The name of the definition of a result."""
         return _RESULTS.get(method) or self._by_method[method].removesuffix("Request") + "Result"
 
     def _first(self, *names: str) -> str:

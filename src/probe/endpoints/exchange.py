@@ -32,7 +32,7 @@ class Exchange:
         self.session: str | None = None
         self._scheme = scope["scheme"]
         self.log = log
-        self._told = False
+        self._responded = False
         self._record(scope)
 
     @property
@@ -61,15 +61,14 @@ class Exchange:
         self._respond(200, "text/event-stream", stream)
         await start(self.send, 200, EVENT_HEADERS)
 
-    def close(self, stream: str | None, by: str, messages: int = 0) -> None:
-        """Record that the exchange is over: its stream, or, unless something tells its end already, all of it."""
-        if stream is not None or not self._told:
-            self.log.append(HttpClosed(self.number, self.session, stream, by, messages))
-        self._told = True
+    def close(self, by: str) -> None:
+        """Record an end without any response; `by` says whose doing it was."""
+        if not self._responded:
+            self.log.append(HttpClosed(self.number, self.session, None, by, 0))
 
     def _respond(self, status: int, content_type: str, stream: str | None, problem: str | None = None) -> None:
         self.log.append(HttpResponse(self.number, status, content_type, self.session, stream, problem))
-        self._told = True
+        self._responded = True
 
     def _record(self, scope: Scope) -> None:
         host, port = scope.get("client") or ("", 0)

@@ -50,12 +50,14 @@ class McpHttp:
         by = "the server gave it up"
         try:
             await self._serve(exchange)
+            # Whoever returns without having responded found nobody left to respond to.
+            by = "client"
         except Rejection as rejection:
             await exchange.reject(rejection)
         except ClientGoneError:
             by = "client"
         finally:
-            exchange.close(None, by)
+            exchange.close(by)
             self._open -= 1
             self._closed.unpark_all()
 
@@ -70,6 +72,8 @@ class McpHttp:
         match head.method:
             case "POST":
                 await self._post(exchange)
+            case "GET" | "DELETE" as method if era_of(head, None) == "modern":
+                raise not_allowed(f"{method} without a session", b"POST")
             case "GET":
                 await self._legacy.get(exchange)
             case "DELETE":

@@ -22,10 +22,13 @@ from ..observe.events import ClientMisuse, HttpClosed
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Notification, Request, Response, clip
 from ..wire.revisions import V2026_07_28
-from .asgi import wait_disconnect
+from .asgi import Headers, wait_disconnect
 from .event_stream import EventStream
 from .exchange import JSON_HEADERS, Exchange, busy
 from .messages import read_message
+
+
+RETRY_AFTER = (b"retry-after", b"5")
 
 
 class ModernHttp:
@@ -63,7 +66,7 @@ class ModernHttp:
             raise busy("The server is shutting down", 5, request.id)
         answer = self._engine.modern.receive(request, inbound, offer, exchange.origin)
         if isinstance(answer, Answered):
-            await exchange.answer(answer.status, answer.body)
+            await exchange.answer(answer.status, answer.body, _headers(answer.status))
         else:
             await _Response(exchange, answer, self._settings.keep_alive_s).run()
 
@@ -76,12 +79,17 @@ class ModernHttp:
         exchange.log.append(ClientMisuse(None, what, clause, clip(notification.method), exchange.number))
 
 
+def _headers(status: int) -> Headers:
+    """Those of an answer in one piece: a client that is turned away learns when to come again."""
+    return (*JSON_HEADERS, RETRY_AFTER) if status == 503 else JSON_HEADERS
+
+
 class _Response:
     """The response to a request that runs.
 
         run               the exchange's own task: the writer
-          _watch          the client's going cancels the call
           _work           the call, in its own nursery and scope
+          _watch          the client's going cancels the call, and the writer
     """
 
     def __init__(self, exchange: Exchange, started: Started, keep_alive_s: float) -> None:
@@ -89,36 +97,35 @@ class _Response:
         self._started = started
         self._keep_alive_s = keep_alive_s
         self._status = 200
-        self._writing = trio.CancelScope()
+        self._gone: str | None = None
 
     async def run(self) -> None:
         """Serve until the answer is written, or until the client has gone and the work has ended."""
-        async with trio.open_nursery() as watching:
-            watching.start_soon(self._watch)
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._work)
-                with self._writing:
-                    await self._write()
-            watching.cancel_scope.cancel()
+        lone = False
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._work)
+            async with trio.open_nursery() as writing:
+                writing.start_soon(self._watch, writing.cancel_scope)
+                lone = await self._is_lone_answer()
+                if not lone:
+                    await self._write_events()
+                writing.cancel_scope.cancel()
+        if lone:
+            await self._write_answer()
 
-    async def _watch(self) -> None:
-        await wait_disconnect(self._exchange.receive)
-        self._abandon("the client closed the response stream")
+    async def _watch(self, writing: trio.CancelScope) -> None:
+        self._gone = await wait_disconnect(self._exchange.receive)
+        client = self._gone == "client"
+        self._cancel("the client closed the response stream" if client else f"the connection ended: {self._gone}")
+        writing.cancel()
 
-    def _abandon(self, why: str) -> None:
-        self._started.call.cancel(Cause.DISCONNECT, why)
-        self._writing.cancel()
+    def _cancel(self, why: str) -> None:
+        # ASGI servers tell of a disconnect after each complete response, too; there is nothing to cancel then.
+        if not self._started.call.machine.settled:
+            self._started.call.cancel(Cause.DISCONNECT, why)
 
     async def _work(self) -> None:
         self._status = await self._started.work()
-
-    async def _write(self) -> None:
-        exchange, stream = self._exchange, self._started.stream
-        if not await self._is_lone_answer():
-            await self._write_events()
-            return
-        await exchange.respond(self._status, JSON_HEADERS, stream.replay.after(0)[0], stream.id)
-        stream.delivered(1, 1, exchange.number)
 
     async def _is_lone_answer(self) -> bool:
         """Wait until it shows whether the answer comes alone: it does when it is the first message, and in time."""
@@ -128,6 +135,12 @@ class _Response:
                 await stream.wait_changed()
         return stream.replay.closed and stream.replay.last == 1
 
+    async def _write_answer(self) -> None:
+        """Nobody watches any more: the call is over, and cancelling this could only lose the fact of its delivery."""
+        exchange, stream = self._exchange, self._started.stream
+        await exchange.respond(self._status, _headers(self._status), stream.replay.after(0)[0], stream.id)
+        stream.delivered(1, 1, exchange.number)
+
     async def _write_events(self) -> None:
         exchange, stream = self._exchange, self._started.stream
         writer = EventStream(stream, 0, exchange.number, retry_ms=0, keep_alive_s=self._keep_alive_s)
@@ -135,6 +148,8 @@ class _Response:
             await exchange.start_events(stream.id)
             await writer.write(stream.attach(exchange.number), exchange.send)
         finally:
-            exchange.log.append(HttpClosed(exchange.number, None, stream.id, writer.ended_by, writer.written))
+            # The writer knows why it left; where it was made to leave, the watch knows.
+            by = self._gone if self._gone and writer.ended_by == "server" else writer.ended_by
+            exchange.log.append(HttpClosed(exchange.number, None, stream.id, by, writer.written))
         if not stream.replay.closed:
-            self._abandon("the client read too slowly: messages were lost before it got them")
+            self._cancel("the client read too slowly: messages were lost before it got them")

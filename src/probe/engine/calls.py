@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Self, TypeAlias
 
 import trio
@@ -70,8 +71,21 @@ def _failed(error: Exception) -> Outcome:
     return Outcome("protocol_error", error=McpError(Code.INTERNAL_ERROR, "Internal error"))
 
 
+def _sendable(outcome: Outcome) -> Outcome:
+    """The outcome, if JSON can hold it; a handler that makes something else has failed, and is recorded so."""
+    try:
+        encode(outcome.result if outcome.error is None else outcome.error.body())
+    except ValueError as error:
+        return _failed(error)
+    return outcome
+
+
 class _Boundary:
-    """Where a handler's failure becomes an outcome: here and nowhere else. `trio.Cancelled` passes through."""
+    """Where a handler's failure becomes an outcome: here and nowhere else. `trio.Cancelled` passes through.
+
+    Handlers may have nurseries, whose failures come in groups: a group of one is what it holds, and of a group that
+    mixes failures with `Cancelled` only the latter goes on.
+    """
 
     outcome: Outcome
 
@@ -79,10 +93,25 @@ class _Boundary:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception):
+        cancelled, failure = _split(error)
+        if not isinstance(failure, Exception):
             return False
-        self.outcome = _failed(error)
+        self.outcome = _failed(failure)
+        if cancelled is not None:
+            raise cancelled from None
         return True
+
+
+def _split(error: BaseException | None) -> tuple[BaseException | None, BaseException | None]:
+    """The cancellation in an error, and the rest of it."""
+    if isinstance(error, trio.Cancelled):
+        return error, None
+    if not isinstance(error, BaseExceptionGroup):
+        return None, error
+    cancelled, rest = error.split(trio.Cancelled)
+    while isinstance(rest, BaseExceptionGroup) and len(rest.exceptions) == 1:
+        rest = rest.exceptions[0]
+    return cancelled, rest
 
 
 def attempt(work: Callable[[], ToolResult]) -> Outcome:
@@ -92,11 +121,21 @@ def attempt(work: Callable[[], ToolResult]) -> Outcome:
     return boundary.outcome
 
 
-async def attempt_async(work: Callable[[], Awaitable[ToolResult]]) -> Outcome:
-    """Run work that waits."""
+def attempt_tool(work: Callable[[], ToolResult]) -> Outcome:
+    """Run a tool that never waits; its result is checked, as tools come from anywhere."""
+    return _sendable(attempt(work))
+
+
+async def _attempt_async(work: Callable[[], Awaitable[ToolResult]]) -> Outcome:
     with _Boundary() as boundary:
         boundary.outcome = _completed(await work())
-    return boundary.outcome
+    return _sendable(boundary.outcome)
+
+
+async def contain(job: Callable[[], Awaitable[None]]) -> None:
+    """Run a job of a service. Its failure is logged and ends nothing but the job itself."""
+    with _Boundary():
+        await job()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +153,7 @@ class CallScope:
     """The machine, the trio scope and the record of one call. Made by the engine, run once by `run`.
 
     `emitted` counts messages that the work sent, so that "nothing after the cancellation" is measured, not assumed.
+    `working` is false once the work has ended: what is sent then, up to the answer, is the engine's own.
     """
 
     def __init__(self, facts: CallFacts, record: CallRecord | None, log: EventLog, clock: Clock) -> None:
@@ -124,6 +164,7 @@ class CallScope:
         self.deadlines: Deadlines | None = None
         self.expiry_cause = Cause.DEADLINE
         self.emitted = 0
+        self.working = True
         self.started = clock.now()
         self._emitted_at_cancel = 0
         self._log = log
@@ -146,13 +187,27 @@ class CallScope:
         self.scope.deadline = deadlines.at
 
     def progressed(self) -> None:
-        """A valid progress report arrived: the idle deadline moves."""
-        if self.deadlines is not None:
+        """A valid progress report arrived: the idle deadline moves, unless it has passed."""
+        self.expire()
+        if self.deadlines is not None and self.machine.cause is None:
             self.bound(self.deadlines.progress(self._clock.now()))
 
     def cancel(self, cause: Cause, reason: str | None = None) -> bool:
         """Ask the work to stop; returns whether this is what stops it. Never waits: the scope exits later."""
-        effect = self.machine.cancel(cause, self._clock.now(), reason)
+        self.expire()
+        return self._cancel(cause, self._clock.now(), reason)
+
+    def expire(self) -> None:
+        """Mark that the deadline of the scope has passed, if it has.
+
+        trio decides that at the deadline and tells nobody until the scope exits, which work that cleans up in a shield
+        can put off. Whoever asks how the call stands asks here first, so nothing comes between decision and mark.
+        """
+        if self.machine.cause is None and not self.machine.settled and self.scope.cancel_called:
+            self._cancel(self.expiry_cause, self.scope.deadline, None)
+
+    def _cancel(self, cause: Cause, at: float, reason: str | None) -> bool:
+        effect = self.machine.cancel(cause, at, reason)
         if effect:
             self._emitted_at_cancel = self.emitted
             self.scope.cancel(reason=cause.value)
@@ -163,8 +218,8 @@ class CallScope:
         return effect
 
     def count_emitted(self, *, by_work: bool = True) -> None:
-        """A message was sent for the call. The withdrawal of a question is not sent by the work: the work has ended."""
-        self.emitted += by_work
+        """A message was sent for the call. The withdrawal of a question is not sent by the work."""
+        self.emitted += by_work and self.working
         if self.record is not None:
             self.record.emitted += 1
 
@@ -175,8 +230,18 @@ class CallScope:
 
     @property
     def audible(self) -> bool:
-        """Whether messages may still be sent for this call: not after its cancellation, not after its end."""
-        return not self.machine.settled and (self.machine.cause is None or self.machine.cause is Cause.DEADLINE)
+        """Whether what is said now may be sent: not after the call's cancellation, its deadline, or its end."""
+        return self.may_send(by_work=self.working)
+
+    def may_send(self, *, by_work: bool) -> bool:
+        """Whether a message may be sent for this call.
+
+        A call whose deadline has passed will be answered. Before that the engine withdraws what the work has asked, and
+        sends the last report that came in time; the work itself is heard no more.
+        """
+        self.expire()
+        told = self.machine.cause is Cause.DEADLINE and not by_work
+        return not self.machine.settled and (self.machine.cause is None or told)
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
@@ -253,15 +318,20 @@ async def run(
     outcome: Outcome | None = None
     try:
         with call.scope:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(beside)
-                # Work that was cancelled before it began does not even take its first step.
-                await trio.lowlevel.checkpoint_if_cancelled()
-                outcome = await attempt_async(work)
-                nursery.cancel_scope.cancel()
+            outcome = await _attempt_async(partial(_together, work, beside))
     except BaseException:
         call.abandon()
         raise
-    if outcome is None and call.machine.cause is None:
-        call.cancel(call.expiry_cause)
-    return outcome
+    call.working = False
+    call.expire()
+    return outcome if call.machine.cause is None else None
+
+
+async def _together(work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]) -> ToolResult:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(beside)
+        # Work that was cancelled before it began does not even take its first step.
+        await trio.lowlevel.checkpoint_if_cancelled()
+        result = await work()
+        nursery.cancel_scope.cancel()
+    return result

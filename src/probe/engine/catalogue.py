@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..wire.jsonrpc import Json
-from .tool import Ask, ListKind, Tool
+from .tool import Ask, Tool
 
 Answers: TypeAlias = Mapping[str, Json]
 """The client's results for the `inputs` of a resource or a prompt, by key; empty for one without."""
@@ -125,11 +125,6 @@ class Catalogue:
     resources: Mapping[str, Resource]
     templates: tuple[Template, ...]
     prompts: Mapping[str, Prompt]
-
-    @property
-    def announced(self) -> frozenset[ListKind]:
-        """The lists whose change may be announced."""
-        return frozenset(kind for tool in self.tools.values() for kind in tool.announces)
 
 
 def select(toolsets: Sequence[Toolset], selection: str) -> Catalogue:

@@ -42,9 +42,10 @@ class ClientRequests:
     ) -> Json:
         """Send a request through `send(id)` and wait for its result.
 
-        On time-out, and when the asking work is cancelled, `withdraw(id, reason)` tells the client to stop (2025-11-25
-        basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). Raises `ClientRequestError`
-        on time-out and for an error answer.
+        On time-out, and when the asking work is cancelled, the question is withdrawn by `withdraw(id, reason)`
+        (2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). Whether that is
+        sent is the caller's to say: nothing more is sent for a call that its client has cancelled, not even this.
+        Raises `ClientRequestError` on time-out and for an error answer.
         """
         self._next += 1
         id, pending = self._next, _Pending(trio.Event())

@@ -17,7 +17,7 @@ from ..wire.jsonrpc import Json, clip
 from ..wire.revisions import LEGACY, V2025_11_25
 from .catalogue import Answers, Catalogue, Prompt, Resource
 from .paging import cursor, position
-from .tool import Ask, Tool
+from .tool import Ask, ListKind, Tool
 
 _MAX_COMPLETIONS = 100
 """2025-11-25 and 2026-07-28 server/utilities/completion: "Maximum 100 items per response"."""
@@ -37,9 +37,14 @@ class Offer:
         """Whether the revision has sessions, requests of the server, and no multi-round-trip requests."""
         return self.revision in LEGACY
 
+    @property
+    def announced(self) -> frozenset[ListKind]:
+        """The lists whose change may be announced."""
+        return frozenset(kind for tool in self._tools() for kind in tool.announces)
+
     def capabilities(self) -> Json:
         """The server capabilities: what the selection offers is declared, what it does not offer is not."""
-        catalogue, announced = self.catalogue, self.catalogue.announced
+        catalogue, announced = self.catalogue, self.announced
         declared: Json = {"logging": {}}
         if catalogue.tools:
             declared["tools"] = _changing("tools" in announced)
@@ -65,10 +70,9 @@ class Offer:
 
     def list_tools(self, after: str | None) -> Json:
         """`tools/list`."""
-        tools = [tool for tool in self.catalogue.tools.values() if tool.since <= self.revision <= tool.until]
         # A revision without tasks has no way to call a tool that only runs as one.
         with_tasks = self.revision >= V2025_11_25
-        shown = [tool.describe() for tool in tools if with_tasks or tool.task_support != "required"]
+        shown = [tool.describe() for tool in self._tools() if with_tasks or tool.task_support != "required"]
         return self._page("tools", "tools", shown, after)
 
     def list_resources(self, after: str | None) -> Json:
@@ -134,6 +138,9 @@ class Offer:
         if capability not in self.capabilities():
             why = f"Method not found: the selection {self.selection!r} offers no {capability}"
             raise McpError(Code.METHOD_NOT_FOUND, why)
+
+    def _tools(self) -> list[Tool]:
+        return [tool for tool in self.catalogue.tools.values() if tool.since <= self.revision <= tool.until]
 
     def _asks(self, inputs: Mapping[str, Ask]) -> bool:
         return not inputs or not self.legacy

@@ -75,6 +75,10 @@ class Stream:
         self._hang_ups += 1
         self._bell.unpark_all()
 
+    def ring(self) -> None:
+        """Wake the reader although nothing has changed here."""
+        self._bell.unpark_all()
+
     def attach(self, exchange: int) -> Reader:
         """A connection begins to read; the one before it, if any, is displaced."""
         self.reader = Reader(exchange, self._hang_ups)
@@ -93,7 +97,7 @@ class Stream:
         return "hang-up" if self._hang_ups > reader.hung_up else None
 
     async def wait_changed(self) -> None:
-        """Wait for a message, the end, a hang-up or a displacement."""
+        """Wait for a message, the end, a hang-up, a displacement or a ring."""
         await self._bell.park()
 
     def delivered(self, first: int, last: int, exchange: int) -> None:

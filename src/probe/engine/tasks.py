@@ -22,7 +22,7 @@ from ..observe.events import LimitReached, TaskChanged, TaskRemoved
 from ..observe.log import EventLog
 from ..settings import Settings
 from ..wire.errors import Code, McpError
-from .calls import CallScope, Outcome, run
+from .calls import CallScope, Outcome, contain, run
 from .clock import Clock
 from .context import Context
 from .tool import ToolResult
@@ -79,8 +79,8 @@ class TaskService:
         # A job waits here only until the service's next turn, so the bound is the number of tasks there may be.
         self._inbox, self._jobs = trio.open_memory_channel[Callable[[], Awaitable[None]]](settings.limits.max_tasks)
 
-    def check_room(self, owner: str) -> None:
-        """Raises `McpError` -32000 when the owner, or the server, has as many tasks as it may."""
+    def check_room(self, owner: str | None) -> None:
+        """Raises `McpError` -32000 when the session `owner`, or the server, has as many tasks as it may."""
         limits = self._settings.limits
         own = sum(task.owner == owner for task in self._tasks.values())
         for name, used, bound in (
@@ -181,7 +181,7 @@ class TaskService:
         async with trio.open_nursery() as nursery:
             task_status.started()
             async for job in self._jobs:
-                nursery.start_soon(job)
+                nursery.start_soon(contain, job, name=job)
 
     async def _live(self, task: Task, context: Context, work: Callable[[Context], Awaitable[ToolResult]]) -> None:
         expires = self._clock.now() + task.machine.created_at - self._clock.wall() + task.ttl_ms / 1000

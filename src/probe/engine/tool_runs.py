@@ -13,7 +13,7 @@ from ..observe.log import EventLog
 from ..observe.records import CallRecord, CallRecords, bounded
 from ..settings import Settings
 from ..wire.jsonrpc import Json, ProgressToken, RequestId
-from .calls import CallFacts, CallScope, Outcome, attempt, run
+from .calls import CallFacts, CallScope, Outcome, attempt, attempt_tool, run
 from .clock import Clock
 from .context import Channel, Context
 from .offers import Offer
@@ -108,7 +108,7 @@ class ToolRuns:
     def at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         """Run a tool that never waits."""
         run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
-        return _told(call, attempt(lambda: run_at_once(arguments)))
+        return _told(call, attempt_tool(lambda: run_at_once(arguments)))
 
     def start(self, call: CallScope, tool: Tool, context: Context) -> Work:
         """Set the deadlines, which count from now, and give back the work."""

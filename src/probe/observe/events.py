@@ -7,7 +7,7 @@ An exchange is one HTTP request with its response.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from ..wire.jsonrpc import ProgressToken, RequestId
 
@@ -41,12 +41,15 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class HttpClosed:
-    """An event stream response is over. `by` is `client` when the peer went first, else why the server ended it."""
+    """An event stream response is over, or an exchange without any response, which has no `stream`.
+
+    `by` is `client` when the peer went first, else why the server ended it.
+    """
 
     kind: ClassVar[str] = "http.closed"
     exchange: int
     session: str | None
-    stream: str
+    stream: str | None
     by: str
     messages: int
 
@@ -100,7 +103,7 @@ class MessageDropped:
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """`initialize` was answered. `session_id` is the beginning of the id that the client got."""
+    """`initialize` was answered. `session_id` is the beginning of the id that the client got; JSON is kept as bytes."""
 
     kind: ClassVar[str] = "session.opened"
     session: str
@@ -108,7 +111,7 @@ class SessionOpened:
     revision: str
     client_name: str
     client_version: str
-    capabilities: Any
+    capabilities: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic_core import from_json
+
 from ..wire.jsonrpc import ProgressToken, RequestId, encode
 
 
@@ -18,13 +20,13 @@ class CallRecord:
     running. `done` is true only when the work came to its own end. Times are seconds since the epoch, durations ms.
     `answered`: for a call, whether a response was sent; for a task, whose handle was sent at once, whether its work
     came to an answer that `tasks/result` gives. `emitted` and `delivered` count notifications and requests on the way
-    to the client, not the answer.
+    to the client, not the answer. `arguments` are JSON: as objects they could take a hundred times their bound.
     """
 
     call: str
     tool: str
     toolset: str
-    arguments: Mapping[str, Any]
+    arguments: bytes
     era: str
     revision: str
     transport: str
@@ -52,15 +54,15 @@ class CallRecord:
         """The record as the API shows it; the token's JSON type is evidence, so it stands beside the value."""
         token = self.progress_token
         kind = None if token is None else "string" if isinstance(token, str) else "integer"
-        return {**asdict(self), "progress_token_type": kind}
+        return {**asdict(self), "arguments": from_json(self.arguments), "progress_token_type": kind}
 
 
-def bounded(arguments: Mapping[str, Any], max_bytes: int) -> Mapping[str, Any]:
+def bounded(arguments: Mapping[str, Any], max_bytes: int) -> bytes:
     """Arguments as a record keeps them: whole, or the beginning of their JSON when they are larger than that."""
     body = encode(arguments)
     if len(body) <= max_bytes:
-        return arguments
-    return {"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)}
+        return body
+    return encode({"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)})
 
 
 class CallRecords:

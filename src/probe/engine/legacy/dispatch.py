@@ -31,6 +31,7 @@ from ...wire.jsonrpc import (
     Request,
     Response,
     clip,
+    encode,
     error_response,
     is_id,
     result_response,
@@ -153,10 +154,23 @@ class Dispatch:
     def _answer(self, session: Session, answers: list[Json], response: _Response) -> Answer:
         if response.stream is not None:
             for answer in answers:
-                self._outbox.send(response.stream, answer)
+                self._outbox.send(response.stream, self._fitting(session, response.stream, answer))
             return Streamed(response.stream)
         bodies = [self._outbox.answer(session.label, answer) for answer in answers]
         return Answered(bodies) if bodies else Accepted()
+
+    def _fitting(self, session: Session, stream: Stream, answer: Json) -> Json:
+        """The answer to a request of a batch, or the refusal of one too large to stand in the log with the others.
+
+        Nobody reads the stream yet, so what is pushed out now is lost. Half of the log is for what is answered at once,
+        the other half for such refusals and for what the waiting requests send before the reader has caught up.
+        """
+        most = self._settings.limits.replay_bytes // 2
+        if stream.replay.bytes + len(encode(answer)) <= most:
+            return answer
+        self._log.append(LimitReached(session.label, "replay_bytes", self._settings.limits.replay_bytes))
+        why = f"Too large: beside a request that waits, a batch is answered with {most} bytes (half of replay_bytes)"
+        return error_response(answer["id"], McpError(Code.BUSY, why).body())
 
     def _begin_all(self, session: Session, requests: Sequence[Request]) -> None:
         for at, request in enumerate(requests):

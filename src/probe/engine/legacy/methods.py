@@ -62,25 +62,33 @@ class Methods:
         session.offer.check_resource(uri)
         if uri in session.subscriptions:
             return {}
-        if len(session.subscriptions) >= limit:
+        # A ticker that was told to stop ends in the session's next turn; until then it is there.
+        if max(len(session.subscriptions), session.tickers) >= limit:
             self._log.append(LimitReached(session.label, "max_subscriptions", limit))
             raise McpError(Code.BUSY, f"Too many subscriptions: the limit max_subscriptions is {limit}")
-        session.subscriptions[uri] = scope = trio.CancelScope()
-        resource = session.offer.resource(uri)
+        scope, resource = trio.CancelScope(), session.offer.resource(uri)
         if resource is not None and resource.ticks_s is not None:
             session.submit(partial(self._tick, session, resource, resource.ticks_s, scope))
+            session.tickers += 1
+        session.subscriptions[uri] = scope
         return {}
 
     async def _tick(self, session: Session, resource: Resource, every_s: float, scope: trio.CancelScope) -> None:
         """Tell a subscriber about each change. Owned by the session; ends with the subscription."""
-        with scope:
-            while True:
-                await trio.sleep(every_s - self._clock.wall() % every_s)
-                message = notification("notifications/resources/updated", {"uri": resource.uri})
-                if session.standalone is None:
-                    self._outbox.drop(session.label, message, "the client never opened a GET stream")
-                else:
-                    self._outbox.send(session.standalone, message)
+        try:
+            with scope:
+                while True:
+                    await trio.sleep(every_s - self._clock.wall() % every_s)
+                    self._tell_updated(session, resource)
+        finally:
+            session.tickers -= 1
+
+    def _tell_updated(self, session: Session, resource: Resource) -> None:
+        message = notification("notifications/resources/updated", {"uri": resource.uri})
+        if session.standalone is None:
+            self._outbox.drop(session.label, message, "the client never opened a GET stream")
+        else:
+            self._outbox.send(session.standalone, message)
 
     def _unsubscribe(self, session: Session, params: types.UnsubscribeRequestParams) -> Json:
         session.offer.require("resources")

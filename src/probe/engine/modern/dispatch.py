@@ -44,8 +44,12 @@ from .tool_calls import ToolCalls
 _STATUS: Mapping[int, int] = {
     Code.METHOD_NOT_FOUND: 404,
     Code.MISSING_CLIENT_CAPABILITY: 400,
+    Code.BUSY: 503,
 }
-"""The HTTP status that 2026-07-28 demands for an error which the ladder does not find; 200 for others."""
+"""The HTTP status of an error which the ladder does not find; 200 for others.
+
+2026-07-28 demands the first two; a limit has the status that it has where it is found before the handler.
+"""
 
 _MODERN_CODES: Mapping[int, Code] = {Code.BUSY: Code.OVERLOADED, Code.RESOURCE_NOT_FOUND: Code.INVALID_PARAMS}
 """Codes of earlier revisions that 2026-07-28 basic/index does not want to see again."""
