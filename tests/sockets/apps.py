@@ -110,10 +110,14 @@ async def stream_forever(scope: Any, receive: Any, send: Any, call: Call, size: 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_note_disconnect, receive, call, nursery.cancel_scope)
         await start(send)
-        while True:
-            await part(send, b"x" * size)
-            await trio.lowlevel.checkpoint()
-            call.sent += size
+        try:
+            while True:
+                await part(send, b"x" * size)
+                await trio.lowlevel.checkpoint()
+                call.sent += size
+        except OSError:
+            # the peer has gone; the other task is about to hear of it.
+            await trio.sleep_forever()
 
 
 async def _note_disconnect(receive: Any, call: Call, scope: trio.CancelScope) -> None:

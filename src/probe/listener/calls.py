@@ -15,6 +15,8 @@ from hypercorn.typing import AppWrapper, ASGIReceiveEvent, ASGISendEvent
 from hypercorn.typing import Scope as HypercornScope
 from trio.lowlevel import ParkingLot
 
+from .outbox import Outbox, PeerGoneError
+
 LOG = logging.getLogger("probe.listener")
 
 Message = MutableMapping[str, Any]
@@ -26,6 +28,9 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 MESSAGE_COST = 64
 """Bytes that each unread message counts beside its payload, so that a flood of empty ones is bounded, too."""
 
+WRITE_TIMEOUT = "write timeout"
+"""Why the server cuts off a peer that does not read."""
+
 
 @contextmanager
 def contained(what: str) -> Iterator[None]:
@@ -36,6 +41,9 @@ def contained(what: str) -> Iterator[None]:
     """
     try:
         yield
+    except* PeerGoneError:
+        # Peers leave all the time, and a call that only sends learns of it like this.
+        LOG.debug("the peer of %s has gone", what)
     except* Exception:
         LOG.exception("error in %s", what)
 
@@ -51,6 +59,8 @@ class Inbox:
     def __init__(self) -> None:
         self.size = 0
         self.taken: Callable[[int], None] = _nobody_counts
+        self.cut_off = ""
+        """Why the server ended the connection or the stream; empty while it did not."""
         self._messages: deque[Message] = deque()
         self._arrived = ParkingLot()
         self._closed = False
@@ -66,12 +76,15 @@ class Inbox:
         self._arrived.unpark_all()
 
     async def receive(self) -> Message:
-        """The next message; a disconnect is the last one and is given again each time."""
+        """The next message; a disconnect is the last one and is given again each time.
+
+        Beyond ASGI, `http.disconnect` has a `reason` where it was this server that cut the connection off.
+        """
         await trio.lowlevel.checkpoint()
         while not self._messages:
             await self._arrived.park()
         if self._messages[0]["type"].endswith(".disconnect"):
-            return self._messages[0]
+            return {**self._messages[0], "reason": self.cut_off} if self.cut_off else self._messages[0]
         message = self._messages.popleft()
         self.size -= _payload(message) + MESSAGE_COST
         self.taken(_payload(message))
@@ -95,15 +108,26 @@ def _payload(message: Message) -> int:
 
 
 class AppTasks(TaskGroup):
-    """hypercorn's task group, which its streams use to start application calls, counting those that run.
+    """hypercorn's task group, which its streams use to start application calls; it knows those that run.
 
     The nursery is hypercorn's own member; nothing here but `spawn_app` touches it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, outbox: Outbox) -> None:
         super().__init__()
-        self.running = 0
+        self._outbox = outbox
         self.idle_since = trio.current_time()
+        self._inboxes: set[Inbox] = set()
+
+    @property
+    def running(self) -> int:
+        """How many application calls run."""
+        return len(self._inboxes)
+
+    def cut_off(self, why: str) -> None:
+        """Let the calls that run know why their disconnect is going to come: it is not the peer that leaves."""
+        for inbox in self._inboxes:
+            inbox.cut_off = why
 
     async def spawn_app(
         self,
@@ -114,16 +138,23 @@ class AppTasks(TaskGroup):
     ) -> Inbox:
         """Start one application call; the result takes what the peer sends to it."""
         inbox = Inbox()
-        self.running += 1
+        self._inboxes.add(inbox)
         assert self._nursery is not None
         self._nursery.start_soon(self._call, app, scope, inbox, send)
         return inbox
 
     async def _call(self, app: Any, scope: Any, inbox: Inbox, send: Any) -> None:
         async def send_or_cancel(message: Message) -> None:
-            # hypercorn returns at once when there is nobody to send to; a call that goes on would stop all others.
-            await trio.lowlevel.checkpoint()
-            await send(message)
+            turns = self._outbox.turns
+            try:
+                await send(message)
+            except PeerGoneError:
+                await trio.lowlevel.checkpoint()
+                raise
+            # Often nothing waited, not even where there is nobody to send to, and a call that goes on sending would
+            # stop all others. Not after a head, of which there is one: so it leaves together with a body that follows.
+            if self._outbox.turns == turns and message["type"] != "http.response.start":
+                await trio.lowlevel.checkpoint()
 
         try:
             try:
@@ -134,5 +165,5 @@ class AppTasks(TaskGroup):
                 # hypercorn's sign for "the call has ended": answers 500 or ends the stream where the call did not.
                 await send(None)
         finally:
-            self.running -= 1
+            self._inboxes.discard(inbox)
             self.idle_since = trio.current_time()

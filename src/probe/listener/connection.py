@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple, NoReturn, cast
 
 import trio
 from hypercorn.config import Config
@@ -14,7 +15,7 @@ from hypercorn.typing import AppWrapper, ConnectionState, LifespanState
 from hypercorn.utils import parse_socket_addr
 
 from ..settings import Settings
-from .calls import App, AppTasks
+from .calls import WRITE_TIMEOUT, App, AppTasks
 from .http1 import ContainedH11
 from .http2 import ContainedH2
 from .outbox import Outbox
@@ -35,40 +36,83 @@ FLUSH_S = 0.5
 """How long what is queued may take to leave when the connection has to end: a last frame is lost only by a peer that
 does not read. This is also what bounds shutdown, whatever the write timeout is."""
 
+CHECKS_PER_LIMIT = 4
+"""How often within the shortest limit connections are looked at, so that a limit is exceeded by a quarter at most."""
+
+Address = tuple[str, int] | None
+
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What all connections of a listener share."""
+    """What all connections of a listener share. `running` are those that `watch` looks at."""
 
     app: App
     settings: Settings
     config: Config
     tls: ssl.SSLContext | None
+    running: set[_Connection] = field(default_factory=set)
 
 
 async def converse(service: Service, transport: trio.SocketStream) -> None:
     """Serve one accepted connection until it is over. The caller closes `transport` and contains the errors.
 
-    Cancelled, the connection ends within `FLUSH_S` seconds, whatever its peer does.
+    Cancelled, the connection ends within `FLUSH_S` seconds, whatever its peer does. The limits of its peer's idleness
+    need `watch` to run.
     """
-    stream, first = await _open(service, transport)
-    if stream is None:
+    opened = await _open(service, transport)
+    if opened is None:
         return
-    tasks = AppTasks()
+    outbox = Outbox()
+    tasks = AppTasks(outbox)
     async with tasks:
-        connection = _Connection(service, stream, tasks)
-        await connection.run(_is_http2(stream, first), first)
+        connection = _Connection(service, opened, tasks, outbox)
+        service.running.add(connection)
+        try:
+            await connection.run(opened.first)
+        finally:
+            service.running.discard(connection)
 
 
-async def _open(service: Service, transport: trio.SocketStream) -> tuple[Stream | None, bytes]:
-    """The stream and the first bytes, or None for a peer that has not come so far in time."""
+async def watch(service: Service) -> NoReturn:
+    """Hold all connections to their limits, until cancelled.
+
+    One task for all of them: a task of each would cost two kilobytes, and a timer around each write costs time with
+    each message.
+    """
+    settings = service.settings
+    pause_s = min(settings.write_timeout_s, settings.idle_connection_s) / CHECKS_PER_LIMIT
+    while True:
+        await trio.sleep(pause_s)
+        now = trio.current_time()
+        for connection in service.running:
+            connection.check(now)
+
+
+class _Opened(NamedTuple):
+    """A connection whose peer has said something: the stream, its ends, and the first bytes that came."""
+
+    stream: Stream
+    peer: Address
+    here: Address
+    first: bytes
+
+
+async def _open(service: Service, transport: trio.SocketStream) -> _Opened | None:
+    """None for a peer that has not come so far in time, or has gone."""
     with trio.move_on_after(service.settings.idle_connection_s):
         try:
+            # Asked first: for a peer that has gone meanwhile it is an error of the system.
+            peer, here = _addresses(transport)
             stream = await _secured(transport, service.tls)
-            return stream, await _first_bytes(stream)
-        except (trio.BrokenResourceError, EOFError):
-            return None, b""
-    return None, b""
+            return _Opened(stream, peer, here, await _first_bytes(stream))
+        except (trio.BrokenResourceError, EOFError, OSError):
+            return None
+    return None
+
+
+def _addresses(transport: trio.SocketStream) -> tuple[Address, Address]:
+    sock = transport.socket
+    return parse_socket_addr(sock.family, sock.getpeername()), parse_socket_addr(sock.family, sock.getsockname())
 
 
 async def _secured(transport: trio.SocketStream, tls: ssl.SSLContext | None) -> Stream:
@@ -102,52 +146,59 @@ def _is_http2(stream: Stream, first: bytes) -> bool:
 class _Connection:
     """The parts of a running connection; `run` owns every task but the application calls, which `tasks` owns."""
 
-    def __init__(self, service: Service, stream: Stream, tasks: AppTasks) -> None:
-        self._service = service
+    def __init__(self, service: Service, opened: _Opened, tasks: AppTasks, outbox: Outbox) -> None:
         self._settings = service.settings
-        self._stream = stream
+        self._stream = opened.stream
         self._tasks = tasks
-        self._outbox = Outbox()
+        self._outbox = outbox
         self._finishing = False
         self._peer_left = trio.Event()
         self._over = trio.Event()
+        # Shielded, because a frame cut in half is worse than none; `run` and `check` bound it.
+        self._writing = trio.CancelScope(shield=True)
+        self._sending_since = inf
+        self._protocol = self._made(service, opened)
 
-    async def run(self, http2: bool, first: bytes) -> None:
+    async def run(self, first: bytes) -> None:
         """Serve until the peer leaves, the protocol is done with it, or a limit is reached."""
-        protocol = self._protocol = self._made(http2)
+        protocol = self._protocol
         async with trio.open_nursery() as nursery:
-            # Shielded, because a frame cut in half is worse than none; the deadline below bounds it at every end.
-            writing = trio.CancelScope(shield=True)
-            nursery.start_soon(self._write, writing)
+            nursery.start_soon(self._write)
             try:
                 await self._run_until_over(protocol, first)
             finally:
                 await protocol.handle(Closed())
                 protocol.goodbye()
                 self._outbox.close()
-                writing.deadline = trio.current_time() + FLUSH_S
+                self._writing.deadline = trio.current_time() + FLUSH_S
+
+    def check(self, now: float) -> None:
+        """Abort a connection whose peer does not read, and end one on which no call has run for too long."""
+        if now - self._sending_since >= self._settings.write_timeout_s:
+            self._tasks.cut_off(WRITE_TIMEOUT)
+            self._writing.cancel()
+        busy = self._tasks.running or self._outbox
+        if not busy and now - self._tasks.idle_since >= self._settings.idle_connection_s:
+            self._over.set()
+        self._protocol.check(now)
 
     async def _run_until_over(self, protocol: Protocol, first: bytes) -> None:
         async with trio.open_nursery() as nursery:
             await protocol.initiate()
             nursery.start_soon(protocol.run)
             nursery.start_soon(self._read, protocol, first)
-            nursery.start_soon(self._end_when_idle)
             await self._over.wait()
             nursery.cancel_scope.cancel()
 
-    def _made(self, http2: bool) -> Protocol:
-        service, stream = self._service, self._stream
-        secure = isinstance(stream, trio.SSLStream)
-        sock = (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).socket
-        peer, here = (parse_socket_addr(sock.family, name) for name in (sock.getpeername(), sock.getsockname()))
+    def _made(self, service: Service, opened: _Opened) -> Protocol:
+        secure = isinstance(opened.stream, trio.SSLStream)
         state = ConnectionState(LifespanState({}))
         # The positional arguments are those of hypercorn's protocol classes.
         args: tuple[Any, ...] = (cast(AppWrapper, service.app), service.config, WorkerContext(None), self._tasks, state)
-        args += (secure, peer, here, self._send)
-        if http2:
+        args += (secure, opened.peer, opened.here, self._send)
+        if _is_http2(opened.stream, opened.first):
             return ContainedH2(*args, tasks=self._tasks, outbox=self._outbox, settings=self._settings)
-        return ContainedH11(*args, max_headers=self._settings.limits.max_headers)
+        return ContainedH11(*args, outbox=self._outbox, max_headers=self._settings.limits.max_headers)
 
     async def _send(self, event: Event) -> None:
         """hypercorn's way out. `Updated` is not needed: a connection is idle while no application call runs on it."""
@@ -176,15 +227,17 @@ class _Connection:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return b""
 
-    async def _write(self, writing: trio.CancelScope) -> None:
-        with writing:
+    async def _write(self) -> None:
+        with self._writing:
             try:
                 while piece := await self._outbox.take():
-                    with trio.fail_after(self._settings.write_timeout_s):
-                        await self._stream.send_all(piece)
+                    self._sending_since = trio.current_time()
+                    await self._stream.send_all(piece)
+                    self._sending_since = inf
                 await self._part()
-            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass
+        self._sending_since = inf
         # Whatever is left cannot be sent any more; let go of everyone who waits for room.
         self._outbox.discard()
         self._over.set()
@@ -199,14 +252,3 @@ class _Connection:
             with trio.move_on_after(LINGER_S):
                 await self._peer_left.wait()
         await self._stream.aclose()
-
-    async def _end_when_idle(self) -> None:
-        """End the connection once no application call has run on it for `idle_connection_s` seconds."""
-        limit = self._settings.idle_connection_s
-        while True:
-            busy = self._tasks.running or self._outbox
-            left = limit if busy else self._tasks.idle_since + limit - trio.current_time()
-            if left <= 0:
-                break
-            await trio.sleep(left)
-        self._over.set()

@@ -11,13 +11,14 @@ from typing import Any
 import h11
 from h11._state import MIGHT_SWITCH_PROTOCOL  # h11 documents this state, but its package does not export it
 from hypercorn.events import Closed, Event, RawData
-from hypercorn.protocol.events import Data, Response, StreamClosed
+from hypercorn.protocol.events import Body, Data, Response, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
 from hypercorn.protocol.ws_stream import WSStream
 from trio.lowlevel import ParkingLot
 
 from .calls import Inbox
+from .outbox import Outbox
 
 READ_AHEAD = 64 * 1024
 """Bytes taken from the peer before the application wants them. While there is room the peer's leaving is seen at once;
@@ -48,10 +49,11 @@ class _UntilAccepted(H11WSConnection):
 class ContainedH11(H11Protocol):
     """One HTTP/1.1 connection. `run` is its parsing task; whoever made it starts `run` and cancels it."""
 
-    def __init__(self, *args: Any, max_headers: int) -> None:
+    def __init__(self, *args: Any, outbox: Outbox, max_headers: int) -> None:
         super().__init__(*args)
         self.lingers = False
         """Whether the peer may still be sending when we close: closing at once could destroy the response."""
+        self._outbox = outbox
         self._max_headers = max_headers
         self._changed = ParkingLot()
         self._fresh = False
@@ -85,6 +87,9 @@ class ContainedH11(H11Protocol):
     def goodbye(self) -> None:
         """HTTP/1.1 has no last word."""
 
+    def check(self, now: float) -> None:
+        """Nothing here has a limit of its own."""
+
     @property
     def _backlog(self) -> int:
         held = len(self.connection.buffer) if isinstance(self.connection, H11WSConnection) else 0
@@ -101,9 +106,14 @@ class ContainedH11(H11Protocol):
         self._changed.unpark_all()
 
     async def stream_send(self, event: StreamEvent) -> None:
-        """hypercorn's way out for a response; after an accepted upgrade what the client sent meanwhile is due."""
+        """hypercorn's way out for a response; after an accepted upgrade what the client sent meanwhile is due.
+
+        Returns for a body when the socket has taken it, and raises `PeerGoneError` when it will not.
+        """
         await super().stream_send(event)
-        if isinstance(event, Response) and isinstance(self.connection, _UntilAccepted):
+        if isinstance(event, Body | Data):
+            await self._outbox.delivered()
+        elif isinstance(event, Response) and isinstance(self.connection, _UntilAccepted):
             self._wake()
 
     async def _handle_events(self) -> None:

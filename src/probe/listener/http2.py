@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any
 
 import trio
@@ -20,7 +21,7 @@ from h2.settings import Settings as H2Settings
 from hypercorn.events import Closed, Event, RawData
 from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.h2 import BufferCompleteError, H2Protocol, StreamBuffer
+from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.worker_context import EventWrapper
 from hypercorn.utils import filter_pseudo_headers
@@ -28,11 +29,8 @@ from priority.priority import MissingStreamError, PriorityTree
 from trio.lowlevel import ParkingLot
 
 from ..settings import Settings
-from .calls import AppTasks, Inbox
-from .outbox import CONTROL_ROOM, HIGH_WATER, Outbox
-
-STREAM_HIGH_WATER = 64 * 1024
-"""Bytes of one stream that wait for its flow-control window before `send` waits: one default window."""
+from .calls import WRITE_TIMEOUT, AppTasks, Inbox
+from .outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
 
 HARD_HEADERS = 4
 """A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
@@ -48,7 +46,7 @@ class StreamStalledError(Exception):
 class BoundedBuffer(StreamBuffer):
     """What one stream has yet to send. `push` and `drain` wait for the peer; each wait can be cancelled at no cost.
 
-    Both raise `StreamStalledError` when nothing at all could be sent for `stall_s` seconds.
+    Both raise `StreamStalledError` when nothing at all could be sent for `stall_s` seconds, which `check` finds.
     """
 
     def __init__(self, stall_s: float) -> None:
@@ -56,6 +54,8 @@ class BoundedBuffer(StreamBuffer):
         self._stall_s = stall_s
         self._sent = ParkingLot()
         self._over = False
+        self._stuck_since = inf
+        self._stalled = False
 
     @property
     def ended(self) -> bool:
@@ -63,17 +63,25 @@ class BoundedBuffer(StreamBuffer):
         return self._complete
 
     async def push(self, data: bytes) -> None:
-        """Append, then wait until the buffer is below the high-water mark."""
+        """Append, then wait until all is handed to the connection. Raises `PeerGoneError` when the stream is over."""
         if self._complete:
-            raise BufferCompleteError
+            raise PeerGoneError("the stream is over")
         self.buffer.extend(data)
-        while len(self.buffer) > STREAM_HIGH_WATER:
+        while self.buffer:
             await self._progress()
+        if self._over:
+            raise PeerGoneError("the stream was reset")
 
     async def drain(self) -> None:
         """Wait until all is handed to the connection, the end of the stream included if it was set."""
         while self.buffer or (self._complete and not self._over):
             await self._progress()
+
+    def check(self, now: float) -> None:
+        """Let go of who waits if nothing was sent for too long."""
+        if now - self._stuck_since >= self._stall_s:
+            self._stalled = True
+            self._sent.unpark_all()
 
     async def pop(self, max_length: int) -> bytes:
         """The next bytes, at most `max_length`."""
@@ -94,9 +102,12 @@ class BoundedBuffer(StreamBuffer):
         self._sent.unpark_all()
 
     async def _progress(self) -> None:
-        with trio.move_on_after(self._stall_s) as scope:
+        self._stuck_since = trio.current_time()
+        try:
             await self._sent.park()
-        if scope.cancelled_caught:
+        finally:
+            self._stuck_since = inf
+        if self._stalled:
             raise StreamStalledError
 
 
@@ -147,6 +158,12 @@ class ContainedH2(H2Protocol):
         with suppress(ProtocolError):
             self.connection.close_connection()
         self._flush_now()
+
+    def check(self, now: float) -> None:
+        """Find the streams to which the peer has granted no window for too long."""
+        for buffer in self.stream_buffers.values():
+            if isinstance(buffer, BoundedBuffer):
+                buffer.check(now)
 
     async def handle(self, event: Event) -> None:
         """Take bytes and act on them, or learn that the connection is over."""
@@ -254,14 +271,43 @@ class ContainedH2(H2Protocol):
     # -- what the application causes
 
     async def stream_send(self, event: StreamEvent) -> None:
-        """hypercorn's way out for a response. Never raises for a stream that is gone."""
+        """hypercorn's way out for a response.
+
+        Returns for a body when the socket has taken it, and raises `PeerGoneError` when it will not; never raises for
+        anything else.
+        """
+        if isinstance(event, Body):
+            await self._send_body(event)
+            return
         if isinstance(event, StreamClosed):
             self._abandon(event.stream_id)
         try:
             await super().stream_send(event)
         except StreamStalledError:
-            await self._close_stream(event.stream_id)
-            self._reset(event.stream_id, ErrorCodes.CANCEL)
+            await self._give_up(event.stream_id)
+
+    async def _send_body(self, body: Body) -> None:
+        buffer = self.stream_buffers.get(body.stream_id)
+        if buffer is None:
+            raise PeerGoneError("the stream is over")
+        try:
+            self.priority.unblock(body.stream_id)
+            await self.has_data.set()
+            await buffer.push(body.data)
+        except MissingStreamError:
+            raise PeerGoneError("the stream is over") from None
+        except StreamStalledError:
+            await self._give_up(body.stream_id)
+            raise PeerGoneError("the peer grants the stream no window") from None
+        await self._outbox.delivered()
+
+    async def _give_up(self, stream_id: int) -> None:
+        """Reset a stream that has stalled."""
+        put = getattr(self.streams.get(stream_id), "app_put", None)
+        if isinstance(put, Inbox):
+            put.cut_off = WRITE_TIMEOUT
+        await self._close_stream(stream_id)
+        self._reset(stream_id, ErrorCodes.CANCEL)
 
     def _abandon(self, stream_id: int) -> None:
         # A call that ends without ending its response: hypercorn leaves the stream open and the client waiting.

@@ -10,6 +10,11 @@ from __future__ import annotations
 
 from trio.lowlevel import ParkingLot
 
+
+class PeerGoneError(OSError):
+    """What was sent cannot be delivered any more: the peer has left, or it was disconnected."""
+
+
 HIGH_WATER = 64 * 1024
 """Bytes above which `put` waits: one default HTTP/2 window, enough to keep a socket busy between two task switches."""
 
@@ -27,8 +32,15 @@ class Outbox:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
-        self._changed = ParkingLot()
+        self._written = 0
+        self._sent = 0
+        self._under_way = 0
+        self._filled = ParkingLot()
+        self._emptied = ParkingLot()
         self._closed = False
+        self._discarded = False
+        self.turns = 0
+        """How often the writer has come for more: who finds it changed has let others run."""
 
     def __len__(self) -> int:
         """Bytes that the writer has yet to take."""
@@ -38,7 +50,8 @@ class Outbox:
         """Append without waiting; dropped after `close`. For control frames, whose number the reader bounds."""
         if not self._closed:
             self._bytes += data
-            self._changed.unpark_all()
+            self._written += len(data)
+            self._filled.unpark_all()
 
     async def put(self, data: bytes) -> None:
         """Append, then wait until the buffer is below the high-water mark. Cancelled or not, `data` is sent whole."""
@@ -48,23 +61,45 @@ class Outbox:
     async def room(self, limit: int) -> None:
         """Wait until at most `limit` bytes are left."""
         while len(self._bytes) > limit:
-            await self._changed.park()
+            await self._emptied.park()
+
+    async def delivered(self) -> None:
+        """Wait until the socket has taken all that was written before.
+
+        Raises `PeerGoneError` when it will not, and after `close`, because what was written then was dropped.
+        """
+        if self._closed:
+            raise PeerGoneError("the connection is over")
+        mark = self._written
+        while self._sent < mark:
+            if self._discarded:
+                raise PeerGoneError("the connection broke")
+            await self._emptied.park()
 
     async def take(self) -> bytes:
-        """The next piece to write; empty when all is written and the outbox is closed."""
+        """The next piece to write; empty when all is written and the outbox is closed.
+
+        To ask for it says that the socket has taken the piece before.
+        """
+        self.turns += 1
+        self._sent += self._under_way
+        self._under_way = 0
+        self._emptied.unpark_all()
         while not self._bytes and not self._closed:
-            await self._changed.park()
+            await self._filled.park()
         piece = bytes(self._bytes[:PIECE])
         del self._bytes[:PIECE]
-        self._changed.unpark_all()
+        self._under_way = len(piece)
         return piece
 
     def close(self) -> None:
         """Accept nothing more; what is there is still to be taken."""
         self._closed = True
-        self._changed.unpark_all()
+        self._filled.unpark_all()
 
     def discard(self) -> None:
         """Close, and forget what is there: nobody will read it."""
         self._bytes.clear()
+        self._discarded = True
         self.close()
+        self._emptied.unpark_all()

@@ -11,7 +11,7 @@ from hypercorn.config import Config
 
 from ..settings import Settings
 from .calls import LOG, App, contained
-from .connection import Service, converse
+from .connection import Service, converse, watch
 from .sockets import tls_context, urls
 
 UNLIMITED = 10**9
@@ -39,9 +39,11 @@ async def serve(
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(found)) for found in sockets]
     try:
         tls = tls_context(settings)
-        door = _Door(Service(app, settings, _config(settings), tls))
+        service = Service(app, settings, _config(settings), tls)
         task_status.started(urls(sockets, secure=tls is not None))
-        await trio.serve_listeners(door.enter, listeners)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch, service)
+            await trio.serve_listeners(_Door(service).enter, listeners)
     finally:
         for listener in listeners:
             listener.socket.close()
@@ -74,16 +76,9 @@ class _Door:
         self._inside += 1
         try:
             with contained("a connection"):
-                await self._converse(transport)
+                await converse(self._service, transport)
         finally:
             self._inside -= 1
-
-    async def _converse(self, transport: trio.SocketStream) -> None:
-        try:
-            await converse(self._service, transport)
-        except OSError:
-            # The peer was gone before its address could be asked for.
-            await trio.lowlevel.checkpoint()
 
     def _refuse(self) -> None:
         self._refused += 1

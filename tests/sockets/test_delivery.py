@@ -1,0 +1,230 @@
+"""`send` returns for a body when the socket has taken it, or raises; and a call is told who ended its connection."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import struct
+from contextlib import suppress
+
+import h2.events
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from probe.listener import connection
+from probe.listener.outbox import Outbox, PeerGoneError
+
+from .apps import Recorder, part, until_disconnect
+from .apps import start as begin
+from .peers import soon
+from .servers import on_contained
+
+# Not for anycorn: its `send` returns when the bytes are buffered, and says nothing when there is nobody to send to.
+
+
+async def few_words(scope, receive, send, call) -> None:
+    """One short part; `sent` when `send` has returned, `ended` with the error it raised noted in `released`."""
+    await begin(send)
+    try:
+        await part(send, b"few words")
+        call.sent = 1
+    except OSError:
+        call.released.set()
+    await until_disconnect(receive)
+
+
+@on_contained
+async def test_http2_nothing_is_delivered_to_a_peer_that_grants_no_window(start, dial) -> None:
+    app = Recorder({"/few": few_words})
+    peer = await dial.http2(await start(app))
+    peer.state.update_settings({h2_window(): 0})
+    await peer.flush()
+    await peer.ping()
+    stream = await peer.request("/few")
+    await soon(app.call("/few").started)
+    await peer.ping()
+    await wait_all_tasks_blocked(0.05)
+    assert app.call("/few").sent == 0, "not a byte of it has left"
+    peer.state.increment_flow_control_window(2**16, stream)
+    await peer.flush()
+    await peer.drained(lambda: peer.body(stream) == b"few words")
+    await peer.ping()
+    assert app.call("/few").sent == 1
+
+
+def h2_window() -> int:
+    return 4  # RFC 9113 section 6.5.2: SETTINGS_INITIAL_WINDOW_SIZE
+
+
+@on_contained
+async def test_http2_a_short_message_stalls_its_stream_too(start, dial) -> None:
+    app = Recorder({"/few": few_words})
+    peer = await dial.http2(await start(app, write_timeout_s=0.3))
+    peer.state.update_settings({h2_window(): 0})
+    await peer.flush()
+    await peer.ping()
+    await peer.request("/few")
+    await soon(app.call("/few").released)
+    await soon(app.call("/few").ended)
+    assert app.call("/few").sent == 0
+    head = await peer.until(h2.events.ResponseReceived, await peer.request("/"))
+    assert (b":status", b"200") in head.headers, "the connection lives; a head needs no window"
+
+
+@on_contained
+async def test_http2_send_raises_when_the_peer_has_reset_the_stream(start, dial) -> None:
+    async def late(scope, receive, send, call) -> None:
+        await until_disconnect(receive)
+        await few_words(scope, receive, send, call)
+
+    app = Recorder({"/late": late})
+    peer = await dial.http2(await start(app))
+    await peer.reset(await peer.request("/late"))
+    await soon(app.call("/late").released)
+    assert app.call("/late").sent == 0
+
+
+@on_contained
+async def test_http1_send_raises_when_the_peer_has_left(start, dial, caplog) -> None:
+    async def late(scope, receive, send, call) -> None:
+        await until_disconnect(receive)
+        await begin(send)
+        await part(send, b"few words")
+        call.sent = 1
+
+    app = Recorder({"/late": late})
+    wire = await dial.wire(await start(app))
+    await wire.send(b"GET /late HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    await soon(app.call("/late").started)
+    with caplog.at_level(logging.INFO, "probe.listener"):
+        await wire.close()
+        await soon(app.call("/late").ended)
+        await wait_all_tasks_blocked()
+    assert app.call("/late").sent == 0
+    assert caplog.text == "", "that peers leave is no news"
+
+
+async def test_what_is_queued_but_not_sent_is_not_delivered() -> None:
+    outbox = Outbox()
+    async with trio.open_nursery() as nursery:
+        delivered = trio.Event()
+
+        async def send() -> None:
+            await outbox.put(b"x" * 20_000)
+            await outbox.delivered()
+            delivered.set()
+
+        nursery.start_soon(send)
+        await wait_all_tasks_blocked()
+        taken = await outbox.take() + await outbox.take()
+        assert len(taken) == 20_000
+        await wait_all_tasks_blocked()
+        assert not delivered.is_set(), "the writer has the bytes, the socket may have none of them"
+        nursery.start_soon(outbox.take)
+        await soon(delivered)
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_is_discarded_is_not_delivered() -> None:
+    outbox = Outbox()
+    outbox.write(b"x")
+
+    async def send() -> None:
+        with pytest.raises(PeerGoneError):
+            await outbox.delivered()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(send)
+        await wait_all_tasks_blocked()
+        await outbox.take()
+        outbox.discard()
+    await send()
+
+
+async def test_what_is_flushed_after_the_close_is_delivered() -> None:
+    outbox = Outbox()
+    async with trio.open_nursery() as nursery:
+        outbox.write(b"x")
+        nursery.start_soon(outbox.delivered)
+        await wait_all_tasks_blocked()
+        outbox.close()
+        assert await outbox.take() == b"x"
+        assert await outbox.take() == b""
+
+
+# -- who ended it
+
+
+@on_contained
+@pytest.mark.parametrize("http2", [False, True])
+async def test_a_disconnect_says_whether_the_peer_left_or_was_cut_off(start, dial, http2) -> None:
+    reasons = []
+
+    async def forever(scope, receive, send, call) -> None:
+        await begin(send)
+        with suppress(OSError):
+            while scope["path"] == "/forever":
+                await part(send, b"x" * 16384)
+        message = await receive()
+        while message["type"] != "http.disconnect":
+            message = await receive()
+        reasons.append(message.get("reason"))
+
+    app = Recorder({"/forever": forever, "/left": forever})
+    port = await start(app, write_timeout_s=0.3)
+    for path in ("/left", "/forever"):
+        if http2:
+            peer = await dial.http2(port, grants=False)
+            await peer.request(path)
+            wire = peer.wire
+        else:
+            wire = await dial.wire(port, receive_buffer=4096)
+            await wire.send(b"GET %s HTTP/1.1\r\nhost: localhost\r\n\r\n" % path.encode())
+        await soon(app.call(path).started)
+        if path == "/left":
+            await wire.close()
+        await soon(app.call(path).ended)
+    assert reasons == [None, "write timeout"]
+
+
+@on_contained
+async def test_a_peer_that_left_before_it_was_looked_at_is_no_error(start, caplog) -> None:
+    """Its address cannot be asked for any more, although what it sent can still be read."""
+    app = Recorder({})
+    port = await start(app)
+    with caplog.at_level(logging.INFO, "probe.listener"):
+        for _ in range(5):
+            # No await before the close, so that the server accepts what is over already.
+            with socket.create_connection(("127.0.0.1", port)) as peer:
+                peer.sendall(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await wait_all_tasks_blocked(0.05)
+    assert caplog.text == ""
+    assert not app.calls
+
+
+# -- one task holds all connections to their limits
+
+
+@on_contained
+async def test_a_connection_adds_no_timer_task(start, dial, monkeypatch) -> None:
+    watched = []
+    original = connection.watch
+
+    async def watch(service) -> None:
+        watched.append(service.running)
+        await original(service)
+
+    monkeypatch.setattr("probe.listener.server.watch", watch)
+    port = await start(Recorder({}))
+    peers = [await dial.http1(port) for _ in range(3)]
+    for peer in peers:
+        await peer.ask()
+    assert len(watched) == 1
+    assert len(watched[0]) == 3
+    for peer in peers:
+        await peer.wire.close()
+    with trio.fail_after(10):
+        while watched[0]:
+            await wait_all_tasks_blocked(0.01)
