@@ -27,7 +27,6 @@ from .event_stream import EventStream
 from .exchange import JSON_HEADERS, Exchange, busy
 from .messages import read_message
 
-
 RETRY_AFTER = (b"retry-after", b"5")
 
 
