@@ -1,4 +1,4 @@
-"""The official Python SDK 2.3.0 on trio: in memory and in virtual time, and over real sockets by HTTP/1.1.
+"""The official Python SDK 2.3.0 in the legacy era, on trio: in memory in virtual time, and over sockets by HTTP/1.1.
 
 Its HTTP transport is the real one in both; only what carries the bytes differs. Not over HTTP/2: there, a request of
 its HTTP client (httpcore2) that waits for the connection's read lock behind the open GET stream does not notice that
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpx2
 import mcp_types as types
@@ -21,24 +21,22 @@ import trio
 import trio.testing
 from mcp import Client
 from mcp.client.session import ClientSession
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from ..support.evidence import call_records, check_emitted, events_of
 from ..support.probe import running
 from .asgi_transport import in_memory
+from .python_sdk import BOUND_S, Endpoint, Json, Person, text
 
 pytestmark = [
-    # `ping`, log levels and subscriptions exist in the legacy era only, so the SDK calls them deprecated
+    # `ping`, log levels and subscriptions of this kind exist in the legacy era only, so the SDK calls them deprecated
     pytest.mark.filterwarnings(f"ignore::{MCPDeprecationWarning.__module__}.{MCPDeprecationWarning.__name__}"),
     # the SDK leaves the event streams that it has read enough of to the garbage collector
     pytest.mark.filterwarnings("ignore:Async generator '(httpx2|httpcore2):ResourceWarning"),
 ]
 
-BOUND_S = 30.0
 RELATED_TASK = "io.modelcontextprotocol/related-task"
-Json: TypeAlias = dict[str, Any]
 
 
 def run_in_virtual_time(main: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
@@ -55,26 +53,6 @@ def place(request: pytest.FixtureRequest) -> str:
 def url(place: str, request: pytest.FixtureRequest) -> str:
     """The URL of the server process, which the tests in memory do not start."""
     return "" if place == "memory" else str(request.getfixturevalue("server"))
-
-
-@dataclass
-class Endpoint:
-    """Where the server is, and what it tells about itself."""
-
-    url: str
-    http: httpx2.AsyncClient
-    events: Callable[[], list[Json]]
-    records: Callable[[], list[Json]]
-
-    def transport(self, tools: str = "all") -> AbstractAsyncContextManager[Any]:
-        return streamable_http_client(f"{self.url}?tools={tools}", http_client=self.http)
-
-    async def settled_record(self) -> Json:
-        """The newest call record, once that call is over."""
-        with trio.fail_after(BOUND_S):
-            while (record := self.records()[0])["outcome"] is None:  # noqa: ASYNC110 - a server can only be asked
-                await trio.sleep(0.01)
-        return record
 
 
 @asynccontextmanager
@@ -98,47 +76,6 @@ async def endpoint(place: str, url: str) -> AsyncIterator[Endpoint]:
             yield Endpoint(url, http, partial(events_of, url), partial(call_records, url))
 
 
-@dataclass
-class Person:
-    """Who sits at the client: what is asked is kept, what is to be answered is set beforehand."""
-
-    answer: types.ElicitResult | types.ErrorData = field(default_factory=lambda: types.ElicitResult(action="decline"))
-    text: str | None = "old pond"
-    asked: list[Any] = field(default_factory=list)
-    logged: list[tuple[str, Any]] = field(default_factory=list)
-    messages: list[Any] = field(default_factory=list)
-    heard: trio.Event = field(default_factory=trio.Event)
-
-    async def elicit(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
-        self.asked.append(params)
-        return self.answer
-
-    async def sample(self, context: Any, params: types.CreateMessageRequestParams) -> Any:
-        self.asked.append(params)
-        if self.text is None:
-            return types.ErrorData(code=-1, message="User rejected sampling request")
-        content = types.TextContent(type="text", text=self.text)
-        return types.CreateMessageResult(role="assistant", content=content, model="test", stop_reason="endTurn")
-
-    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
-        self.logged.append((params.level, params.data))
-
-    async def note(self, message: Any) -> None:
-        self.messages.append(message)
-        self.heard.set()
-
-    def noted(self, kind: type) -> list[Any]:
-        return [message.params for message in self.messages if isinstance(message, kind)]
-
-    def callbacks(self) -> dict[str, Callable[..., Awaitable[Any]]]:
-        return {
-            "elicitation_callback": self.elicit,
-            "sampling_callback": self.sample,
-            "logging_callback": self.log,
-            "message_handler": self.note,
-        }
-
-
 @pytest.fixture
 def person() -> Person:
     return Person()
@@ -146,39 +83,27 @@ def person() -> Person:
 
 @pytest.fixture
 async def client(endpoint: Endpoint, person: Person) -> AsyncIterator[Client]:
-    """A client in the SDK's default mode, which tries the modern era first."""
+    """A client that begins with `initialize`."""
     with trio.fail_after(BOUND_S):
-        async with Client(endpoint.transport(), **person.callbacks()) as client:
+        async with Client(endpoint.transport(), mode="legacy", **person.callbacks()) as client:
             yield client
-
-
-def text(result: types.CallToolResult) -> str:
-    """The text of the first block."""
-    block = result.content[0]
-    assert isinstance(block, types.TextContent)
-    return block.text
 
 
 # --- connecting
 
 
-async def test_a_client_that_tries_the_modern_era_first_ends_up_with_a_legacy_session(client: Client) -> None:
+async def test_a_legacy_client_gets_a_session_of_the_newest_legacy_revision(client: Client) -> None:
     assert client.protocol_version == "2025-11-25"
     assert client.server_info is not None
     assert client.server_info.name == "mcp-probe"
     assert client.instructions
     declared = client.server_capabilities
     assert None not in (declared.tools, declared.resources, declared.prompts, declared.completions, declared.logging)
-
-
-async def test_a_legacy_client_connects_and_pings(endpoint: Endpoint) -> None:
-    async with Client(endpoint.transport(), mode="legacy") as client:
-        assert client.protocol_version == "2025-11-25"
-        await client.send_ping()
+    await client.send_ping()
 
 
 async def test_leaving_the_client_ends_its_session(endpoint: Endpoint) -> None:
-    async with Client(endpoint.transport("chatty")) as client:
+    async with Client(endpoint.transport("chatty"), mode="legacy") as client:
         await client.call_tool("chatty")
         session = endpoint.records()[0]["session"]
     closed = {event["session"]: event["why"] for event in endpoint.events() if event["kind"] == "session.closed"}
@@ -325,7 +250,7 @@ async def test_after_a_cancellation_the_sdk_does_not_come_back_for_the_answer_fo
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """The SDK takes the end of a stream without its response for a lost connection, and resumes it until refused."""
-    async with endpoint_in_memory() as endpoint, Client(endpoint.transport()) as client:
+    async with endpoint_in_memory() as endpoint, Client(endpoint.transport(), mode="legacy") as client:
         with trio.move_on_after(1):
             await client.call_tool("progress", {"steps": 100})
         await trio.sleep(60)
@@ -334,7 +259,7 @@ async def test_after_a_cancellation_the_sdk_does_not_come_back_for_the_answer_fo
 
 
 async def test_a_timed_out_request_is_cancelled_at_the_server(endpoint: Endpoint) -> None:
-    async with Client(endpoint.transport()) as client:
+    async with Client(endpoint.transport(), mode="legacy") as client:
         with pytest.raises(MCPError):
             await client.call_tool("simple_tool", {"delayMs": 5000}, read_timeout_seconds=0.2)
         record = await endpoint.settled_record()
@@ -385,7 +310,7 @@ async def test_a_refused_sampling_request_is_a_tool_error_that_says_why(client: 
 
 
 async def test_a_client_without_sampling_gets_a_clear_error_and_no_question(endpoint: Endpoint) -> None:
-    async with Client(endpoint.transport()) as client:
+    async with Client(endpoint.transport(), mode="legacy") as client:
         with pytest.raises(MCPError, match="sampling") as caught:
             await client.call_tool("sampling_demo")
     assert caught.value.code == types.INVALID_PARAMS
@@ -403,7 +328,10 @@ async def test_a_call_can_be_given_up_while_it_asks_and_the_late_answer_is_harml
         await asked.wait()
         scope.cancel()
 
-    async with Client(endpoint.transport(), elicitation_callback=late) as client, trio.open_nursery() as nursery:
+    async with (
+        Client(endpoint.transport(), mode="legacy", elicitation_callback=late) as client,
+        trio.open_nursery() as nursery,
+    ):
         with trio.CancelScope() as scope:
             nursery.start_soon(give_up, scope)
             await client.call_tool("test_elicitation", {"message": "?"})
@@ -428,7 +356,7 @@ async def test_a_question_that_is_never_answered_is_withdrawn_at_its_timeout(
 
     async with endpoint_in_memory(client_request_s=5) as endpoint:
         with trio.fail_after(BOUND_S):
-            async with Client(endpoint.transport(), elicitation_callback=never) as client:
+            async with Client(endpoint.transport(), mode="legacy", elicitation_callback=never) as client:
                 result = await client.call_tool("test_elicitation", {"message": "?"})
                 assert (result.is_error, "within 5 s" in text(result)) == (True, True)
                 await withdrawn.wait()
@@ -438,7 +366,12 @@ async def test_a_question_that_is_never_answered_is_withdrawn_at_its_timeout(
 
 
 async def test_resources_can_be_listed_and_read(client: Client) -> None:
-    listed = [resource.uri for resource in (await client.list_resources()).resources]
+    page = await client.list_resources()
+    found = [resource.uri for resource in page.resources]
+    while page.next_cursor is not None:
+        page = await client.list_resources(cursor=page.next_cursor)
+        found += [resource.uri for resource in page.resources]
+    listed = [uri for uri in found if uri.startswith("test:")]
     assert listed == ["test://static-text", "test://static-binary", "test://watched-resource"]
     kinds = [type((await client.read_resource(uri)).contents[0]) for uri in listed]
     assert kinds == [types.TextResourceContents, types.BlobResourceContents, types.TextResourceContents]
@@ -446,7 +379,10 @@ async def test_resources_can_be_listed_and_read(client: Client) -> None:
 
 async def test_a_template_can_be_filled_in(client: Client) -> None:
     templates = (await client.list_resource_templates()).resource_templates
-    assert [template.uri_template for template in templates] == ["test://template/{id}/data"]
+    assert [template.uri_template for template in templates] == [
+        "probe://squares/{number}",
+        "test://template/{id}/data",
+    ]
     contents = (await client.read_resource("test://template/42/data")).contents[0]
     assert isinstance(contents, types.TextResourceContents)
     assert json.loads(contents.text)["id"] == "42"
@@ -628,7 +564,7 @@ async def test_a_cancelled_task_stays_cancelled(endpoint: Endpoint, person: Pers
 async def test_a_client_that_follows_cursors_sees_every_tool_once(autojump_clock: trio.testing.MockClock) -> None:
     names: list[str] = []
     with trio.fail_after(BOUND_S):
-        async with endpoint_in_memory(page_size=3) as endpoint, Client(endpoint.transport()) as client:
+        async with endpoint_in_memory(page_size=3) as endpoint, Client(endpoint.transport(), mode="legacy") as client:
             page = await client.list_tools()
             names += [tool.name for tool in page.tools]
             while page.next_cursor is not None:

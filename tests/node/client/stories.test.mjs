@@ -283,8 +283,11 @@ test("a task outlives its connection, and the wait for its result is resumed", (
 
 test("resources are listed, read, filled in and watched", () =>
   connected(async (client) => {
-    const { resources } = await client.listResources();
-    assert.deepEqual(resources.map(({ name }) => name), ["static-text", "static-binary", "watched-resource"]);
+    const first = await client.listResources();
+    const second = await client.listResources({ cursor: first.nextCursor });
+    const names = [...first.resources, ...second.resources].map(({ name }) => name);
+    assert.deepEqual(names.slice(-3), ["static-text", "static-binary", "watched-resource"]);
+    assert.equal(new Set(names).size, names.length);
     assert.ok((await client.readResource({ uri: "test://static-binary" })).contents[0].blob);
     const { contents } = await client.readResource({ uri: "test://template/42/data" });
     assert.equal(JSON.parse(contents[0].text).id, "42");
