@@ -110,6 +110,7 @@ def test_pages_from_a_name_of_the_server_may_call_it_with_any_port(origin: str) 
     assert refusal(LOCAL.check, head(("host", "localhost"), ("origin", origin))) is None
 
 
+@pytest.mark.proves("2025-11-25/transports/5")
 @pytest.mark.parametrize(
     "origin",
     [

@@ -32,7 +32,7 @@ def test_nothing_given_means_every_default() -> None:
     assert {spec.name: value_of(build({}), spec) for spec in EVERY} == {spec.name: spec.default for spec in EVERY}
 
 
-@pytest.mark.proves("2025-11-25/transports/7")
+@pytest.mark.proves("2025-11-25/transports/7", "2026-07-28/streamable-http/4")
 def test_the_default_offers_nothing_to_the_network() -> None:
     assert build({}).host == "127.0.0.1"
 

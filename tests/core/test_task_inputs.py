@@ -39,8 +39,11 @@ def state_of(inputs: TaskInputs, key: str) -> str:
     return "never used" if inputs.answers([key]) is None else "answered"
 
 
-def use(inputs: TaskInputs, how: str, value: Any) -> int | None:
-    return inputs.ask({"it": value}) if how == "ask" else inputs.update({"it": value})
+def use(inputs: TaskInputs, how: str, value: Any) -> None:
+    if how == "ask":
+        inputs.ask({"it": value})
+    else:
+        inputs.update({"it": value})
 
 
 @pytest.mark.proves("ext-tasks/tasks/22")
@@ -88,9 +91,7 @@ def test_every_key_at_fault_is_named() -> None:
         ({"c": ANSWER, "a": ANSWER, "b": ANSWER}, 3, []),
     ],
 )
-def test_update_takes_what_is_outstanding_and_counts_it(
-    responses: dict[str, Any], taken: int, left: list[str]
-) -> None:
+def test_update_takes_what_is_outstanding_and_counts_it(responses: dict[str, Any], taken: int, left: list[str]) -> None:
     inputs = TaskInputs()
     inputs.ask({"a": ASK, "b": ASK, "c": ASK})
     assert inputs.update(responses) == taken

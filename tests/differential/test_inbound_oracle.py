@@ -277,6 +277,7 @@ def explanation(body: Json, headers: Headers) -> str | None:
     raise AssertionError(f"we say {we}, the SDK says {they}: {body} {headers}")
 
 
+@pytest.mark.hypothesis
 def test_ladder_and_classifier_agree_or_the_table_says_why() -> None:
     met: Counter[str | None] = Counter()
     codes: set[int | None] = set()

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import pytest
 import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -72,6 +73,7 @@ QUESTION_AND_CANCELLATION = [
 ]
 
 
+@pytest.mark.proves("2025-11-25/cancellation/9")
 @given(story=stories, replay_messages=st.sampled_from([8, 2000]))
 @example(story=QUESTION_AND_CANCELLATION, replay_messages=2000)
 def test_whatever_the_story_the_promises_hold(story: list[Step], replay_messages: int) -> None:

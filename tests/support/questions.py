@@ -69,16 +69,19 @@ def _prompt(name: str) -> Prompt:
 
 QUESTIONS = Toolset(
     "questions",
-    (_tool("steps"), _tool("more")),
+    (_tool("steps"), _tool("more"), _tool("ask")),
     (_resource("one"), _resource("two")),
     (),
-    (_prompt("ask"), _prompt("other")),
+    (_prompt("ask"), _prompt("other"), _prompt("steps"), _prompt("more")),
 )
 
 
 @dataclass(frozen=True)
 class Asking:
-    """A request that asks: `groups` are the keys that it asks for, round by round; `others` are unlike it."""
+    """A request that asks: `groups` are the keys that it asks for, round by round.
+
+    `others` are other params of its method; those of tools and prompts that are a name alone fit both methods.
+    """
 
     method: str
     params: Mapping[str, Any]

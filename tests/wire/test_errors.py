@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from probe.wire.errors import Code, McpError, Refusal, Rejection
 
 from ..support.schemas import schema
 
-REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
+REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 
 # JSON-RPC 2.0, 5.1 names the first five; the rest are ours, of the revision, or outside the reserved range.
 CODES = {
@@ -23,6 +25,11 @@ CODES = {
     "BUSY": -32000,
     "SIMULATED_TIMEOUT": 1000,
     "TASK_CANCELLED": 1001,
+    # 2026-07-28 basic/index, Error Codes; and ours for what it forbids to say as -32000.
+    "HEADER_MISMATCH": -32020,
+    "MISSING_CLIENT_CAPABILITY": -32021,
+    "UNSUPPORTED_PROTOCOL_VERSION": -32022,
+    "OVERLOADED": 1002,
 }
 # "Beyond a limit: the protocol's own error (429 or 503 with Retry-After, or a JSON-RPC error)"; RFC 9110, 15.5.
 STATUSES = {
@@ -41,6 +48,13 @@ STATUSES = {
     "UNKNOWN_SESSION": (404, -32600),
     "UNKNOWN_EVENT_ID": (400, -32602),
     "EVENTS_GONE": (410, -32602),
+    # 2026-07-28 basic/index and basic/transports/streamable-http.
+    "HEADER_MISMATCH": (400, -32020),
+    "MISSING_CAPABILITY": (400, -32021),
+    "UNSUPPORTED_PROTOCOL_VERSION": (400, -32022),
+    "METHOD_NOT_FOUND": (404, -32601),
+    "INVALID_META": (400, -32602),
+    "INVALID_PARAMS": (400, -32602),
     "TOO_MANY_REQUESTS": (429, -32000),
     "BUSY": (503, -32000),
 }
@@ -50,7 +64,7 @@ def test_the_codes() -> None:
     assert {code.name: code.value for code in Code} == CODES
 
 
-@pytest.mark.parametrize("code", [Code.SIMULATED_TIMEOUT, Code.TASK_CANCELLED])
+@pytest.mark.parametrize("code", [Code.SIMULATED_TIMEOUT, Code.TASK_CANCELLED, Code.OVERLOADED])
 def test_a_code_of_our_own_is_outside_the_reserved_range(code: Code) -> None:
     """JSON-RPC 2.0, 5.1: "The error codes from and including -32768 to -32000 are reserved"."""
     assert not -32768 <= code <= -32000
@@ -91,3 +105,14 @@ def test_the_error_member_has_data_only_where_there_is_some() -> None:
     assert McpError(Code.BUSY, "no").body() == {"code": -32000, "message": "no"}
     assert McpError(Code.BUSY, "no", {}).body() == {"code": -32000, "message": "no", "data": {}}
     assert type(McpError(Code.BUSY, "no").body()["code"]) is int
+
+
+def test_a_rejection_can_pass_through_a_context_manager() -> None:
+    """Which sets its traceback."""
+
+    @contextmanager
+    def block() -> Iterator[None]:
+        yield
+
+    with pytest.raises(Rejection), block():
+        raise Rejection(Refusal.BUSY, "no")

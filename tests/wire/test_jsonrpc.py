@@ -60,6 +60,7 @@ def test_json_is_read_with_its_types(body: bytes, value: Any) -> None:
     assert (read, type(read)) == (value, type(value))
 
 
+@pytest.mark.proves("2025-11-25/transports/1")
 @pytest.mark.parametrize(
     "body",
     [
@@ -291,6 +292,7 @@ def test_encoding_is_one_line_and_compact(value: Any) -> None:
     assert body.decode() == body.decode().strip(" ")
 
 
+@pytest.mark.proves("2025-11-25/transports/1")
 def test_encoding_is_plain_utf_8() -> None:
     assert encode({"a": ["é", "😀"], "b": 1}) == '{"a":["é","😀"],"b":1}'.encode()
 

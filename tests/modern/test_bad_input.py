@@ -1,0 +1,384 @@
+"""What a modern client gets for each kind of wrong input, as one table, and that the server goes on unharmed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probe.wire.v2026.registry import REQUESTS
+
+from ..legacy.test_bad_input import ARGUMENTS, NOT_JSON
+from ..support.http import exchange
+from ..support.modern import PREFIX, TASKS, VERSION, Modern
+from ..support.probe import Probe, running
+from ..support.schemas import schema
+
+INVALID_REQUEST, INVALID_PARAMS = -32600, -32602
+EXAMPLES: Mapping[str, dict[str, Any]] = {
+    "tools/call": {"name": "chatty"},
+    "prompts/get": {"name": "attachments"},
+    "resources/read": {"uri": "probe://text"},
+    "completion/complete": {
+        "ref": {"type": "ref/prompt", "name": "headlines"},
+        "argument": {"name": "year", "value": "19"},
+    },
+    "subscriptions/listen": {"notifications": {}},
+    "tasks/get": {"taskId": "x"},
+    "tasks/update": {"taskId": "x", "inputResponses": {}},
+    "tasks/cancel": {"taskId": "x"},
+}
+
+
+class Got(NamedTuple):
+    """A refusal: what was said, in how many words."""
+
+    status: int
+    code: int
+    message: str
+    id: Any
+
+
+async def refused(client: Modern, body: bytes, headers: Mapping[str, str]) -> Got:
+    """Post bytes and read an error that fits the schema."""
+    with trio.fail_after(10):
+        async with exchange(client.app, "POST", client.target, headers, body) as answer:
+            assert answer.headers["content-type"] == "application/json"
+            message = await answer.json()
+    schema(VERSION).check_message(message)
+    error = message["error"]
+    assert len(error["message"]) < 1000, "a sentence, not a dump"
+    return Got(answer.status, error["code"], error["message"], message.get("id"))
+
+
+async def post(client: Modern, method: str, params: Mapping[str, Any]) -> Got:
+    """A request that does not fit, under headers that do."""
+    sound = client.request(method, {**EXAMPLES.get(method, {})})
+    message = client.request(method, params)
+    headers = Modern.headers(sound)
+    name = next((params[key] for key in ("name", "uri", "taskId") if isinstance(params.get(key), str)), None)
+    if name is not None and "mcp-name" in headers:
+        headers["mcp-name"] = name
+    got = await refused(client, json.dumps(message).encode(), headers)
+    assert got.id == message["id"]
+    return got
+
+
+async def check_unharmed(probe: Probe) -> None:
+    """Nothing is left over, no client mistake was a 5xx, and the next client is served."""
+    assert (list(probe.engine.sessions), probe.engine.modern.running) == ([], set())
+    assert len(probe.engine.modern.listeners) == 0
+    assert all(event["status"] < 500 for event in probe.events("http.response"))
+    assert (await probe.modern().tool("chatty"))["resultType"] == "complete"
+
+
+# The body.
+
+
+@pytest.mark.proves("2026-07-28/transports/1", "2026-07-28/basic/2", "2026-07-28/streamable-http/9")
+@pytest.mark.parametrize(("what", "body", "part"), NOT_JSON, ids=[row[0] for row in NOT_JSON])
+async def test_what_is_no_json_is_a_parse_error(what: str, body: bytes, part: str, probe: Probe) -> None:
+    client = probe.modern()
+    got = await refused(client, body, Modern.headers(client.request("tools/list")))
+    assert (got.status, got.code, got.id) == (400, -32700, None)
+    assert part in got.message
+    await check_unharmed(probe)
+
+
+def arrays(levels: int) -> Any:
+    value: Any = 0
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("method", [method for method in REQUESTS if "listen" not in method])
+async def test_a_body_may_be_nested_64_levels_deep_and_not_deeper(method: str, probe: Probe) -> None:
+    client = probe.modern()
+    # the message and its params are two levels
+    for levels, accepted in ((62, True), (63, False), (150, False)):
+        message = client.request(method, {**EXAMPLES.get(method, {}), "unknown": arrays(levels)})
+        async with client.post(message) as answer:
+            body = await answer.json()
+        assert ("deeper than 64 levels" in str(body)) == (not accepted)
+        assert answer.status == (200 if accepted else 400)
+    await check_unharmed(probe)
+
+
+async def test_a_body_may_be_as_large_as_the_limit_and_not_larger() -> None:
+    async with running(max_body_bytes=2048) as probe:
+        client = probe.modern()
+        message = client.request("tools/list", {"unknown": ""})
+        message["params"]["unknown"] = "x" * (2048 - len(json.dumps(message)))
+        headers, body = Modern.headers(message), json.dumps(message).encode()
+        async with exchange(probe.app, "POST", "/mcp", headers, body) as answer:
+            assert answer.status == 200
+        for more in (1, 5000):
+            got = await refused(client, body + b" " * more, headers)
+            assert (got.status, got.code) == (413, INVALID_REQUEST)
+            assert "max_body_bytes" in got.message
+        await check_unharmed(probe)
+
+
+HUGE: Mapping[str, dict[str, Any]] = {
+    "a name": {"name": "x" * 1_000_000},
+    "arguments": {"name": "chatty", "arguments": {str(n): n for n in range(100_000)}},
+    "an argument": {"name": "simple_tool", "arguments": {"delayMs": "9" * 1_000_000}},
+    "an integer": {"name": "simple_tool", "arguments": {"delayMs": 10**4000}},
+    "answers": {"name": "list_roots", "inputResponses": {str(n): {} for n in range(100_000)}},
+    "an answer": {"name": "list_roots", "inputResponses": {"roots": {"roots": [5] * 100_000}}},
+    "a state": {"name": "list_roots", "requestState": "A" * 1_000_000},
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+async def test_what_is_huge_is_answered_by_a_sentence(what: str, probe: Probe) -> None:
+    client = probe.modern()
+    message = client.request("tools/call", HUGE[what])
+    async with client.post(message) as answer:
+        body = await answer.body()
+        assert answer.status in (200, 400)
+    schema(VERSION).check_message(json.loads(body))
+    assert len(body) < 2000
+    await check_unharmed(probe)
+
+
+async def test_a_million_faults_are_answered_as_quickly_as_one(probe: Probe) -> None:
+    client = probe.modern()
+    got = await post(client, "prompts/get", {"name": "x", "arguments": {str(n): n for n in range(100_000)}})
+    assert (got.status, got.code) == (400, INVALID_PARAMS)
+    assert "100000 members" in got.message
+
+
+@pytest.mark.parametrize("token", ["x" * 257, 10**300])
+async def test_a_progress_token_is_no_longer_than_an_id(token: Any, probe: Probe) -> None:
+    client = probe.modern()
+    request = client.request("tools/call", {"name": "chatty"}, meta={"progressToken": token})
+    got = await refused(client, json.dumps(request).encode(), Modern.headers(request))
+    assert got.code == INVALID_PARAMS
+    assert "max_id_length" in got.message
+
+
+# Wrong types, method by method.
+
+NO_STRING: list[Any] = [None, 5, 1.5, True, [], {}, ["x"]]
+NO_OBJECT: list[Any] = [None, 5, True, "x", [], [{}]]
+NO_LIST: list[Any] = [5, True, "x", {}]
+# The cursor and other optional members: null is how some languages leave one out, and is taken for that.
+WRONG: list[tuple[str, str, list[Any]]] = [
+    ("tools/call", "name", NO_STRING),
+    ("tools/call", "arguments", NO_OBJECT[1:]),
+    ("tools/call", "inputResponses", NO_OBJECT),
+    ("tools/call", "requestState", NO_STRING),
+    ("prompts/get", "name", NO_STRING),
+    ("prompts/get", "arguments", [*NO_OBJECT[1:], {"style": 5}, {"style": None}, {"style": {}}]),
+    ("prompts/get", "inputResponses", NO_OBJECT),
+    ("prompts/get", "requestState", NO_STRING),
+    ("resources/read", "uri", NO_STRING),
+    ("resources/read", "inputResponses", NO_OBJECT),
+    ("resources/read", "requestState", NO_STRING),
+    ("tools/list", "cursor", NO_STRING[1:]),
+    ("prompts/list", "cursor", NO_STRING[1:]),
+    ("resources/list", "cursor", NO_STRING[1:]),
+    ("resources/templates/list", "cursor", NO_STRING[1:]),
+    ("completion/complete", "ref", [*NO_OBJECT, {}, {"type": "ref/prompt"}, {"type": "ref/x", "name": "headlines"}]),
+    ("completion/complete", "argument", [*NO_OBJECT, {}, {"name": "year"}, {"name": "year", "value": 5}]),
+    ("completion/complete", "context", [*NO_OBJECT[1:], {"arguments": {"style": 5}}]),
+    ("subscriptions/listen", "notifications", NO_OBJECT),
+    *(
+        ("subscriptions/listen", "notifications", [{member: value} for value in values])
+        for member, values in [
+            ("toolsListChanged", [5, "true", [], {}]),
+            ("promptsListChanged", [5, "true", [], {}]),
+            ("resourcesListChanged", [5, "true", [], {}]),
+            ("resourceSubscriptions", [*NO_LIST, [5], [None], [["x"]]]),
+            ("taskIds", [*NO_LIST, [5], [None], [["x"]]]),
+        ]
+    ),
+    ("tasks/get", "taskId", NO_STRING),
+    ("tasks/cancel", "taskId", NO_STRING),
+    ("tasks/update", "taskId", NO_STRING),
+    ("tasks/update", "inputResponses", NO_OBJECT),
+]
+
+
+@pytest.mark.proves("2026-07-28/basic/16", "2026-07-28/mrtr/16", "2026-07-28/mrtr/17")
+@pytest.mark.parametrize(("method", "member", "values"), WRONG, ids=lambda part: part if isinstance(part, str) else "")
+async def test_a_member_of_the_wrong_type_is_named(method: str, member: str, values: list[Any], probe: Probe) -> None:
+    client = probe.modern()
+    for value in values:
+        got = await post(client, method, {**EXAMPLES.get(method, {}), member: value})
+        assert (got.status, got.code) == (400, INVALID_PARAMS), value
+        assert f"params.{member}" in got.message, got.message
+    await check_unharmed(probe)
+
+
+@pytest.mark.parametrize(
+    ("method", "member"), [(method, member) for method, params in EXAMPLES.items() for member in params]
+)
+async def test_a_required_member_that_is_missing_is_named_also_when_it_is_there_in_pythons_spelling(
+    method: str, member: str, probe: Probe
+) -> None:
+    """The official models, which read the params, know both spellings of a name."""
+    client = probe.modern()
+    left = {name: value for name, value in EXAMPLES[method].items() if name != member}
+    python = {"task_id": "x", "input_responses": {}, "task_ids": []}
+    for params in (left, {**python, **left}):
+        got = await post(client, method, params)
+        assert (got.status, got.code) == (400, INVALID_PARAMS)
+        assert f"params.{member} is required" in got.message
+    await check_unharmed(probe)
+
+
+async def test_every_method_has_its_rows() -> None:
+    """server/discover takes nothing, so nothing in it can be wrong."""
+    assert {method for method, _, _ in WRONG} == set(REQUESTS) - {"server/discover"}
+
+
+@pytest.mark.parametrize(("tool", "arguments", "sentence"), ARGUMENTS)
+async def test_bad_arguments_are_one_sentence_in_a_tool_error(
+    tool: str, arguments: dict[str, Any], sentence: str, probe: Probe
+) -> None:
+    """server/tools: "Input validation errors" are "reported in tool results with `isError: true`"."""
+    result = await probe.modern().tool(tool, arguments)
+    assert result["isError"] is True
+    assert sentence in result["content"][0]["text"]
+    assert len(result["content"][0]["text"]) < 300
+    await check_unharmed(probe)
+
+
+@pytest.mark.parametrize(
+    "query", ["tools=nope", "tools=", "tools=,", "tools=a%0d%0ab", "tools=%ff%00", "tools=all,nope"]
+)
+async def test_a_bad_selection_lists_the_known_names(query: str, probe: Probe) -> None:
+    client = Modern(probe.app, f"/mcp?{query}")
+    message = client.request("tools/list")
+    async with client.post(message) as answer:
+        body = await answer.json()
+    schema(VERSION).check_message(body)
+    assert (answer.status, body["error"]["code"]) == (400, INVALID_PARAMS)
+    assert "known are all, probe, streaming, features, conformance" in body["error"]["message"]
+
+
+@pytest.mark.proves("2026-07-28/basic/13", "2026-07-28/basic/15", "2026-07-28/basic/18")
+async def test_a_full_server_says_so_with_a_code_outside_the_reserved_range(autojump_clock: object) -> None:
+    """New codes "SHOULD be allocated outside the JSON-RPC reserved range"."""
+    async with running(max_calls=1) as probe:
+        client = probe.modern()
+        params = {"name": "progress", "arguments": {"step_ms": 5000}}
+        slow = client.request("tools/call", params, meta={"progressToken": 1})
+        async with client.post(slow):
+            request = client.request("tools/call", {"name": "chatty"}, id="full")
+            async with client.post(request) as answer:
+                body = await answer.json()
+            schema(VERSION).check_message(body)
+            assert (answer.status, body["id"], body["error"]["code"]) == (503, "full", 1002)
+            assert int(answer.headers["retry-after"]) > 0
+            assert "max_calls" in body["error"]["message"]
+        assert (await client.tool("chatty"))["resultType"] == "complete"
+
+
+# Anything at all.
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+KNOWN = [
+    "chatty", "simple_tool", "routed_tool", "ask_several", "pure_task", "slow_compute", "recipe", "probe://text",
+    "probe://greeting", "headlines", VERSION, "v9",
+]  # fmt: skip
+MEMBERS = [
+    "name", "uri", "arguments", "taskId", "inputResponses", "requestState", "cursor", "ref", "argument", "context",
+    "notifications", "task",
+]  # fmt: skip
+LIKELY = VALUES | st.sampled_from(KNOWN)
+METAS = st.fixed_dictionaries(
+    {
+        PREFIX + "protocolVersion": st.just(VERSION) | st.just(VERSION) | LIKELY,
+        PREFIX + "clientCapabilities": st.sampled_from([{}, {"extensions": {TASKS: {}}}, {"elicitation": {}}]) | VALUES,
+    },
+    optional={
+        PREFIX + "clientInfo": VALUES,
+        PREFIX + "logLevel": st.sampled_from(["debug", "emergency"]) | VALUES,
+        "progressToken": VALUES,
+        "x/y": VALUES,
+    },
+)
+PARAMS = st.fixed_dictionaries({"_meta": METAS | METAS | METAS | VALUES}, optional=dict.fromkeys(MEMBERS, LIKELY))
+MESSAGES = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0"), "method": st.sampled_from([*REQUESTS, "tools/call", "initialize", "notifications/x"])},
+    optional={"id": st.integers() | st.text(max_size=3) | VALUES, "params": PARAMS | PARAMS | VALUES},
+)
+HEADER_VALUES = st.text(st.characters(min_codepoint=0, max_codepoint=255), max_size=8) | st.sampled_from(
+    [*KNOWN, "=?base64?dA==?=", "=?base64?", *REQUESTS]
+)
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from([
+            "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-region", "mcp-session-id", "last-event-id",
+            "x-other",
+        ]),
+        HEADER_VALUES,
+    ),
+    max_size=2,
+)  # fmt: skip
+
+
+def due(body: Any) -> list[tuple[str, str]]:
+    """Headers that mirror a body as far as it has something to mirror."""
+    lines = [("host", "127.0.0.1:8000"), ("content-type", "application/json"), ("accept", "*/*")]
+    lines.append(("mcp-protocol-version", VERSION))
+    if isinstance(body, dict) and isinstance(body.get("method"), str):
+        lines.append(("mcp-method", body["method"]))
+        params = body["params"] if isinstance(body.get("params"), dict) else {}
+        named = [params[key] for key in ("name", "uri", "taskId") if isinstance(params.get(key), str)]
+        lines += [("mcp-name", name) for name in named[:1] if name.isascii() and name.isprintable()]
+    return lines
+
+
+# Each example is a whole engine with several messages: half as many as the profile has take half a minute.
+@settings(max_examples=settings().max_examples // 2)
+@given(bodies=st.lists(st.tuples(MESSAGES | MESSAGES | VALUES, HEADERS), max_size=8), draw=st.data())
+async def test_no_message_and_no_header_whatever_is_answered_by_a_5xx_or_beside_the_schema(
+    bodies: list[tuple[Any, list[tuple[str, str]]]], draw: st.DataObject
+) -> None:
+    async with running() as probe:
+        with trio.fail_after(30):
+            for body, headers in bodies:
+                replaced = {name for name, _ in headers} if draw.draw(st.booleans()) else set()
+                kept = [line for line in due(body) if line[0] not in replaced]
+                await send_anything(probe, body, [*kept, *headers])
+        await check_unharmed(probe)
+
+
+async def send_anything(probe: Probe, body: Any, headers: list[tuple[str, str]]) -> None:
+    """Post a value and read what comes at once: a call may go on for seconds, a subscription for ever."""
+    async with exchange(probe.app, "POST", "/mcp?tools=all", headers, json.dumps(body).encode()) as answer:
+        assert answer.status < 500 or answer.status == 503
+        if answer.headers.get("content-type") == "application/json":
+            message = await answer.json()
+            method = body.get("method") if isinstance(body, dict) else None
+            typed = message.get("result", {}).get("resultType") == "complete"
+            schema(VERSION).check_message(message, method=method if typed and method in OWN else None)
+            if "id" in message:
+                assert (message["id"], type(message["id"])) == (body["id"], type(body["id"]))
+
+
+OWN = [method for method in REQUESTS if not method.startswith(("tasks/", "server/"))]
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(body=st.binary(max_size=50))
+async def test_no_bytes_whatever_are_answered_by_a_5xx(body: bytes) -> None:
+    async with running() as probe:
+        headers = Modern.headers({"method": "tools/list"})
+        async with exchange(probe.app, "POST", "/mcp", headers, body) as answer:
+            assert answer.status == 400
+        await check_unharmed(probe)
