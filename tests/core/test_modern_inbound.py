@@ -443,7 +443,8 @@ SESSION = ("mcp-session-id", "s")
 @pytest.mark.parametrize(
     ("versions", "session", "body", "era"),
     [
-        *[([version], False, MODERN_BODY, "legacy") for version in ("2025-03-26", "2025-06-18", "2025-11-25")],
+        *[([version], True, MODERN_BODY, "legacy") for version in ("2025-03-26", "2025-06-18", "2025-11-25")],
+        *[([version], False, MODERN_BODY, "modern") for version in ("2025-03-26", "2025-06-18", "2025-11-25")],
         (["2025-11-25"], False, OTHER, "legacy"),
         ([" 2025-11-25 "], True, None, "legacy"),
         (["2025-11-25", "2025-06-18"], True, OTHER, "legacy"),

@@ -281,7 +281,7 @@ async def test_a_bad_selection_is_refused_with_the_known_names(query: str, part:
     client = Legacy(probe.app, f"/mcp?{query}")
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
     # All names of toolsets and tools are longer than other sentences.
-    bad = Bad("", request("initialize", params), 400, INVALID_PARAMS, part)
+    bad = Bad("", request("initialize", params), 400, INVALID_PARAMS, part, id=1)
     await check_answer(client, bad, HEADERS, most=3000)
     await check_unharmed(probe)
 

@@ -133,8 +133,8 @@ LADDER: list[tuple[str, Callable[[Draft], None], int, int]] = [
     ("HTTP method", lambda draft: setattr(draft, "method", "PUT"), 405, INVALID_REQUEST),
     ("Content-Type", header("content-type", "text/plain"), 415, INVALID_REQUEST),
     ("Accept", header("accept", "application/json"), 406, INVALID_REQUEST),
-    ("selection", lambda draft: setattr(draft, "target", "/mcp?tools=nope"), 400, INVALID_PARAMS),
     ("JSON", lambda draft: setattr(draft, "body", b"{"), 400, -32700),
+    ("selection", lambda draft: setattr(draft, "target", "/mcp?tools=nope"), 400, INVALID_PARAMS),
     ("form", message("jsonrpc", "1.0"), 400, INVALID_REQUEST),
     ("_meta", without_capabilities, 400, INVALID_PARAMS),
     ("MCP-Protocol-Version", header("mcp-protocol-version", "2026-07-29"), 400, HEADER_MISMATCH),
@@ -145,7 +145,7 @@ LADDER: list[tuple[str, Callable[[Draft], None], int, int]] = [
     ("Mcp-Param", header("mcp-param-region", "ap-south"), 400, HEADER_MISMATCH),
     ("inputResponses", param("inputResponses", []), 400, INVALID_PARAMS),
 ]
-WITHOUT_ID = {"Host", "Origin", "HTTP method", "Content-Type", "Accept", "selection", "JSON"}
+WITHOUT_ID = {"Host", "Origin", "HTTP method", "Content-Type", "Accept", "JSON"}
 
 
 @pytest.mark.proves(
@@ -719,7 +719,7 @@ ERAS: list[tuple[str | list[str] | None, str | None, str, Any]] = [
     ("2025-03-26", None, "initialize", SESSION),
     ("2025-06-18", None, "initialize", SESSION),
     ("2025-11-25", None, "initialize", SESSION),
-    ("2025-11-25", None, "initialize, modern", SESSION),
+    ("2025-11-25", None, "initialize, modern", (400, HEADER_MISMATCH)),
     (None, None, "initialize, modern", (400, HEADER_MISMATCH)),
     (VERSION, None, "initialize", (400, INVALID_PARAMS)),
     (VERSION, "valid", "initialize", (400, INVALID_PARAMS)),
@@ -734,7 +734,7 @@ ERAS: list[tuple[str | list[str] | None, str | None, str, Any]] = [
     (None, "", "list", (404, INVALID_REQUEST)),
     ("2025-11-25", None, "list", (400, INVALID_REQUEST)),
     ("2025-03-26", None, "list", (400, INVALID_REQUEST)),
-    ("2025-11-25", None, "list, modern", (400, INVALID_REQUEST)),
+    ("2025-11-25", None, "list, modern", (400, HEADER_MISMATCH)),
     (None, None, "list", (400, INVALID_PARAMS)),
     (None, None, "list, modern", (400, HEADER_MISMATCH)),
     (None, "valid", "list, modern", (400, HEADER_MISMATCH)),

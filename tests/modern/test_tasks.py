@@ -481,6 +481,18 @@ async def test_the_steps_are_in_the_status_message(probe: Probe, autojump_clock:
     ]
 
 
+async def test_a_step_is_in_the_status_message_even_if_the_tool_says_nothing_else(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = probe.modern()
+    id = (await client.tool("slow_compute", {"seconds": 3}))["taskId"]
+    said = []
+    for _ in range(2):
+        await trio.sleep(1.1)
+        said.append((await client.get_task(id))["statusMessage"])
+    assert said == ["Computed for 1s of 3s", "Computed for 2s of 3s"]
+
+
 @pytest.mark.proves("ext-tasks/tasks/29")
 async def test_a_task_sends_no_progress_and_no_log_messages(probe: Probe, autojump_clock: MockClock) -> None:
     """ "`notifications/progress` and `notifications/message` … are not supported on tasks in general"."""

@@ -100,8 +100,8 @@ steps = st.one_of(
     st.tuples(st.just("create"), st.sampled_from(["one_by_one", "in_pairs"])),
     st.tuples(st.just("get"), which),
     st.tuples(st.just("update"), which, keys),
-    st.tuples(st.just("answer"), which),
-    st.tuples(st.just("answer"), which),
+    st.tuples(st.just("answer"), which, st.booleans()),
+    st.tuples(st.just("answer"), which, st.booleans()),
     st.tuples(st.just("spoil"), which, keys),
     st.tuples(st.just("cancel"), which),
     st.tuples(st.just("wait"), st.sampled_from([0.3, 1.0, 2.5, 8.0])),
@@ -174,12 +174,12 @@ class World:
         if self.lives:
             await self._look(self.lives[at % len(self.lives)])
 
-    async def answer(self, at: int) -> None:
-        """Answer the first of what is asked."""
+    async def answer(self, at: int, everything: bool) -> None:
+        """Answer what is asked, or the first of it."""
         if self.lives:
             life = self.lives[at % len(self.lives)]
             await self._look(life)
-            await self.update(at, set(list(life.seen.get("inputRequests", {}))[:1]))
+            await self.update(at, set(list(life.seen.get("inputRequests", {}))[: None if everything else 1]))
 
     async def update(self, at: int, keys: set[str]) -> None:
         """Answer some keys, whether they are asked or not."""

@@ -62,17 +62,18 @@ class HeaderParam:
 def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
     """Which era judges a request whose body is `value` (None without a body).
 
-    A version header that names a served revision decides. Without one, a body that carries modern `_meta` is modern;
-    `initialize`, its notification, or a session header is legacy. Two headers that differ are modern, where they cannot
-    agree either.
+    A version header that names a served revision decides, except that a body with modern `_meta` outside a session is
+    modern whatever the header says: they contradict each other, and the modern ladder says so. Without such a header,
+    that body is modern, and `initialize`, its notification, or a session header is legacy. Two headers that differ are
+    modern, where they cannot agree either.
     """
     named = {version.strip(" \t") for name, version in head.headers if name == _VERSION}
     if named & set(MODERN):
         return "modern"
-    if named and named <= set(LEGACY):
-        return "legacy"
-    opens = isinstance(value, Mapping) and value.get("method") in ("initialize", "notifications/initialized")
     has_session = any(name == "mcp-session-id" for name, _ in head.headers)
+    if named and named <= set(LEGACY):
+        return "modern" if _is_modern(value) and not has_session else "legacy"
+    opens = isinstance(value, Mapping) and value.get("method") in ("initialize", "notifications/initialized")
     return "legacy" if (opens or has_session) and not _is_modern(value) else "modern"
 
 

@@ -22,7 +22,7 @@ from ..wire.errors import Refusal, Rejection
 from .asgi import ClientGoneError, Receive, Scope, Send, read_body
 from .exchange import Exchange, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
-from .messages import read_json
+from .messages import read_id, read_json
 from .modern_http import ModernHttp
 
 
@@ -83,7 +83,6 @@ class McpHttp:
 
     async def _post(self, exchange: Exchange) -> None:
         check_post(exchange.head)
-        selection = self._selection(exchange)
         self._check_declared_length(exchange.head)
         body = await read_body(
             exchange.receive,
@@ -96,6 +95,7 @@ class McpHttp:
             pass
         value = read_json(body, self._settings.limits)
         self._record(exchange, value, body)
+        selection = self._selection(exchange, value)
         if era_of(exchange.head, value) == "modern":
             await self._modern.post(exchange, value, selection)
         else:
@@ -114,12 +114,16 @@ class McpHttp:
             why = f"The request body is larger than {most} bytes (max_body_bytes)"
             raise Rejection(Refusal.BODY_TOO_LARGE, why)
 
-    def _selection(self, exchange: Exchange) -> str:
-        """The `?tools=` of the URL, else the server's own. Raises `Rejection` for an unknown name."""
+    def _selection(self, exchange: Exchange, value: Any) -> str:
+        """The `?tools=` of the URL, else the server's own.
+
+        Raises `Rejection` for a name that does not exist, with the id of the message in `value`.
+        """
         asked = parse_qs(exchange.query, keep_blank_values=True).get("tools")
         selection = self._settings.tools if asked is None else ",".join(asked)
         try:
             self._engine.check_selection(selection)
         except UnknownSelectionError as error:
-            raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}") from None
+            id = read_id(value, self._settings.limits)
+            raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}", id=id) from None
         return selection

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..settings import Limits
 from ..wire.errors import Refusal, Rejection
-from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, id_length, parse
+from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, id_length, is_id, parse
 
 
 def read_json(body: bytes, limits: Limits) -> Any:
@@ -27,6 +27,12 @@ def read_message(value: Any, limits: Limits) -> Message:
     if isinstance(message, Request) and _short(message.id, most) is None:
         raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: the id is longer than {most} (max_id_length)")
     return message
+
+
+def read_id(value: Any, limits: Limits) -> RequestId | None:
+    """The id in a value that may be no message at all, if it is one that can be echoed."""
+    id = value.get("id") if isinstance(value, dict) else None
+    return _short(id, limits.max_id_length) if is_id(id) else None
 
 
 def _short(id: RequestId | None, most: int) -> RequestId | None:
