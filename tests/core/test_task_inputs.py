@@ -105,6 +105,14 @@ def test_the_first_answer_is_kept() -> None:
     assert inputs.answers(["it"]) == {"it": ANSWER}
 
 
+def test_answers_that_come_together_are_kept_apart() -> None:
+    inputs = TaskInputs()
+    inputs.ask({"a": ASK, "b": ASK, "c": ASK})
+    given = {"c": {"n": 3}, "a": {"n": 1}, "b": {"n": 2}}
+    inputs.update(given)
+    assert inputs.answers(["a", "b", "c"]) == given
+
+
 def test_an_answer_that_came_before_its_question_is_not_kept() -> None:
     inputs = TaskInputs()
     inputs.update({"it": ANSWER})

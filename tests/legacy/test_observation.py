@@ -414,6 +414,7 @@ async def test_the_record_of_a_completed_call_tells_everything(probe: Probe, aut
         "cancel_reason": None,
         "cancel_latency_ms": None,
         "answered": True,
+        "answer_delivered": True,
     }
 
 

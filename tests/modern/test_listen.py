@@ -42,6 +42,8 @@ async def fault(client: Modern, **asked: Any) -> tuple[int, dict[str, str], dict
     """The status, the headers and the error of a subscription that must be refused."""
     request = client.request("subscriptions/listen", {"notifications": asked})
     async with client.post(request) as answer:
+        # Where it is taken all the same, its stream would not end.
+        assert answer.headers["content-type"] == "application/json"
         message = await answer.json()
     with pytest.raises(RpcError):
         client.result(message, "subscriptions/listen", request["id"])

@@ -474,9 +474,9 @@ async def test_the_steps_are_in_the_status_message(probe: Probe, autojump_clock:
         said.append((task["status"], task["statusMessage"]))
         await trio.sleep(0.5)
     assert said == [
-        ("working", "Processing item 1 of 3"),
-        ("working", "Processing item 2 of 3"),
-        ("working", "Processing item 3 of 3"),
+        ("working", "Starting item 1 of 3"),
+        ("working", "Starting item 2 of 3"),
+        ("working", "Starting item 3 of 3"),
         ("completed", "The task is completed."),
     ]
 

@@ -81,10 +81,10 @@ async def test_task_with_progress_interleaves_status_and_progress(autojump_clock
     result = await call(task_with_progress.TOOL, {"itemCount": 2}, context)
     assert structure(result) == {"processedItems": 2}
     assert context.events == [
-        ("status", "Processing item 1 of 2"),
+        ("status", "Starting item 1 of 2"),
         ("sleep", 0.5),
         ("progress", 1, 2, "Processing item 1 of 2"),
-        ("status", "Processing item 2 of 2"),
+        ("status", "Starting item 2 of 2"),
         ("sleep", 0.5),
         ("progress", 2, 2, "Processing item 2 of 2"),
     ]

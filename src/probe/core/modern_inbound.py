@@ -183,7 +183,7 @@ def _check_argument(request: Request, param: HeaderParam, sent: str | None, valu
     # arrays have no header value; that they are no argument for this property is the tool's answer. A header for any of
     # these says something that the body does not.
     elif sent is not None:
-        raise _mismatch(request, f"{param.header} is {clip(sent)!r}, {source} has no value for it")
+        raise _mismatch(request, f"{param.header} is {clip(sent)!r}, but {source} is nothing that a header can mirror")
 
 
 def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:

@@ -48,8 +48,9 @@ def create(engine: Engine) -> QuartTrio:
 
     @app.errorhandler(405)
     async def not_allowed(error: Exception) -> Response:
-        response = _problem(405, "Method Not Allowed", "the API is read-only: GET")
-        response.headers["allow"] = "GET, HEAD, OPTIONS"
+        allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))
+        response = _problem(405, "Method Not Allowed", f"this page takes {allowed}")
+        response.headers["allow"] = allowed
         return response
 
     return app

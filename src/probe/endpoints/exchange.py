@@ -32,7 +32,8 @@ class Exchange:
         self.session: str | None = None
         self._scheme = scope["scheme"]
         self.log = log
-        self._responded = False
+        self._stream: str | None = None
+        self._over = False
         self._record(scope)
 
     @property
@@ -41,9 +42,13 @@ class Exchange:
         return f"{self._scheme}://{self.head.get('host')}"
 
     async def respond(self, status: int, headers: Headers = (), body: bytes = b"", stream: str | None = None) -> None:
-        """Send a whole response; `stream` is the one whose only message it carries."""
-        self._respond(status, "application/json" if headers else "", stream)
+        """Send a whole response; `stream` is the one whose only message it carries.
+
+        Returns when the socket has taken all of it, and raises `OSError` when it will not.
+        """
+        self._head(status, "application/json" if headers else "", stream)
         await respond(self.send, status, headers, body)
+        self._over = True
 
     async def answer(self, status: int, body: bytes, headers: Headers = JSON_HEADERS, messages: int = 1) -> None:
         """Send JSON-RPC messages as a whole response; they are delivered then."""
@@ -53,22 +58,24 @@ class Exchange:
     async def reject(self, rejection: Rejection, body: Json | None = None) -> None:
         """Send the response that says why the request is refused; `body` stands in for the rejection's own."""
         status = rejection.refusal.status
-        self._respond(status, "application/json", None, rejection.message)
+        self._head(status, "application/json", None, rejection.message)
         await respond(self.send, status, [*JSON_HEADERS, *rejection.headers], encode(body or rejection.body()))
+        self._over = True
 
     async def start_events(self, stream: str) -> None:
-        """Send the head of an event stream."""
-        self._respond(200, "text/event-stream", stream)
+        """Send the head of an event stream, whose writer records its end."""
+        self._head(200, "text/event-stream", stream)
+        self._over = True
         await start(self.send, 200, EVENT_HEADERS)
 
     def close(self, by: str) -> None:
-        """Record an end without any response; `by` says whose doing it was."""
-        if not self._responded:
-            self.log.append(HttpClosed(self.number, self.session, None, by, 0))
+        """Record an end without a whole response; `by` says whose doing it was."""
+        if not self._over:
+            self.log.append(HttpClosed(self.number, self.session, self._stream, by, 0))
 
-    def _respond(self, status: int, content_type: str, stream: str | None, problem: str | None = None) -> None:
+    def _head(self, status: int, content_type: str, stream: str | None, problem: str | None = None) -> None:
         self.log.append(HttpResponse(self.number, status, content_type, self.session, stream, problem))
-        self._responded = True
+        self._stream = stream
 
     def _record(self, scope: Scope) -> None:
         host, port = scope.get("client") or ("", 0)

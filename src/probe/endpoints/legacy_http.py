@@ -14,11 +14,11 @@ from ..engine.sessions import Session
 from ..engine.streams import Stream
 from ..observe.events import HttpClosed
 from ..wire.errors import McpError, Refusal, Rejection
-from ..wire.jsonrpc import Message, Request, error_response, result_response
+from ..wire.jsonrpc import Message, Request, RequestId, error_response, result_response
 from ..wire.revisions import V2025_03_26, V2025_11_25
 from .event_stream import EventStream, event_position
 from .exchange import JSON_HEADERS, Exchange, busy, not_allowed
-from .messages import read_message
+from .messages import read_id, read_message
 
 SESSION_HEADER = "mcp-session-id"
 
@@ -39,7 +39,7 @@ class LegacyHttp:
             await self._initialize(exchange, first, selection)
             return
         single = None if isinstance(value, list) else [self._message(value)]
-        session = self._session(exchange)
+        session = self._session(exchange, read_id(value, self._settings.limits))
         messages = single or self._batch(value, session)
         self._refuse_while_draining(messages)
         await self._answer(exchange, session, messages, batch=single is None)
@@ -85,6 +85,8 @@ class LegacyHttp:
         elif isinstance(answer, Answered):
             joined = b"[" + b",".join(answer.bodies) + b"]" if batch else answer.bodies[0]
             await exchange.answer(200, joined, messages=len(answer.bodies))
+            for call in answer.calls:
+                call.answer_delivered()
         else:
             await self._write_stream(exchange, session, answer.stream, 0)
 
@@ -101,15 +103,18 @@ class LegacyHttp:
             value = result_response(request.id, result)
         await exchange.answer(200, self._engine.outbox.answer(exchange.session, value), headers)
 
-    def _session(self, exchange: Exchange) -> Session:
-        """The session of the request. Raises `Rejection` 400 without a header and 404 for one that does not exist."""
+    def _session(self, exchange: Exchange, id: RequestId | None = None) -> Session:
+        """The session of the request. Raises `Rejection` 400 without a header and 404 for one that does not exist.
+
+        `id` is that of the message, where there is one that can be echoed.
+        """
         given = exchange.head.get(SESSION_HEADER)
         if given is None:
-            raise Rejection(Refusal.MISSING_SESSION, "Bad Request: the Mcp-Session-Id header is required")
+            raise Rejection(Refusal.MISSING_SESSION, "Bad Request: the Mcp-Session-Id header is required", id)
         session = self._engine.sessions.find(given)
         if session is None:
             raise Rejection(
-                Refusal.UNKNOWN_SESSION, "Session not found: it has ended or never existed; initialize again"
+                Refusal.UNKNOWN_SESSION, "Session not found: it has ended or never existed; initialize again", id
             )
         exchange.session = session.label
         version = exchange.head.get("mcp-protocol-version")

@@ -19,11 +19,14 @@ from ..engine.engine import Engine
 from ..engine.outbox import stored
 from ..observe.events import MessageReceived
 from ..wire.errors import Refusal, Rejection
-from .asgi import ClientGoneError, Receive, Scope, Send, read_body
+from .asgi import ClientGoneError, Receive, Scope, Send, read_body, wait_disconnect
 from .exchange import Exchange, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
 from .messages import read_id, read_json
 from .modern_http import ModernHttp
+
+_WHO_S = 1.0
+"""How long a server may take to tell of a disconnect that a failed write has shown; ours tells at once."""
 
 
 class McpHttp:
@@ -56,6 +59,10 @@ class McpHttp:
             await exchange.reject(rejection)
         except ClientGoneError:
             by = "client"
+        except OSError:
+            # What was sent cannot be delivered any more; the disconnect that follows says whose doing that was.
+            with trio.move_on_after(_WHO_S):
+                by = await wait_disconnect(exchange.receive)
         finally:
             exchange.close(by)
             self._open -= 1

@@ -20,8 +20,9 @@ from ..engine.engine import Engine
 from ..engine.modern.dispatch import Answered, Started, modern_error
 from ..observe.events import ClientMisuse, HttpClosed
 from ..wire.errors import Refusal, Rejection
-from ..wire.jsonrpc import Notification, Request, Response, clip
+from ..wire.jsonrpc import Notification, Request, Response, clip, id_length
 from ..wire.revisions import V2026_07_28
+from ..wire.v2026.meta import RequestMeta
 from .asgi import Headers, wait_disconnect
 from .event_stream import EventStream
 from .exchange import JSON_HEADERS, Exchange, busy
@@ -58,14 +59,23 @@ class ModernHttp:
                 # "The client MUST NOT send JSON-RPC responses": nothing here ever asks for one.
                 raise Rejection(Refusal.INVALID_REQUEST, "Invalid Request: this server sent no request to answer")
 
+    def _check_token(self, request: Request, meta: RequestMeta) -> None:
+        token, most = meta.progress_token, self._settings.limits.max_id_length
+        if token is not None and id_length(token) > most:
+            why = f"Invalid params: params._meta.progressToken is longer than {most} characters (max_id_length)"
+            raise Rejection(Refusal.INVALID_META, why, request.id)
+
     async def _request(self, exchange: Exchange, request: Request, selection: str) -> None:
         offer = self._engine.offer(selection, V2026_07_28)
         inbound = climb(exchange.head, request, input_schema=offer.input_schema)
+        self._check_token(request, inbound.meta)
         if self._engine.draining:
             raise busy("The server is shutting down", 5, request.id)
         answer = self._engine.modern.receive(request, inbound, offer, exchange.origin)
         if isinstance(answer, Answered):
             await exchange.answer(answer.status, answer.body, _headers(answer.status))
+            if answer.call is not None:
+                answer.call.answer_delivered()
         else:
             await _Response(exchange, answer, self._settings.keep_alive_s).run()
 

@@ -46,12 +46,14 @@ OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "g
 class Outcome:
     """What the work came to: a result or a JSON-RPC error, whether or not anybody is told.
 
-    `input_required` and `task` are answers of the modern era that are no end of the work.
+    `input_required` and `task` are answers that are no end of the work. `call` is whose outcome it is, where that was
+    a tool call and is over already.
     """
 
     kind: OutcomeKind
     result: Json | None = None
     error: McpError | None = None
+    call: CallScope | None = None
 
 
 def _completed(result: ToolResult) -> Outcome:
@@ -227,6 +229,11 @@ class CallScope:
         """A socket took a message of the call."""
         if self.record is not None:
             self.record.delivered += 1
+
+    def answer_delivered(self) -> None:
+        """A socket took the whole answer."""
+        if self.record is not None:
+            self.record.answer_delivered = True
 
     @property
     def audible(self) -> bool:

@@ -107,7 +107,9 @@ class Engine:
 
     def offer(self, selection: str, revision: str) -> Offer:
         """What a selection offers to a revision. Raises `UnknownSelectionError`."""
-        return Offer(self._select(selection), selection, revision, self.settings.page_size)
+        # The same names in another order offer the same, and so are the same selection.
+        names = ",".join(sorted({name.strip() for name in selection.split(",")} - {""}))
+        return Offer(self._select(selection), names, revision, self.settings.page_size)
 
     def check_selection(self, selection: str) -> None:
         """Raise `UnknownSelectionError` for a selection that names what does not exist."""

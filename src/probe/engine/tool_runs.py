@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from ..core.deadline import Deadlines
@@ -143,6 +143,21 @@ class ToolRuns:
         return Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
 
 
+def handled(handler: Callable[[], Json | Outcome | Start]) -> Outcome | Start:
+    """What a method's handler came to: the work it starts, or its outcome, also where it raises."""
+    given: list[Outcome | Start] = []
+
+    def handle() -> Json:
+        answer = handler()
+        if isinstance(answer, dict):
+            return answer
+        given.append(answer)
+        return {}
+
+    outcome = attempt(handle)
+    return given[0] if given else outcome
+
+
 def tool_work(tool: Tool) -> Callable[[Context], Awaitable[ToolResult]]:
     """The coroutine function of a tool that waits."""
     assert tool.waits, f"{tool.name} never waits"
@@ -152,4 +167,4 @@ def tool_work(tool: Tool) -> Callable[[Context], Awaitable[ToolResult]]:
 def _told(call: CallScope, outcome: Outcome) -> Outcome:
     settled = call.settle(outcome)
     assert settled is not None, "nothing can cancel a call that never waits"
-    return settled
+    return replace(settled, call=call)

@@ -19,7 +19,8 @@ class CallRecord:
     `outcome`: `completed`, `tool_error`, `protocol_error`, `cancelled`, `timed_out` or `disconnected`; None while
     running. `done` is true only when the work came to its own end. Times are seconds since the epoch, durations ms.
     `answered`: for a call, whether a response was sent; for a task, whose handle was sent at once, whether its work
-    came to an answer that `tasks/result` gives. `emitted` and `delivered` count notifications and requests on the way
+    came to an answer that `tasks/result` gives. `answer_delivered`: whether a socket took all of the response to the
+    call, which for a task is its handle. `emitted` and `delivered` count notifications and requests on the way
     to the client, not the answer. `arguments` are JSON: as objects they could take a hundred times their bound.
     """
 
@@ -49,6 +50,7 @@ class CallRecord:
     cancel_reason: str | None = None
     cancel_latency_ms: float | None = None
     answered: bool = False
+    answer_delivered: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The record as the API shows it; the token's JSON type is evidence, so it stands beside the value."""

@@ -72,7 +72,9 @@ def parse(body: bytes, *, max_depth: int) -> Any:
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise MalformedError(f"Parse error: {error}", syntax=True) from None
+        # The parser gives up at a depth of its own, far beyond any that is set here.
+        why = f"nested deeper than {max_depth} levels (max_json_depth)" if "recursion" in str(error) else error
+        raise MalformedError(f"Parse error: {why}", syntax=True) from None
     _check_depth(value, body, max_depth)
     if _MAYBE_HUGE.search(body):
         _check_finite(value)

@@ -39,12 +39,12 @@ from ...wire.jsonrpc import (
 )
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
-from ..calls import Outcome, attempt, run
+from ..calls import CallScope, Outcome, run
 from ..clock import Clock
 from ..outbox import Outbox
 from ..sessions import Session
 from ..streams import Stream
-from ..tool_runs import Running, Start, ToolRuns
+from ..tool_runs import Running, Start, ToolRuns, handled
 from .methods import Methods
 from .pings import start_pinging
 from .tasks import TaskDesk
@@ -61,9 +61,13 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Every request has its answer already; `bodies` are the encoded messages in request order."""
+    """Every request has its answer already; `bodies` are the encoded messages in request order.
+
+    `calls` are the tool calls among them, which wait to hear that their answers were delivered.
+    """
 
     bodies: list[bytes]
+    calls: list[CallScope]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,22 @@ class Streamed:
 
 
 Answer: TypeAlias = Accepted | Answered | Streamed
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The answer to one request, and the tool call it answers, if any."""
+
+    message: Json
+    call: CallScope | None
+
+    @property
+    def id(self) -> str | None:
+        return self.call.facts.id if self.call else None
+
+    def delivered(self) -> None:
+        if self.call:
+            self.call.answer_delivered()
 
 
 class _Response:
@@ -129,7 +149,7 @@ class Dispatch:
         self._note_early(session, messages)
         self._begin_all(session, [message for message in messages if isinstance(message, Request)])
         response = _Response(session)
-        answers: list[Json] = []
+        answers: list[_Told] = []
         for message in messages:
             if isinstance(message, Notification):
                 self._notified(session, message)
@@ -151,13 +171,14 @@ class Dispatch:
             clause = "2025-11-25 basic/lifecycle, Initialization: the client MUST send an initialized notification"
             session.misuse("request before notifications/initialized", clause, clip(early[0]))
 
-    def _answer(self, session: Session, answers: list[Json], response: _Response) -> Answer:
+    def _answer(self, session: Session, answers: list[_Told], response: _Response) -> Answer:
         if response.stream is not None:
             for answer in answers:
-                self._outbox.send(response.stream, self._fitting(session, response.stream, answer))
+                fitting = self._fitting(session, response.stream, answer.message)
+                self._outbox.send(response.stream, fitting, call=answer.id, on_delivery=answer.delivered)
             return Streamed(response.stream)
-        bodies = [self._outbox.answer(session.label, answer) for answer in answers]
-        return Answered(bodies) if bodies else Accepted()
+        bodies = [self._outbox.answer(session.label, answer.message, call=answer.id) for answer in answers]
+        return Answered(bodies, [answer.call for answer in answers if answer.call]) if bodies else Accepted()
 
     def _fitting(self, session: Session, stream: Stream, answer: Json) -> Json:
         """The answer to a request of a batch, or the refusal of one too large to stand in the log with the others.
@@ -189,23 +210,14 @@ class Dispatch:
         retry = ((b"retry-after", b"1"),)
         return Rejection(Refusal.TOO_MANY_REQUESTS, f"Too many requests: {error}", id=request.id, headers=retry)
 
-    def _request(self, session: Session, request: Request, response: _Response) -> Json | None:
+    def _request(self, session: Session, request: Request, response: _Response) -> _Told | None:
         """The answer, or None when the request now runs."""
-        handled: list[Start] = []
-
-        def handle() -> Json:
-            result = self._handle(session, request)
-            if callable(result):
-                handled.append(result)
-                return {}
-            return result
-
-        outcome = attempt(handle)
-        if handled:
-            self._launch(session, request, handled[0], response)
+        outcome = handled(lambda: self._handle(session, request))
+        if not isinstance(outcome, Outcome):
+            self._launch(session, request, outcome, response)
             return None
         session.machine.finish(request.id)
-        return self._answered(session, request, outcome)
+        return _Told(self._answered(session, request, outcome), outcome.call)
 
     def _answered(self, session: Session, request: Request, outcome: Outcome) -> Json:
         if outcome.error is not None:
@@ -213,7 +225,7 @@ class Dispatch:
         shaped = shape_result(request.method, session.machine.revision, outcome.result or {})
         return result_response(request.id, shaped)
 
-    def _handle(self, session: Session, request: Request) -> Json | Start:
+    def _handle(self, session: Session, request: Request) -> Json | Outcome | Start:
         params = request_params(request.method, session.machine.revision, request.params)
         match params:
             case types.CallToolRequestParams():
@@ -249,7 +261,8 @@ class Dispatch:
                 if outcome is None:
                     stream.unanswered = True
                 else:
-                    self._outbox.send(stream, self._answered(session, request, outcome), call=running.call.facts.id)
+                    told = _Told(self._answered(session, request, outcome), running.call)
+                    self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
             finally:
                 session.call_over(request.id)
                 response.done()

@@ -53,8 +53,8 @@ class ToolCalls:
         self._desk = desk
         self._runs = runs
 
-    def call(self, session: Session, request: Request, params: types.CallToolRequestParams) -> Json | Start:
-        """The result, or how to start the work that gives it. Raises `McpError`."""
+    def call(self, session: Session, request: Request, params: types.CallToolRequestParams) -> Outcome | Start:
+        """The outcome, or how to start the work that gives it. Raises `McpError` where no tool is named."""
         offer = session.offer
         tool = offer.tool(params.name)
         token = progress_token(request.params, self._settings.limits.max_id_length)
@@ -66,11 +66,12 @@ class ToolCalls:
         task_id = self._desk.tasks.new_id() if wish is not None and refusal is None else None
         call = self._runs.open(_caller(session), offer, tool, request.id, sent, token, task_id)
         if refusal is not None:
-            return _result(self._runs.refuse(call, refusal))
+            return self._runs.refuse(call, refusal)
         if wish is not None:
-            return self._desk.create(session, tool, call, arguments, token, wish.ttl)
+            handle = self._desk.create(session, tool, call, arguments, token, wish.ttl)
+            return Outcome("task", handle, call=call)
         if not tool.waits:
-            return _result(self._runs.at_once(call, tool, arguments))
+            return self._runs.at_once(call, tool, arguments)
         return lambda stream: self._start(session, tool, call, arguments, token, stream)
 
     def _start(
@@ -114,12 +115,6 @@ class ToolCalls:
 def _caller(session: Session) -> Caller:
     client = session.client
     return Caller("legacy", "http", session.label, str(client.get("name", "")), str(client.get("version", "")))
-
-
-def _result(outcome: Outcome) -> Json:
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.result or {}
 
 
 def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:

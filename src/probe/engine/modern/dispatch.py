@@ -27,14 +27,14 @@ from ...wire.revisions import MODERN
 from ...wire.v2026.codec import complete, create_task, input_required
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
-from ..calls import CallScope, Outcome, attempt
+from ..calls import CallScope, Outcome
 from ..clock import Clock
 from ..interactions import Interactions
 from ..offers import SIMPLE, Offer
 from ..outbox import Outbox
 from ..streams import Stream
 from ..tasks import TaskService
-from ..tool_runs import Running, Start, ToolRuns
+from ..tool_runs import Running, Start, ToolRuns, handled
 from .incoming import Incoming
 from .listeners import Listeners
 from .rounds import RoundTrips
@@ -57,10 +57,11 @@ _MODERN_CODES: Mapping[int, Code] = {Code.BUSY: Code.OVERLOADED, Code.RESOURCE_N
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer in one piece."""
+    """The answer in one piece; `call` is the tool call it answers, which waits to hear that it was delivered."""
 
     status: int
     body: bytes
+    call: CallScope | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,24 +147,13 @@ class Dispatch:
         Raises `Rejection` when there is no room for it.
         """
         self._check_room(request)
-        started: list[Start] = []
-        settled: list[Outcome] = []
-
-        def handle() -> Json:
-            answer = self._handle(Incoming(request, inbound.meta, offer, origin), inbound.params)
-            if isinstance(answer, Outcome):
-                settled.append(answer)
-            elif callable(answer):
-                started.append(answer)
-            else:
-                return answer
-            return {}
-
-        outcome = attempt(handle)
-        if started:
-            return self._launch(request, started[0])
-        message, status = self._answer(request, settled[0] if settled else outcome)
-        return Answered(status, self._outbox.answer(None, message))
+        incoming = Incoming(request, inbound.meta, offer, origin)
+        outcome = handled(lambda: self._handle(incoming, inbound.params))
+        if not isinstance(outcome, Outcome):
+            return self._launch(request, outcome)
+        message, status = self._answer(request, outcome)
+        call = outcome.call
+        return Answered(status, self._outbox.answer(None, message, call=call.facts.id if call else None), call)
 
     def _check_room(self, request: Request) -> None:
         limits = self._settings.limits
@@ -221,7 +211,7 @@ class Dispatch:
                 outcome = await running.work()
                 if outcome is not None:
                     message, status = self._answer(request, outcome)
-                    self._outbox.send(stream, message, call=call.facts.id)
+                    self._outbox.send(stream, message, call=call.facts.id, on_delivery=call.answer_delivered)
             finally:
                 stream.end(self._clock.now())
                 self.running.discard(call)

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...settings import Settings
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, ProgressToken, id_length
+from ...wire.jsonrpc import Json, ProgressToken
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
 from ..calls import CallScope, Outcome
@@ -75,7 +75,7 @@ class ToolCalls:
     def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
         """The outcome, or how to start the work that gives it. Raises `McpError` where no tool is named."""
         offer, meta = incoming.offer, incoming.meta
-        tool, token, sent = offer.tool(params.name), self._token(meta), params.arguments or {}
+        tool, token, sent = offer.tool(params.name), meta.progress_token, params.arguments or {}
         as_task = tool.task_support != "forbidden" and meta.tasks
         admitted = self._judge(incoming, tool, sent, as_task=as_task)
         # Only a task that will exist has an id.
@@ -87,17 +87,10 @@ class ToolCalls:
             task = self._desk.create(
                 incoming, tool, call, admitted.arguments, admitted.answers, admitted.rounds
             )
-            return Outcome("task", task)
+            return Outcome("task", task, call=call)
         if not tool.waits:
             return self._runs.at_once(call, tool, admitted.arguments)
         return lambda stream: self._start(incoming, tool, call, admitted, token, stream)
-
-    def _token(self, meta: RequestMeta) -> ProgressToken | None:
-        token, most = meta.progress_token, self._settings.limits.max_id_length
-        if token is not None and id_length(token) > most:
-            why = f"params._meta.progressToken is longer than {most} characters (max_id_length)"
-            raise McpError(Code.INVALID_PARAMS, f"Invalid params: {why}")
-        return token
 
     def _judge(
         self, incoming: Incoming, tool: Tool, sent: Mapping[str, Any], *, as_task: bool

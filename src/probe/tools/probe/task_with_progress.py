@@ -11,10 +11,9 @@ async def run(context: ToolContext) -> ToolResult:
     """Process the items: the status names the item at work, progress follows once it is done."""
     count, delay_ms = context.arguments["itemCount"], context.arguments["delayPerItemMs"]
     for item in range(1, count + 1):
-        message = item_message(item, count)
-        context.set_status(message)
+        context.set_status(f"Starting item {item} of {count}")
         await context.sleep(delay_ms / 1000)
-        context.report_progress(item, count, message)
+        context.report_progress(item, count, item_message(item, count))
     return structured({"processedItems": count})
 
 

@@ -7,7 +7,7 @@ read strictly, except where they know only the core or would judge answers that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -121,10 +121,24 @@ def request_params(method: str, params: Mapping[str, Any] | None) -> BaseModel:
     model = find_row(method).params
     # The task wish of 2025-11-25 is no parameter any more; like any unknown member it is ignored, whatever its shape.
     given = {key: value for key, value in (params or {}).items() if key not in ("_meta", "task")}
+    nulls = sorted(_nulls(given, model))
+    if nulls:
+        raise McpError(Code.INVALID_PARAMS, f"Invalid params: {nulls[0]} must not be null; leave it out")
     try:
         return model.model_validate(given, strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
         raise McpError(Code.INVALID_PARAMS, f"Invalid params: {first_fault(error)}") from None
+
+
+def _nulls(params: Mapping[str, Any], model: type[BaseModel], where: str = "params") -> Iterator[str]:
+    """Members of the model that are null: no parameter of this revision may be, but the models take it for absence."""
+    for name, spec in model.model_fields.items():
+        member, inner = spec.alias or name, spec.annotation
+        value = params.get(member, ...)
+        if value is None:
+            yield f"{where}.{member}"
+        elif isinstance(value, Mapping) and isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _nulls(value, inner, f"{where}.{member}")
 
 
 def client_answer(method: str, result: Any) -> str | None:
