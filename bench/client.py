@@ -1,19 +1,24 @@
-"""The part of a legacy MCP client that the load needs: a session, and its requests as bytes with room for an id."""
+"""The part of an MCP client that the load needs, in either era: requests as bytes, with room for an id."""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .http1 import Connection
 
-REVISION = "2025-11-25"
+Era = Literal["legacy", "modern"]
+
+REVISIONS: dict[Era, str] = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 
 FIRST_ID = 1_000_000
 """Ids have seven digits, so that a request made once has the right Content-Length for all of them."""
 
 _ID = b"7654321"
+_NAMES = {"name": "bench", "version": "1"}
+_PREFIX = "io.modelcontextprotocol/"
 
 
 class WrongAnswerError(Exception):
@@ -29,22 +34,29 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """An initialized session of one server. Requests of it may go over any connection."""
+class Client(ABC):
+    """A client of one server. Its requests may go over any connection."""
 
     port: int
-    id: bytes
 
     def call(self, tool: Tool, id: int, *, token: bool = False) -> bytes:
         """A `tools/call`; with `token`, its id is its progress token too."""
-        return self.calls(tool, token=token).replace(_ID, b"%d" % id)
+        return numbered(self.calls(tool, token=token), id)
 
     def calls(self, tool: Tool, *, token: bool = False) -> bytes:
         """A `tools/call` to be numbered by `numbered`."""
-        params: dict[str, Any] = {"name": tool.name, "arguments": tool.arguments}
-        if token:
-            params["_meta"] = {"progressToken": int(_ID)}
-        return self.post({"jsonrpc": "2.0", "id": int(_ID), "method": "tools/call", "params": params})
+        meta = {"progressToken": int(_ID)} if token else {}
+        return self._request("tools/call", {"name": tool.name, "arguments": tool.arguments}, meta)
+
+    @abstractmethod
+    def _request(self, method: str, params: dict[str, Any], meta: dict[str, Any]) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Session(Client):
+    """A legacy client: an initialized session."""
+
+    id: bytes
 
     def cancel(self, id: int) -> bytes:
         """The notification that cancels a request of this session."""
@@ -54,18 +66,49 @@ class Session:
     def post(self, message: dict[str, Any]) -> bytes:
         """The request that brings a message."""
         session = b"mcp-session-id: " + self.id + b"\r\n"
-        return _post(self.port, message, session + b"mcp-protocol-version: " + REVISION.encode() + b"\r\n")
+        return _post(self.port, message, session + b"mcp-protocol-version: " + REVISIONS["legacy"].encode() + b"\r\n")
+
+    def _request(self, method: str, params: dict[str, Any], meta: dict[str, Any]) -> bytes:
+        said = {**params, "_meta": meta} if meta else params
+        return self.post({"jsonrpc": "2.0", "id": int(_ID), "method": method, "params": said})
+
+
+@dataclass(frozen=True, slots=True)
+class Sessionless(Client):
+    """A modern client: every request says all that there is to know about it, in `_meta` and in headers."""
+
+    def listen(self, uri: str, id: int) -> bytes:
+        """A `subscriptions/listen` on one resource."""
+        params = {"notifications": {"resourceSubscriptions": [uri]}}
+        return numbered(self._request("subscriptions/listen", params, {}), id)
+
+    def _request(self, method: str, params: dict[str, Any], meta: dict[str, Any]) -> bytes:
+        said = {
+            _PREFIX + "protocolVersion": REVISIONS["modern"],
+            _PREFIX + "clientInfo": _NAMES,
+            _PREFIX + "clientCapabilities": {},
+            **meta,
+        }
+        mirrored = {"mcp-protocol-version": REVISIONS["modern"], "mcp-method": method}
+        if "name" in params:
+            mirrored["mcp-name"] = params["name"]
+        headers = "".join(f"{name}: {value}\r\n" for name, value in mirrored.items())
+        message = {"jsonrpc": "2.0", "id": int(_ID), "method": method, "params": {**params, "_meta": said}}
+        return _post(self.port, message, headers.encode())
 
 
 def numbered(request: bytes, id: int) -> bytes:
-    """A request of `Session.calls` with an id of its own, from `FIRST_ID` on."""
+    """A request of `Client.calls` with an id of its own, from `FIRST_ID` on."""
     return request.replace(_ID, b"%d" % id)
 
 
-async def open_session(connection: Connection, port: int) -> Session:
-    """Initialize over a connection. Raises `WrongAnswerError`."""
-    client = {"name": "bench", "version": "1"}
-    params = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client}
+async def open_client(connection: Connection, port: int, era: Era) -> Client:
+    """A client that may call at once; a legacy one initializes over the connection. Raises `WrongAnswerError`."""
+    return Sessionless(port) if era == "modern" else await _open_session(connection, port)
+
+
+async def _open_session(connection: Connection, port: int) -> Session:
+    params = {"protocolVersion": REVISIONS["legacy"], "capabilities": {}, "clientInfo": _NAMES}
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     head, body = await connection.exchange(_post(port, request))
     id = head.get(b"mcp-session-id")
@@ -76,9 +119,9 @@ async def open_session(connection: Connection, port: int) -> Session:
     return session
 
 
-async def call_json(connection: Connection, session: Session, tool: Tool, id: int) -> Any:
+async def call_json(connection: Connection, client: Client, tool: Tool, id: int) -> Any:
     """Call a tool whose text is JSON. Raises `WrongAnswerError`."""
-    _, body = await connection.exchange(session.call(tool, id))
+    _, body = await connection.exchange(client.call(tool, id))
     start, end = body.find(b'{"'), body.rfind(b"}")
     try:
         return json.loads(json.loads(body[start : end + 1])["result"]["content"][0]["text"])

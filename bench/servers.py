@@ -8,22 +8,28 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 import trio
 
-from .client import Tool
+from .client import Era, Tool
 
 ROOT = Path(__file__).parent.parent
 _START_S = 20.0
 _URL = re.compile(rb"http://127\.0\.0\.1:(\d+)/mcp")
 
 OUR_SERVER = "MCP Probe"
+OUR_MODERN = "MCP Probe, modern"
 UPPER_BOUND = "bare hypercorn"
 
-Measurement = Literal["calls", "streams", "cancellation"]
+CLOCK_URI = "probe://clock"
+"""The resource that ticks, on every server that offers subscriptions."""
+TICK_S = 2.0
+"""It changes at each multiple of this, by the wall clock."""
+
+Measurement = Literal["calls", "streams", "cancellation", "listen"]
 
 
 class StartError(Exception):
@@ -32,7 +38,7 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server, with the tool that answers 1,024 characters at once and the tool that waits to be cancelled.
+    """A server and how it is spoken to: the tool that answers 1,024 characters at once, the one that waits, the era.
 
     `options` are further arguments for one kind of measurement. `audited`: when a call ended is read from the server's
     own audit, not from the tool `ended`.
@@ -45,26 +51,43 @@ class Server:
     options: Mapping[Measurement, tuple[str, ...]] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     audited: bool = False
+    era: Era = "legacy"
+
+    @property
+    def cancels(self) -> bool:
+        """Whether there is anything to cancel behind it."""
+        return self.name != UPPER_BOUND
+
+    @property
+    def listens(self) -> bool:
+        """Whether it offers subscriptions; the upper bound looks at no header, and so speaks both eras alike."""
+        return self.era == "modern" or self.name == UPPER_BOUND
 
 
 def all_servers(node: str, node_modules: Path) -> list[Server]:
-    """Ours first."""
+    """Ours first; a server that is spoken to in both eras is there twice."""
     echo, wait = Tool("echo", {}), Tool("wait", {})
     # Their streamed answer to a call would be compared with our answer in one piece; this is their fastest, too.
     as_json: dict[Measurement, tuple[str, ...]] = {"calls": ("--json",)}
     scripts = ROOT / "bench" / "reference"
+    ours = Server(
+        OUR_SERVER,
+        (sys.executable, "-m", "probe", "serve", "--port", "0"),
+        Tool("long_output", {"blocks": 1, "chars": 1024}),
+        Tool("progress", {"steps": 100, "step_ms": 5000}),
+        # The calls of the load would push those to be read out of the audit.
+        {"cancellation": ("--call-records", "100000", "--api-page", "100000")},
+        {"PYTHONPATH": str(ROOT / "src")},
+        audited=True,
+    )
+    python_sdk = Server("Python SDK, uvicorn", (sys.executable, str(scripts / "python_sdk.py")), echo, wait, as_json)
+    # A modern stream begins with its first message: here the first step, and there is time for closing before the last.
+    stepping = Tool("progress", {"steps": 100, "step_ms": 50})
     return [
-        Server(
-            OUR_SERVER,
-            (sys.executable, "-m", "probe", "serve", "--port", "0"),
-            Tool("long_output", {"blocks": 1, "chars": 1024}),
-            Tool("progress", {"steps": 100, "step_ms": 5000}),
-            # The calls of the load would push those to be read out of the audit.
-            {"cancellation": ("--call-records", "100000", "--api-page", "100000")},
-            {"PYTHONPATH": str(ROOT / "src")},
-            audited=True,
-        ),
-        Server("Python SDK, uvicorn", (sys.executable, str(scripts / "python_sdk.py")), echo, wait, as_json),
+        ours,
+        replace(ours, name=OUR_MODERN, era="modern", wait=stepping),
+        python_sdk,
+        replace(python_sdk, name="Python SDK, modern", era="modern"),
         Server(
             "TypeScript SDK, node",
             (node, str(scripts / "typescript_sdk.cjs")),

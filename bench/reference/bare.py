@@ -6,6 +6,7 @@ import gc
 import json
 import logging
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, cast
@@ -19,13 +20,14 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _JSON = [(b"content-type", b"application/json"), (b"mcp-session-id", b"bare")]
 _EVENTS = [(b"content-type", b"text/event-stream")]
+_TICK_S = 2.0
 _ANSWER = json.dumps(
     {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "x" * 1024}]}}, separators=(",", ":")
 ).encode()
 
 
 async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Answer everything alike, but `progress` with a stream."""
+    """Answer everything alike, but `progress` and a subscription with a stream."""
     body = b""
     more = True
     while more:
@@ -34,6 +36,8 @@ async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         more = event.get("more_body", False)
     if b'"name":"progress"' in body:
         await _progress(json.loads(body)["params"], send)
+    elif b'"method":"subscriptions/listen"' in body:
+        await _listen(json.loads(body)["params"]["notifications"], send)
     else:
         headers = [*_JSON, (b"content-length", b"%d" % len(_ANSWER))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -47,10 +51,22 @@ async def _progress(params: dict[str, Any], send: Send) -> None:
     for step in range(1, steps + 1):
         await trio.sleep_until(start + step * step_s)
         report = {"progressToken": params["_meta"]["progressToken"], "progress": step, "total": steps}
-        message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": report}
-        data = b"data: " + json.dumps(message, separators=(",", ":")).encode() + b"\n\n"
-        await send({"type": "http.response.body", "body": data, "more_body": True})
+        await _notify(send, "progress", report)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _listen(wanted: dict[str, Any], send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
+    await _notify(send, "subscriptions/acknowledged", {"notifications": wanted})
+    while True:
+        await trio.sleep(_TICK_S - time.time() % _TICK_S)
+        await _notify(send, "resources/updated", {"uri": wanted["resourceSubscriptions"][0]})
+
+
+async def _notify(send: Send, what: str, params: dict[str, Any]) -> None:
+    message = {"jsonrpc": "2.0", "method": f"notifications/{what}", "params": params}
+    data = b"data: " + json.dumps(message, separators=(",", ":")).encode() + b"\n\n"
+    await send({"type": "http.response.body", "body": data, "more_body": True})
 
 
 class _Listening(Config):
@@ -72,6 +88,8 @@ def main() -> None:
     config = _Listening()
     config.bind = ["127.0.0.1:0"]
     config.keep_alive_max_requests = 10**9
+    # On a busy machine the first of 256 clients waits longer than the default until the last one is there.
+    config.keep_alive_timeout = 60
     config.backlog = 2048
     trio.run(partial(serve, cast("Any", app), config))
 

@@ -1,4 +1,4 @@
-"""The official Python SDK on uvicorn, by its low-level server, which is the faster of its two."""
+"""The official Python SDK on uvicorn, in both eras, by its low-level server, which is the faster of its two."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -14,10 +15,12 @@ import mcp_types as types
 import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
 _TEXT = "x" * 1024
 _TOOLS = ("echo", "progress", "wait", "ended")
 _SCHEMA: dict[str, Any] = {"type": "object"}
+_CLOCK_URI, _TICK_S = "probe://clock", 2.0
 
 Context = ServerRequestContext[Any, Any]
 
@@ -59,6 +62,26 @@ class Tools:
             self._ended[str(context.request_id)] = time.time()
 
 
+class Ticks:
+    """Tells all subscriptions at each multiple of the period, by the wall clock."""
+
+    def __init__(self) -> None:
+        self.bus = InMemorySubscriptionBus()
+
+    @asynccontextmanager
+    async def lifespan(self, server: Server[None]) -> AsyncIterator[None]:
+        """Tick while the server runs."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            await anyio.sleep(_TICK_S - time.time() % _TICK_S)
+            await self.bus.publish(ResourceUpdated(_CLOCK_URI))
+
+
 class _Announced(uvicorn.Server):
     """Prints its URL once it listens. It opens the socket itself: on one given to it, TCP_NODELAY stays off."""
 
@@ -72,10 +95,18 @@ class _Announced(uvicorn.Server):
 
 def main() -> None:
     """Serve until killed. `--json` answers calls with JSON instead of a stream."""
-    tools = Tools()
-    server: Server[Any] = Server("reference", on_list_tools=tools.list, on_call_tool=tools.call)
+    tools, ticks = Tools(), Ticks()
+    server: Server[None] = Server(
+        "reference",
+        lifespan=ticks.lifespan,
+        on_list_tools=tools.list,
+        on_call_tool=tools.call,
+        on_subscriptions_listen=ListenHandler(ticks.bus),
+    )
     app = server.streamable_http_app(json_response="--json" in sys.argv)
-    _Announced(uvicorn.Config(app, port=0, log_level="warning", access_log=False)).run()
+    # On a busy machine the first of 256 clients waits longer than the default until the last one is there.
+    config = uvicorn.Config(app, port=0, log_level="warning", access_log=False, timeout_keep_alive=60)
+    _Announced(config).run()
 
 
 main()

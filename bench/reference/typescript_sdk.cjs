@@ -73,6 +73,8 @@ const http = createServer(async (request, response) => {
   const transport = await transportOf(request);
   await transport.handleRequest(request, response);
 });
+// On a busy machine the first of 256 clients waits longer than the default until the last one is there.
+http.keepAliveTimeout = 60_000;
 http.listen({ host: "127.0.0.1", port: 0, backlog: 2048 }, () => {
   console.log(`http://127.0.0.1:${http.address().port}/mcp`);
 });
