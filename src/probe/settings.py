@@ -78,8 +78,17 @@ class Limits:
     max_listens: int = _setting(
         500, unit="subscriptions", low=1, reason="each holds a connection or an HTTP/2 stream; one more is answered 503"
     )
+    max_request_state: int = _setting(
+        1024 * 1024, unit="bytes", low=1024, reason="it comes back within a body of max_body_bytes, with answers beside"
+    )
+    max_unsent_bytes: int = _setting(
+        256 * 1024 * 1024,
+        unit="bytes",
+        low=8 * 1024 * 1024,
+        reason="JSON answers that no socket has taken yet, over all clients; beyond this an answer is 503 instead",
+    )
     max_interactions: int = _setting(
-        1000, unit="pages", low=1, reason="pages of URL mode elicitation that can be confirmed; the oldest goes first"
+        1000, unit="pages", low=1, reason="pages of URL mode elicitation that can be confirmed; one more is refused"
     )
     max_listen_queue: int = _setting(
         200,
@@ -151,6 +160,11 @@ class Settings:
     port: int = _setting(8000, unit="TCP port", low=0, high=65535, reason="0 picks a free one and prints it")
     certfile: str = _setting("", unit="path", reason="a PEM certificate chain turns TLS and ALPN (h2, http/1.1) on")
     keyfile: str = _setting("", unit="path", reason="the private key of certfile; empty when it is in the same file")
+    public_url: str = _setting(
+        "",
+        unit="scheme://host[:port]",
+        reason="where clients reach this server, for links to its pages; empty: as each request was addressed",
+    )
     tools: str = _setting(
         "probe,streaming,features",
         unit="toolsets or tools",

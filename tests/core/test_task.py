@@ -15,6 +15,8 @@ TABLE = {
     (Status.WORKING, Input.COMPLETE): Status.COMPLETED,
     (Status.WORKING, Input.FAIL): Status.FAILED,
     (Status.WORKING, Input.CANCEL): Status.CANCELLED,
+    (Status.INPUT_REQUIRED, Input.ASK): Status.INPUT_REQUIRED,
+    (Status.INPUT_REQUIRED, Input.ANSWER): Status.INPUT_REQUIRED,
     (Status.INPUT_REQUIRED, Input.RESUME): Status.WORKING,
     (Status.INPUT_REQUIRED, Input.COMPLETE): Status.COMPLETED,
     (Status.INPUT_REQUIRED, Input.FAIL): Status.FAILED,

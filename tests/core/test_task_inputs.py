@@ -18,6 +18,12 @@ TABLE: dict[tuple[str, str], str | None] = {
     ("outstanding", "update"): "answered",
     ("answered", "ask"): None,
     ("answered", "update"): "answered",
+    ("withdrawn", "ask"): None,
+    ("withdrawn", "update"): "withdrawn",
+    ("never used", "withdraw"): "never used",
+    ("outstanding", "withdraw"): "withdrawn",
+    ("answered", "withdraw"): "answered",
+    ("withdrawn", "withdraw"): "withdrawn",
 }
 
 
@@ -28,6 +34,8 @@ def reach(state: str) -> TaskInputs:
         inputs.ask({"it": ASK})
     if state == "answered":
         inputs.update({"it": ANSWER})
+    if state == "withdrawn":
+        assert inputs.withdraw(["it"]) == 1
     assert state_of(inputs, "it") == state
     return inputs
 
@@ -36,12 +44,17 @@ def state_of(inputs: TaskInputs, key: str) -> str:
     if key in inputs.outstanding:
         assert inputs.answers([key]) is None
         return "outstanding"
+    if key in inputs._withdrawn:
+        assert inputs.answers([key]) is None
+        return "withdrawn"
     return "never used" if inputs.answers([key]) is None else "answered"
 
 
 def use(inputs: TaskInputs, how: str, value: Any) -> None:
     if how == "ask":
         inputs.ask({"it": value})
+    elif how == "withdraw":
+        inputs.withdraw(["it"])
     else:
         inputs.update({"it": value})
 

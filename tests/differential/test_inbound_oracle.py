@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from mcp.shared import inbound
 
 from probe.core.inbound import HttpHead
-from probe.core.modern_inbound import climb, header_params
+from probe.core.modern_inbound import climb
 from probe.wire.errors import Rejection
 from probe.wire.jsonrpc import Json, Request, is_id
+from probe.wire.v2026.header_params import header_params
 from probe.wire.v2026.header_values import SAFE_INTEGER, HeaderValueError, decode, encode
 from probe.wire.v2026.registry import REQUESTS
 

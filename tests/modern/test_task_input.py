@@ -414,17 +414,19 @@ async def test_the_ttl_passes_while_asked(autojump_clock: MockClock) -> None:
         assert [name for name in engine_tasks() if name.endswith(TASK_JOB)] == []
 
 
-async def test_who_listens_is_told_once_the_last_answer_is_there(asking: Probe) -> None:
-    """An answer that leaves questions is no change of status; the next notification is identical to `tasks/get`."""
+async def test_who_listens_is_told_of_each_answer_and_need_not_ask(asking: Probe) -> None:
+    """ "Each notification carries a complete `DetailedTask` for the current status, identical to what `tasks/get` would
+    have returned": also where an answer leaves questions."""
     task = await task_of(asking)
     await task.requests()
     async with listening(task.client, taskIds=[task.id]) as ear:
         await task.update(form=GOOD["form"])
-        await task.get()
-        assert [told["status"] for _, told in ear.told] == ["input_required"]
+        assert ear.told[-1] == ("notifications/tasks", await task.get())
+        assert [set(told["inputRequests"]) for _, told in ear.told] == [{"form", "model", "roots"}, {"model", "roots"}]
         await task.update(model=GOOD["model"], roots=GOOD["roots"])
         now = await task.get()
-        assert [told["status"] for _, told in ear.told] == ["input_required", "working", "completed"]
+        statuses = [told["status"] for _, told in ear.told]
+        assert statuses == ["input_required", "input_required", "working", "completed"]
         assert ear.told[-1] == ("notifications/tasks", now)
 
 

@@ -152,8 +152,27 @@ async def test_a_page_that_was_never_opened_confirms_nothing(probe: Probe) -> No
     assert (await page(probe, "GET", "/interaction/<script>"))[0] == 404
 
 
-async def test_the_oldest_page_makes_room() -> None:
-    async with running(max_interactions=2) as probe:
+async def test_nobody_can_push_out_the_pages_of_others(autojump_clock: Any) -> None:
+    async with running(max_interactions=2, request_state_ttl_s=60) as probe:
         client = probe.modern(capabilities=URL_CAPABLE)
-        urls = [(await first_round(client))[0]["params"]["url"] for _ in range(3)]
-        assert [(await page(probe, "GET", url))[0] for url in urls] == [404, 200, 200]
+        for _ in range(2):
+            await first_round(client)
+        async with client.post(client.request("tools/call", {"name": "elicit_url", "arguments": {}})) as answer:
+            error = (await answer.json())["error"]
+        assert (answer.status, error["code"]) == (503, 1002)
+        assert "max_interactions" in error["message"]
+        await trio.sleep(60)
+        await first_round(client)
+
+
+async def test_an_answer_that_came_before_the_question_is_none(probe: Probe) -> None:
+    """Without the state of an earlier round the page is a new one, which nobody can have accepted."""
+    client = probe.modern(capabilities=URL_CAPABLE)
+    result = await client.tool("elicit_url", inputResponses={"page": {"action": "accept"}})
+    assert result["resultType"] == "input_required"
+
+
+async def test_links_lead_to_the_public_address() -> None:
+    async with running(public_url="https://probe.example/") as probe:
+        asked, _ = await first_round(probe.modern(capabilities=URL_CAPABLE))
+        assert asked["params"]["url"].startswith("https://probe.example/interaction/")

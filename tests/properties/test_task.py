@@ -42,7 +42,7 @@ class Tasks(RuleBasedStateMachine):
         assert allowed
         assert self.final is None, "a final status never changes"
         self.message, self.final = message, ENDS.get(event)
-        self.asked = event is Input.ASK
+        self.asked = event in (Input.ASK, Input.ANSWER)
         assert self.task.updated_at >= updated
 
     @precondition(lambda self: self.final is None)

@@ -14,7 +14,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import AnyUrl, TypeAdapter
 
-from probe.core.modern_inbound import header_params
 from probe.engine.catalogue import Prompt, Resource
 from probe.engine.tool import Ask, ClientRequestError, Tool, ToolFailureError
 from probe.settings import Settings
@@ -25,6 +24,7 @@ from probe.wire.jsonrpc import Json
 from probe.wire.revisions import LEGACY, MODERN
 from probe.wire.v2025.codec import shape_result
 from probe.wire.v2026.codec import complete
+from probe.wire.v2026.header_params import header_params
 
 from ..support.schemas import schema
 from .fakes import FakeContext, call, texts

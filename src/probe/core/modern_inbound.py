@@ -23,8 +23,7 @@ basic/transports/streamable-http.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,6 +32,7 @@ from pydantic import BaseModel
 from ..wire.errors import McpError, Refusal, Rejection
 from ..wire.jsonrpc import Json, Request, clip
 from ..wire.revisions import LEGACY, MODERN
+from ..wire.v2026.header_params import HeaderParam, header_params
 from ..wire.v2026.header_values import HeaderValueError, encode, same
 from ..wire.v2026.meta import PROTOCOL_VERSION, TASKS_EXTENSION, RequestMeta, read_meta, required_capabilities
 from ..wire.v2026.registry import ListenParams, Row, find_row, request_params
@@ -43,20 +43,10 @@ _VERSION = "mcp-protocol-version"
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """A request that has climbed the ladder; `params` is an instance of `row.params`."""
+    """A request that has climbed the ladder; `params` are those of its method."""
 
     meta: RequestMeta
     params: BaseModel
-    row: Row
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderParam:
-    """One annotated property of an input schema: its header, the chain of `properties` keys to it, and its type."""
-
-    header: str
-    path: tuple[str, ...]
-    type: str
 
 
 def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
@@ -97,7 +87,7 @@ def climb(head: HttpHead, request: Request, *, input_schema: Callable[[str], Map
     _check_retry(request, row)
     params = _read_params(request)
     _check_extension(request, row, meta, params)
-    return Inbound(meta, params, row)
+    return Inbound(meta, params)
 
 
 def _refused(request: Request, refusal: Refusal, message: str, data: Json | None = None) -> Rejection:
@@ -215,39 +205,3 @@ def _check_extension(request: Request, row: Row, meta: RequestMeta, params: Base
         message = f"Missing required client capability: the extension {TASKS_EXTENSION}, in this request's _meta"
         data = required_capabilities([TASKS_EXTENSION])
         raise _refused(request, Refusal.MISSING_CAPABILITY, message, data)
-
-
-# RFC 9110, section 5.6.2.
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-
-
-def header_params(input_schema: Mapping[str, Any]) -> Mapping[str, HeaderParam]:
-    """The `x-mcp-header` annotations of an input schema by their header name in lower case.
-
-    Only chains of `properties` are followed. Where one annotation is no token, stands twice, or is on a property that
-    is no string, integer or boolean, there are none: clients "MUST exclude the invalid tool", so nobody sends any.
-    """
-    found: dict[str, HeaderParam] = {}
-    for path, schema in _properties(input_schema, ()):
-        if "x-mcp-header" not in schema:
-            continue
-        param = _param(schema["x-mcp-header"], path, schema.get("type"))
-        if param is None or param.header.lower() in found:
-            return {}
-        found[param.header.lower()] = param
-    return found
-
-
-def _param(name: Any, path: tuple[str, ...], type: Any) -> HeaderParam | None:
-    legal = isinstance(name, str) and _TOKEN.fullmatch(name) and type in ("string", "integer", "boolean")
-    return HeaderParam(f"Mcp-Param-{name}", path, type) if legal else None
-
-
-def _properties(
-    schema: Mapping[str, Any], path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    members = schema.get("properties")
-    for key, member in members.items() if isinstance(members, Mapping) else ():
-        if isinstance(member, Mapping):
-            yield (*path, key), member
-            yield from _properties(member, (*path, key))

@@ -43,10 +43,6 @@ class Filter:
         named = {Change("resource", uri) for uri in self.uris} | {Change("task", id) for id in self.tasks}
         return frozenset(named | {change for change, asked in lists.items() if asked})
 
-    def wants(self, change: Change) -> bool:
-        """Whether a change passes."""
-        return change in self.changes
-
 
 class Verdict(Enum):
     """What becomes of a change."""
@@ -65,11 +61,11 @@ class Subscription:
         self.ended = False
         self._max_queue = max_queue
 
-    def offer(self, change: Change, queued: int) -> Verdict:
-        """Judge a change while `queued` messages wait for the reader."""
+    def offer(self, change: Change, queued: int, *, room: bool = True) -> Verdict:
+        """Judge a change while `queued` messages wait for the reader; `room`: whether their bytes leave any."""
         if self.ended or change not in self.changes:
             return Verdict.IGNORE
-        if queued >= self._max_queue:
+        if queued >= self._max_queue or not room:
             self.ended = True
             return Verdict.END
         return Verdict.SEND

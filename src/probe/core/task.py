@@ -3,7 +3,7 @@
 2025-11-25 basic/utilities/tasks, "Task Status Lifecycle":
 
     working         -> input_required | completed | failed | cancelled   (and: working with a new message)
-    input_required  -> working | completed | failed | cancelled
+    input_required  -> working | completed | failed | cancelled   (and: input_required with other questions)
     completed, failed, cancelled are final: "MUST NOT transition to any other status"
 """
 
@@ -31,6 +31,7 @@ class Input(Enum):
 
     NOTE = auto()
     ASK = auto()
+    ANSWER = auto()
     RESUME = auto()
     COMPLETE = auto()
     FAIL = auto()
@@ -47,6 +48,8 @@ _TRANSITIONS: Mapping[tuple[Status, Input], Status] = {
     (Status.WORKING, Input.COMPLETE): Status.COMPLETED,
     (Status.WORKING, Input.FAIL): Status.FAILED,
     (Status.WORKING, Input.CANCEL): Status.CANCELLED,
+    (Status.INPUT_REQUIRED, Input.ASK): Status.INPUT_REQUIRED,
+    (Status.INPUT_REQUIRED, Input.ANSWER): Status.INPUT_REQUIRED,
     (Status.INPUT_REQUIRED, Input.RESUME): Status.WORKING,
     (Status.INPUT_REQUIRED, Input.COMPLETE): Status.COMPLETED,
     (Status.INPUT_REQUIRED, Input.FAIL): Status.FAILED,

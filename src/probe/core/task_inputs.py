@@ -1,9 +1,10 @@
 """The questions of one task that its client answers by `tasks/update`.
 
-    a key          ask            update
-    never used     outstanding    -               ignored: "keys that were never issued"
-    outstanding    violation      answered
-    answered       violation      -               ignored: "keys that have already been answered"
+    a key          ask            update                                                        withdraw
+    never used     outstanding    ignored: "keys that were never issued"                        -
+    outstanding    violation      answered                                                      withdrawn
+    answered       violation      ignored: "keys that have already been answered"               answered
+    withdrawn      violation      ignored: "keys whose corresponding request has been superseded"   withdrawn
 
 Tasks extension, Task Update Requests: "Each request key in `inputRequests` MUST be unique over the lifetime of a single
 task", so asking again under a key is a defect of this server.
@@ -26,6 +27,7 @@ class TaskInputs:
     def __init__(self) -> None:
         self._outstanding: dict[str, Json] = {}
         self._answers: dict[str, Json] = {}
+        self._withdrawn: set[str] = set()
 
     @property
     def outstanding(self) -> Mapping[str, Json]:
@@ -34,7 +36,7 @@ class TaskInputs:
 
     def ask(self, requests: Mapping[str, Json]) -> None:
         """Put questions. Raises `TaskInputsViolationError` for a key used before; then none is put."""
-        used = sorted(key for key in requests if key in self._outstanding or key in self._answers)
+        used = sorted(requests.keys() & (self._outstanding.keys() | self._answers.keys() | self._withdrawn))
         if used:
             raise TaskInputsViolationError(f"the task has asked under {', '.join(used)} before")
         self._outstanding.update(requests)
@@ -46,6 +48,14 @@ class TaskInputs:
             del self._outstanding[key]
             self._answers[key] = responses[key]
         return len(taken)
+
+    def withdraw(self, keys: Iterable[str]) -> int:
+        """Nobody waits for these answers any more; returns how many had not come."""
+        given_up = [key for key in keys if key in self._outstanding]
+        for key in given_up:
+            del self._outstanding[key]
+            self._withdrawn.add(key)
+        return len(given_up)
 
     def answers(self, keys: Iterable[str]) -> Mapping[str, Json] | None:
         """The answers under these keys; None until the last of them is there."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ..core.inbound import HttpHead
 from ..observe import redaction
-from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessagesDelivered
+from ..observe.events import HttpClosed, HttpRequest, HttpResponse, LimitReached, MessagesDelivered
 from ..observe.log import EventLog
-from ..wire.errors import Refusal, Rejection
-from ..wire.jsonrpc import Json, RequestId, encode
+from ..wire.errors import Refusal, Rejection, busy
+from ..wire.jsonrpc import Json, encode
 from .asgi import Headers, Receive, Scope, Send, respond, start
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
@@ -20,34 +23,66 @@ EVENT_HEADERS: Headers = (
 )
 
 
-class Exchange:
-    """One HTTP request with its response. `session` is the label of its session, once that is known."""
+class Unsent:
+    """The bytes of whole responses that no socket has taken yet, over all exchanges of an endpoint."""
 
-    def __init__(self, number: int, scope: Scope, receive: Receive, send: Send, log: EventLog) -> None:
+    def __init__(self, most: int, log: EventLog) -> None:
+        self._most = most
+        self._log = log
+        self._bytes = 0
+
+    @contextmanager
+    def holding(self, size: int) -> Iterator[None]:
+        """Count a response while it is written. Raises `Rejection` 503 when so much waits that it has no room."""
+        if self._bytes + size > self._most:
+            self._log.append(LimitReached(None, "max_unsent_bytes", self._most))
+            raise busy(f"Too many answers wait to be read: the limit max_unsent_bytes is {self._most}", 5)
+        self._bytes += size
+        try:
+            yield
+        finally:
+            self._bytes -= size
+
+
+class Exchange:
+    """One HTTP request with its response.
+
+    `session` is the label of its session, once that is known. `origin` is scheme and authority under which the client
+    reaches this server, as `public_url` says or else as the request was addressed.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        log: EventLog,
+        unsent: Unsent,
+        public_url: str,
+    ) -> None:
         self.number = number
         self.head = HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
         self.query = scope["query_string"].decode("latin-1")
         self.receive = receive
         self.send = send
         self.session: str | None = None
-        self._scheme = scope["scheme"]
+        self.origin = public_url.rstrip("/") or f"{scope['scheme']}://{self.head.all('host')}"
         self.log = log
+        self._unsent = unsent
         self._stream: str | None = None
         self._over = False
         self._record(scope)
 
-    @property
-    def origin(self) -> str:
-        """Scheme and authority under which the client reaches this server."""
-        return f"{self._scheme}://{self.head.get('host')}"
-
     async def respond(self, status: int, headers: Headers = (), body: bytes = b"", stream: str | None = None) -> None:
         """Send a whole response; `stream` is the one whose only message it carries.
 
-        Returns when the socket has taken all of it, and raises `OSError` when it will not.
+        Returns when the socket has taken all of it, and raises `OSError` when it will not, `Rejection` when too much
+        else waits to be taken.
         """
-        self._head(status, "application/json" if headers else "", stream)
-        await respond(self.send, status, headers, body)
+        with self._unsent.holding(len(body)):
+            self._head(status, "application/json" if headers else "", stream)
+            await respond(self.send, status, headers, body)
         self._over = True
 
     async def answer(self, status: int, body: bytes, headers: Headers = JSON_HEADERS, messages: int = 1) -> None:
@@ -72,6 +107,7 @@ class Exchange:
         """Record an end without a whole response; `by` says whose doing it was."""
         if not self._over:
             self.log.append(HttpClosed(self.number, self.session, self._stream, by, 0))
+            self._over = True
 
     def _head(self, status: int, content_type: str, stream: str | None, problem: str | None = None) -> None:
         self.log.append(HttpResponse(self.number, status, content_type, self.session, stream, problem))
@@ -95,8 +131,3 @@ class Exchange:
 def not_allowed(what: str, allow: bytes) -> Rejection:
     """405."""
     return Rejection(Refusal.METHOD_NOT_ALLOWED, f"Method Not Allowed: {what}", headers=((b"allow", allow),))
-
-
-def busy(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
-    """503 with the time after which to try again."""
-    return Rejection(Refusal.BUSY, why, id, ((b"retry-after", b"%d" % retry_s),))

@@ -13,11 +13,11 @@ from ..engine.legacy.dispatch import Accepted, Answered
 from ..engine.sessions import Session
 from ..engine.streams import Stream
 from ..observe.events import HttpClosed
-from ..wire.errors import McpError, Refusal, Rejection
+from ..wire.errors import McpError, Refusal, Rejection, busy
 from ..wire.jsonrpc import Message, Request, RequestId, error_response, result_response
 from ..wire.revisions import V2025_03_26, V2025_11_25
 from .event_stream import EventStream, event_position
-from .exchange import JSON_HEADERS, Exchange, busy, not_allowed
+from .exchange import JSON_HEADERS, Exchange, not_allowed
 from .messages import read_id, read_message
 
 SESSION_HEADER = "mcp-session-id"

@@ -20,7 +20,7 @@ from ..engine.outbox import stored
 from ..observe.events import MessageReceived
 from ..wire.errors import Refusal, Rejection
 from .asgi import ClientGoneError, Receive, Scope, Send, read_body, wait_disconnect
-from .exchange import Exchange, not_allowed
+from .exchange import Exchange, Unsent, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
 from .messages import read_id, read_json
 from .modern_http import ModernHttp
@@ -41,6 +41,7 @@ class McpHttp:
         self._policy = HostPolicy.of(
             settings.host, settings.allowed_hosts.split(","), settings.allowed_origins.split(",")
         )
+        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log)
         self._numbers = count(1)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
@@ -48,7 +49,9 @@ class McpHttp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
-        exchange = Exchange(next(self._numbers), scope, receive, send, self._engine.log)
+        exchange = Exchange(
+            next(self._numbers), scope, receive, send, self._engine.log, self._unsent, self._settings.public_url
+        )
         self._open += 1
         by = "the server gave it up"
         try:

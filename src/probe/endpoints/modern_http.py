@@ -17,15 +17,16 @@ import trio
 from ..core.call import Cause
 from ..core.modern_inbound import climb
 from ..engine.engine import Engine
-from ..engine.modern.dispatch import Answered, Started, modern_error
+from ..engine.modern.dispatch import Answered, Started
 from ..observe.events import ClientMisuse, HttpClosed
-from ..wire.errors import Refusal, Rejection
+from ..wire.errors import Refusal, Rejection, busy
 from ..wire.jsonrpc import Notification, Request, Response, clip, id_length
 from ..wire.revisions import V2026_07_28
+from ..wire.v2026.codec import modern_error
 from ..wire.v2026.meta import RequestMeta
 from .asgi import Headers, wait_disconnect
 from .event_stream import EventStream
-from .exchange import JSON_HEADERS, Exchange, busy
+from .exchange import JSON_HEADERS, Exchange
 from .messages import read_message
 
 RETRY_AFTER = (b"retry-after", b"5")
@@ -43,7 +44,8 @@ class ModernHttp:
         try:
             await self._serve(exchange, value, selection)
         except Rejection as rejection:
-            await exchange.reject(rejection, modern_error(rejection.body()))
+            body = rejection.body()
+            await exchange.reject(rejection, {**body, "error": modern_error(body["error"])})
 
     async def _serve(self, exchange: Exchange, value: Any, selection: str) -> None:
         if isinstance(value, list):
@@ -77,7 +79,10 @@ class ModernHttp:
             if answer.call is not None:
                 answer.call.answer_delivered()
         else:
-            await _Response(exchange, answer, self._settings.keep_alive_s).run()
+            try:
+                await _Response(exchange, answer, self._settings.keep_alive_s).run()
+            finally:
+                answer.over()
 
     def _note(self, exchange: Exchange, notification: Notification) -> None:
         """Record a notification that cannot have an effect: over HTTP this revision defines none that has."""
@@ -121,6 +126,8 @@ class _Response:
                 writing.cancel_scope.cancel()
         if lone:
             await self._write_answer()
+        elif self._gone is not None:
+            self._exchange.close(self._gone)
 
     async def _watch(self, writing: trio.CancelScope) -> None:
         self._gone = await wait_disconnect(self._exchange.receive)
@@ -156,6 +163,10 @@ class _Response:
         try:
             await exchange.start_events(stream.id)
             await writer.write(stream.attach(exchange.number), exchange.send)
+        except OSError:
+            # Only where a server's head can fail: our listener tells of it by the disconnect alone.
+            self._gone = self._gone or "client"
+            self._cancel("the connection ended before the response began")
         finally:
             # The writer knows why it left; where it was made to leave, the watch knows.
             by = self._gone if self._gone and writer.ended_by == "server" else writer.ended_by

@@ -24,6 +24,10 @@ class Clock:
         """Seconds since the epoch."""
         return trio.current_time() + self._offset
 
+    def until_tick(self, every_s: float) -> float:
+        """Seconds until the wall clock is at the next multiple of so many seconds."""
+        return every_s - self.wall() % every_s
+
     def both(self) -> tuple[float, float]:
         """Wall and monotonic seconds of one moment."""
         now = trio.current_time()

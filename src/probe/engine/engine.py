@@ -16,7 +16,7 @@ from ..observe.events import ServerState
 from ..observe.log import EventLog
 from ..observe.records import CallRecords
 from ..settings import Settings
-from ..wire.errors import Refusal, Rejection
+from ..wire.errors import busy
 from ..wire.jsonrpc import Json, Request
 from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
@@ -75,7 +75,10 @@ class Engine:
         self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
         self.records = CallRecords(limits.call_records)
         self.tasks = TaskService(self.log, self.clock, settings, new_id)
-        self.interactions = Interactions(limits.max_interactions, new_id)
+        # As long as the state that names a page may take to come back.
+        self.interactions = Interactions(
+            limits.max_interactions, settings.request_state_ttl_s, self.clock, new_id
+        )
         self.sessions = SessionService(
             self.log, self.clock, settings, new_id, self.interactions, self.tasks.end_owner
         )
@@ -98,7 +101,7 @@ class Engine:
             self.outbox,
             self.tasks,
             self.interactions,
-            RoundTrips(states, self.clock, settings.request_state_ttl_s),
+            RoundTrips(states, self.clock, settings.request_state_ttl_s, limits.max_request_state),
             runs,
             # It stands in every result, so it is the short form.
             {name: SERVER_INFO[name] for name in ("name", "title", "version")},
@@ -127,8 +130,7 @@ class Engine:
         offer = self.offer(selection, revision)
         session = self.sessions.open(offer, given["capabilities"], given["clientInfo"], origin)
         if session is None:
-            retry = ((b"retry-after", b"60"),)
-            raise Rejection(Refusal.BUSY, "Too many sessions; try again later", id=request.id, headers=retry)
+            raise busy("Too many sessions; try again later", 60, request.id)
         session.initialize_id = request.id
         result: Json = {
             "protocolVersion": revision,

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import trio
 
+from ..wire.errors import Code, McpError
+from .clock import Clock
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -22,11 +25,18 @@ class Page:
 
 
 class Interactions:
-    """The pages of one engine, the newest `most` of them; an older one counts as never opened."""
+    """The pages of one engine: at most `most` that wait to be confirmed or can still be asked about.
 
-    def __init__(self, most: int, new_id: Callable[[], str]) -> None:
+    A page is forgotten `keep_s` seconds after it was made; until then nobody else's page can push it out.
+    """
+
+    def __init__(self, most: int, keep_s: float, clock: Clock, new_id: Callable[[], str]) -> None:
         self._most = most
+        self._keep_s = keep_s
+        self._clock = clock
         self._new_id = new_id
+        # In the order of their making, so the first is the first to be forgotten.
+        self._made: dict[str, float] = {}
         self._confirmed: dict[str, trio.Event] = {}
 
     def page(self, id: str, origin: str, **named: str) -> Page:
@@ -34,29 +44,38 @@ class Interactions:
         return Page(id, f"{origin}/interaction/{id}", named)
 
     def open(self) -> str:
-        """A new page: its unguessable id."""
+        """A new page: its unguessable id. Raises `McpError` -32000 when there are as many as there may be."""
+        self._forget()
+        if len(self._made) >= self._most:
+            raise McpError(Code.BUSY, f"Too many pages wait: the limit max_interactions is {self._most}")
         id = self._new_id()
-        self._confirmed[id] = trio.Event()
-        if len(self._confirmed) > self._most:
-            del self._confirmed[next(iter(self._confirmed))]
+        self._made[id], self._confirmed[id] = self._clock.now(), trio.Event()
         return id
 
     def is_open(self, id: str) -> bool:
         """Whether the page exists and waits to be confirmed."""
+        self._forget()
         return id in self._confirmed and not self._confirmed[id].is_set()
 
     def confirm(self, id: str) -> bool:
         """A person has confirmed the page. False: there is no such page; to repeat it changes nothing."""
+        self._forget()
         if id not in self._confirmed:
             return False
         self._confirmed[id].set()
         return True
 
     async def wait_confirmed(self, id: str, timeout_s: float) -> bool:
-        """Wait for the confirmation. False: it did not come within so many seconds, or the page is gone."""
+        """Wait for the confirmation. False: it did not come within so many seconds, or while the page was kept."""
+        self._forget()
         confirmed = self._confirmed.get(id)
         if confirmed is None:
             return False
-        with trio.move_on_after(timeout_s):
+        with trio.move_on_at(min(self._clock.now() + timeout_s, self._made[id] + self._keep_s)):
             await confirmed.wait()
         return confirmed.is_set()
+
+    def _forget(self) -> None:
+        oldest = self._clock.now() - self._keep_s
+        while self._made and (first := next(iter(self._made.items())))[1] <= oldest:
+            del self._made[first[0]], self._confirmed[first[0]]

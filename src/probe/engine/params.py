@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..core.modern_inbound import header_params
 from ..wire.jsonrpc import Json, clip, encode
+from ..wire.v2026.header_params import header_params
 
 
 class ArgumentsError(ValueError):

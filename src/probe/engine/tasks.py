@@ -147,7 +147,7 @@ class TaskService:
             self._move(task, Input.NOTE, message)
 
     def ask(self, task: Task, message: str, questions: int = 1) -> None:
-        """More questions wait for the client; the first makes the task `input_required`."""
+        """More questions wait for the client: the task is `input_required`."""
         task.asking += questions
         if task.machine.allows(Input.ASK):
             self._move(task, Input.ASK, message)
@@ -156,7 +156,11 @@ class TaskService:
         """So many questions less; the last one lets the task work again, unless its work is being stopped."""
         task.asking -= questions
         task.ring()
-        if task.asking == 0 and task.machine.allows(Input.RESUME) and not task.call.scope.cancel_called:
+        if not questions or task.call.scope.cancel_called or not task.machine.allows(Input.RESUME):
+            return
+        if task.asking:
+            self._move(task, Input.ANSWER, task.machine.message or "Input required")
+        else:
             self._move(task, Input.RESUME, "Working again after input.")
 
     def cancel(self, task: Task, cause: Cause, message: str) -> None:

@@ -122,3 +122,8 @@ class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
         error = McpError(self.refusal.code, self.message, self.data).body()
         known = {} if self.id is None else {"id": self.id}
         return {"jsonrpc": "2.0", **known, "error": error}
+
+
+def busy(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
+    """503 with the seconds after which to try again."""
+    return Rejection(Refusal.BUSY, why, id, ((b"retry-after", b"%d" % retry_s),))

@@ -78,7 +78,7 @@ class Methods:
         try:
             with scope:
                 while True:
-                    await trio.sleep(every_s - self._clock.wall() % every_s)
+                    await trio.sleep(self._clock.until_tick(every_s))
                     self._tell_updated(session, resource)
         finally:
             session.tickers -= 1

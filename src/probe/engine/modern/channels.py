@@ -140,8 +140,11 @@ class TaskChannel(_Channel):
         task.inputs.ask({key: {"method": ask.method, "params": ask.params} for key, ask in asks.items()})
         wanted = [str(ask.params.get("message", ask.method)) for ask in asks.values()]
         self._tasks.ask(task, f"Input required: {' '.join(wanted)}", len(asks))
-        while (answers := task.inputs.answers(asks)) is None:
-            await task.wait_changed()
+        try:
+            while (answers := task.inputs.answers(asks)) is None:
+                await task.wait_changed()
+        finally:
+            self._tasks.answered(task, task.inputs.withdraw(asks))
         return answers
 
     def progress(self, token: ProgressToken | None, report: Report) -> None:

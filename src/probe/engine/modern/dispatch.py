@@ -21,10 +21,10 @@ from ...core.modern_inbound import Inbound
 from ...observe.events import LimitReached
 from ...observe.log import EventLog
 from ...settings import Settings
-from ...wire.errors import Code, Refusal, Rejection
+from ...wire.errors import Code, busy
 from ...wire.jsonrpc import Json, Request, error_response, result_response
 from ...wire.revisions import MODERN
-from ...wire.v2026.codec import complete, create_task, input_required
+from ...wire.v2026.codec import complete, create_task, input_required, modern_error
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
 from ..calls import CallScope, Outcome
@@ -51,10 +51,6 @@ _STATUS: Mapping[int, int] = {
 2026-07-28 demands the first two; a limit has the status that it has where it is found before the handler.
 """
 
-_MODERN_CODES: Mapping[int, Code] = {Code.BUSY: Code.OVERLOADED, Code.RESOURCE_NOT_FOUND: Code.INVALID_PARAMS}
-"""Codes of earlier revisions that 2026-07-28 basic/index does not want to see again."""
-
-
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The answer in one piece; `call` is the tool call it answers, which waits to hear that it was delivered."""
@@ -69,21 +65,17 @@ class Started:
     """A request that runs.
 
     `work` is awaited once, by its owner. It leaves the answer on the stream, ends the stream, and gives the HTTP status
-    that the answer has should it be the only message, so that no event stream is needed.
+    that the answer has should it be the only message, so that no event stream is needed. `over` is called once, when
+    the exchange has ended: until then the request holds its place, however long its reader takes.
     """
 
     call: CallScope
     stream: Stream
     work: Callable[[], Awaitable[int]]
+    over: Callable[[], None]
 
 
 Answer: TypeAlias = Answered | Started
-
-
-def modern_error(body: Json) -> Json:
-    """An error response with the codes of this era."""
-    error = body["error"]
-    return {**body, "error": {**error, "code": int(_MODERN_CODES.get(error["code"], error["code"]))}}
 
 
 def discovered(offer: Offer, instructions: str) -> Json:
@@ -134,6 +126,7 @@ class Dispatch:
         }
         self._numbers = count(1)
         self.running: set[CallScope] = set()
+        self._open = 0
         self._quiet = trio.lowlevel.ParkingLot()
 
     async def wait_quiet(self) -> None:
@@ -156,14 +149,15 @@ class Dispatch:
         return Answered(status, self._outbox.answer(None, message, call=call.facts.id if call else None), call)
 
     def _check_room(self, request: Request) -> None:
+        """Only what may last needs room: whoever asks for a task, or cancels one, would rather free some."""
         limits = self._settings.limits
-        listens = request.method == "subscriptions/listen"
-        used, name = (len(self.listeners), "max_listens") if listens else (len(self.running), "max_calls")
-        most = getattr(limits, name)
+        used, name, most = {
+            "tools/call": (self._open, "max_calls", limits.max_calls),
+            "subscriptions/listen": (len(self.listeners), "max_listens", limits.max_listens),
+        }.get(request.method, (0, "", 1))
         if used >= most:
             self._log.append(LimitReached(None, name, most))
-            retry = ((b"retry-after", b"5"),)
-            raise Rejection(Refusal.BUSY, f"Too many requests: the limit {name} is {most}", request.id, retry)
+            raise busy(f"Too many requests: the limit {name} is {most}", 5, request.id)
 
     def _handle(self, incoming: Incoming, params: BaseModel) -> Json | Outcome | Start:
         method = incoming.request.method
@@ -183,8 +177,7 @@ class Dispatch:
 
     def _listen(self, incoming: Incoming, params: ListenParams) -> Start:
         request, offer = incoming.request, incoming.offer
-        tasks = self._desk.known(params.notifications.task_ids or ())
-        honoured = self.listeners.honoured(params.notifications, offer, tasks)
+        honoured = self.listeners.honoured(params.notifications, offer, self._desk.knows)
 
         def start(stream: Stream) -> Running:
             call = self._runs.open_plain(request.id, request.method, None)
@@ -204,6 +197,7 @@ class Dispatch:
         call = running.call
         if not listens:
             self.running.add(call)
+            self._open += 1
 
         async def work() -> int:
             status = 200
@@ -218,12 +212,15 @@ class Dispatch:
                 self._quiet.unpark_all()
             return status
 
-        return Started(call, stream, work)
+        def over() -> None:
+            self._open -= not listens
+
+        return Started(call, stream, work, over)
 
     def _answer(self, request: Request, outcome: Outcome) -> tuple[Json, int]:
         """The response to a request, and the HTTP status it has when it stands alone."""
         if outcome.error is not None:
-            return modern_error(error_response(request.id, outcome.error.body())), _STATUS.get(outcome.error.code, 200)
+            return error_response(request.id, modern_error(outcome.error.body())), _STATUS.get(outcome.error.code, 200)
         return result_response(request.id, self._shaped(request, outcome)), 200
 
     def _shaped(self, request: Request, outcome: Outcome) -> Json:

@@ -7,9 +7,10 @@ ticking resource; this module only knows which subscriptions are open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 import trio
 
@@ -66,19 +67,18 @@ class Listeners:
         """How many subscriptions are open."""
         return len(self._open)
 
-    def honoured(self, asked: ListenFilter, offer: Offer, known_tasks: Iterable[str]) -> Filter:
-        """The part of a filter this server agrees to: what exists, and not more of it than the limits allow."""
+    def honoured(self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool]) -> Filter:
+        """The part of a filter this server agrees to: of so many uris and task ids as the limit allows, what exists."""
         announced, most = offer.announced, self._settings.limits.max_subscriptions
-        uris = [uri for uri in dict.fromkeys(asked.resource_subscriptions or ()) if offer.has_resource(uri)]
-        tasks = list(dict.fromkeys(known_tasks))
-        if max(len(uris), len(tasks)) > most:
+        asked_uris, asked_tasks = dict.fromkeys(asked.resource_subscriptions or ()), dict.fromkeys(asked.task_ids or ())
+        if max(len(asked_uris), len(asked_tasks)) > most:
             self._log.append(LimitReached(None, "max_subscriptions", most))
         return Filter(
             tools=bool(asked.tools_list_changed) and "tools" in announced,
             prompts=bool(asked.prompts_list_changed) and "prompts" in announced,
             resources=bool(asked.resources_list_changed) and "resources" in announced,
-            uris=tuple(uris[:most]),
-            tasks=tuple(tasks[:most]),
+            uris=tuple(uri for uri in islice(asked_uris, most) if offer.has_resource(uri)),
+            tasks=tuple(id for id in islice(asked_tasks, most) if is_task(id)),
         )
 
     def open(self, id: RequestId, honoured: Filter, offer: Offer, call: CallScope, stream: Stream) -> Listener:
@@ -138,7 +138,9 @@ class Listeners:
 
     def offer(self, listener: Listener, change: Change, params: Json) -> None:
         """Tell one subscription of a change, if it asked for that and has room."""
-        verdict = listener.machine.offer(change, len(listener.stream.replay))
+        queue, most = listener.stream.replay, self._settings.limits.replay_bytes
+        # The other half is room for the largest single message; what it pushed out would be lost.
+        verdict = listener.machine.offer(change, len(queue), room=queue.bytes <= most // 2)
         if verdict is Verdict.END:
             self._log.append(LimitReached(None, "max_listen_queue", self._settings.limits.max_listen_queue))
             listener.ended.set()
@@ -169,7 +171,7 @@ class Listeners:
 
     async def _tick(self, listener: Listener, uri: str, every_s: float) -> None:
         while True:
-            await trio.sleep(every_s - self._clock.wall() % every_s)
+            await trio.sleep(self._clock.until_tick(every_s))
             self.offer(listener, Change("resource", uri), {"uri": uri})
 
 

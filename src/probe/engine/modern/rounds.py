@@ -58,10 +58,11 @@ def check_answers(asked: Mapping[str, str], responses: Mapping[str, Any]) -> Non
 class RoundTrips:
     """Opens the rounds of one engine. `ttl_s` is how long a state may take to come back, in seconds."""
 
-    def __init__(self, states: RequestStates, clock: Clock, ttl_s: float) -> None:
+    def __init__(self, states: RequestStates, clock: Clock, ttl_s: float, max_bytes: int) -> None:
         self._states = states
         self._clock = clock
         self._ttl_s = ttl_s
+        self._max_bytes = max_bytes
 
     def open(self, incoming: Incoming) -> Rounds:
         """The rounds up to this request. Raises `McpError` -32602 for a state that is not of this server for it."""
@@ -75,8 +76,12 @@ class RoundTrips:
         return Rounds(self, binding, incoming.meta.capabilities, memory, given, resumed=state is not None)
 
     def seal(self, memory: Json, binding: Json) -> str:
-        """A state for what is to be remembered."""
-        return self._states.seal(memory, binding=binding, expires_at=self._clock.wall() + self._ttl_s)
+        """A state for what is to be remembered. Raises `McpError` -32602 when it is too large to come back."""
+        state = self._states.seal(memory, binding=binding, expires_at=self._clock.wall() + self._ttl_s)
+        if len(state) > self._max_bytes:
+            why = f"the answers so far make a requestState of more than {self._max_bytes} bytes (max_request_state)"
+            raise McpError(Code.INVALID_PARAMS, f"Invalid params: {why}")
+        return state
 
 
 class Rounds:
@@ -104,6 +109,8 @@ class Rounds:
         """A value that is made in the first round that wants it, and the same in all that follow."""
         if key not in self._kept:
             self._kept[key] = make()
+            # An answer that is there already answers some other value.
+            self._given = {name: answer for name, answer in self._given.items() if name != key}
         return str(self._kept[key])
 
     def answers(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:

@@ -6,7 +6,7 @@ are unguessable, and a legacy session's tasks are not found here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...core.call import Cause
@@ -15,7 +15,7 @@ from ...core.task import Input, Status
 from ...settings import Settings
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
-from ...wire.v2026.codec import describe_task, detailed_task
+from ...wire.v2026.codec import describe_task, detailed_task, modern_error
 from ...wire.v2026.registry import TaskParams, UpdateTaskParams
 from ..calls import CallScope, Outcome
 from ..clock import iso
@@ -92,9 +92,9 @@ class TaskDesk:
     def update(self, params: UpdateTaskParams) -> Json:
         """`tasks/update`: take the answers to what is outstanding; an answer that does not fit takes none of them."""
         task = self._find(params.task_id)
-        asked = {key: ask["method"] for key, ask in task.inputs.outstanding.items()}
-        check_answers(asked, params.input_responses)
         if not task.machine.terminal:
+            asked = {key: ask["method"] for key, ask in task.inputs.outstanding.items()}
+            check_answers(asked, params.input_responses)
             self.tasks.answered(task, task.inputs.update(params.input_responses))
         return {}
 
@@ -105,9 +105,9 @@ class TaskDesk:
             self.tasks.cancel(task, Cause.TASKS_CANCEL, "The task was cancelled by request.")
         return {}
 
-    def known(self, ids: Iterable[str]) -> list[str]:
-        """Those of the ids that name a task."""
-        return [id for id in ids if self.tasks.find(id, OWNER) is not None]
+    def knows(self, id: str) -> bool:
+        """Whether an id names a task."""
+        return self.tasks.find(id, OWNER) is not None
 
     def detailed(self, task: Task) -> Json:
         """The task with what its status inlines."""
@@ -150,8 +150,8 @@ def _detail(task: Task) -> Json | None:
             return task.outcome.result or {}
         case Status.FAILED:
             assert task.outcome is not None, "a task fails with its outcome"
-            assert task.outcome.error is not None, "only an error makes a modern task fail"
-            return task.outcome.error.body()
+            error = task.outcome.error or McpError(Code.INTERNAL_ERROR, "Internal error")
+            return modern_error(error.body())
         case _:
             return None
 

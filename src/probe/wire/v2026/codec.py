@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ..errors import Code
 from ..jsonrpc import Json
 from .meta import SERVER_INFO
 
@@ -29,6 +30,15 @@ _CACHE: Mapping[str, Json] = {
     "prompts/list": _LISTED,
     "resources/read": {"ttlMs": READ_TTL_MS, "cacheScope": "private"},
 }
+
+
+_CODES: Mapping[int, Code] = {Code.BUSY: Code.OVERLOADED, Code.RESOURCE_NOT_FOUND: Code.INVALID_PARAMS}
+"""Codes of earlier revisions that 2026-07-28 basic/index does not want to see again."""
+
+
+def modern_error(error: Json) -> Json:
+    """A JSON-RPC error with the codes of this era."""
+    return {**error, "code": int(_CODES.get(error["code"], error["code"]))}
 
 
 def _tools(result: Mapping[str, Any]) -> Json:
