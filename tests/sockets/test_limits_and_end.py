@@ -16,7 +16,7 @@ from probe import listener
 from probe.listener import connection
 from probe.settings import build
 
-from .apps import Recorder, part, silent, stream_forever, until_disconnect
+from .apps import Recorder, echo, part, silent, stream_forever, until_disconnect
 from .apps import start as begin
 from .peers import PATIENCE_S, soon
 from .servers import contained, fallback, on_both, on_contained
@@ -81,6 +81,43 @@ async def test_http1_headers_too_large(start, dial) -> None:
     wire = await dial.wire(port)
     await wire.send(b"GET / HTTP/1.1\r\nhost: localhost\r\nx-large: " + b"x" * 4000)
     assert (await wire.read_to_end()).startswith(b"HTTP/1.1 431")
+
+
+@on_contained  # h11 alone looks at what it cannot parse yet
+@pytest.mark.parametrize("piece", [10_000, 1000, 1], ids=["whole", "in pieces", "byte by byte"])
+@pytest.mark.parametrize("before", [0, 1], ids=["first", "pipelined"])
+@pytest.mark.parametrize(("size", "status"), [(2048, 200), (2049, 431)])
+async def test_http1_the_limit_of_a_head_is_exact_however_it_is_cut(start, dial, piece, before, size, status) -> None:
+    wire = await dial.wire(await start(Recorder({}), max_header_bytes=2048))
+    one = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    head = one[:-2] + b"connection: close\r\nx-large: \r\n\r\n"
+    sent = one * before + head.replace(b"x-large: ", b"x-large: ".ljust(9 + size - len(head), b"x"))
+    for at in range(0, len(sent), piece):
+        await wire.send(sent[at : at + piece])
+        await trio.testing.wait_all_tasks_blocked()
+    received = await wire.read_to_end()
+    assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"200"] * before + [b"%d" % status]
+
+
+@on_contained  # anycorn goes by Transfer-Encoding
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        "content-length: 5\r\nTransfer-Encoding: chunked",
+        "transfer-encoding: chunked\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 6",
+    ],
+)
+async def test_http1_two_lengths_of_one_body_are_refused(start, dial, lengths) -> None:
+    app = Recorder({})
+    wire = await dial.wire(await start(app))
+    await wire.send(f"POST /two HTTP/1.1\r\nhost: localhost\r\n{lengths}\r\n\r\n".encode())
+    await wire.send(b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    received = await wire.read_to_end()
+    assert received.startswith(b"HTTP/1.1 400")
+    assert b"connection: close" in received.lower()
+    assert received.count(b"HTTP/1.1") == 1
+    assert not app.calls
 
 
 SLOW_STARTS = {
@@ -247,6 +284,25 @@ async def test_shutdown_delivers_what_was_sent(stoppable, dial) -> None:
         pass
     assert two.body(stream).endswith(b"the end")
     assert two.find(h2.events.ConnectionTerminated).error_code == 0
+
+
+async def test_shutdown_answers_a_request_that_is_not_complete(stoppable, dial) -> None:
+    app = Recorder({"/one": echo, "/two": echo})
+    port, stop = await stoppable(app)
+    one, two = await dial.wire(port), await dial.http2(port)
+    await one.send(b"POST /one HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\nhalf")
+    stream = await two.request("/two", end=False)
+    await soon(app.call("/one").started)
+    await soon(app.call("/two").started)
+    await stop()
+    head = (await one.read_to_end()).lower()
+    assert head.startswith(b"http/1.1 503")
+    assert b"\r\nretry-after: 5\r\n" in head
+    assert b"\r\nconnection: close\r\n" in head
+    while await two.receive():
+        pass
+    answer = await two.answer(stream)
+    assert (answer.status, answer.headers[b"retry-after"]) == (503, b"5")
 
 
 async def test_the_socket_of_a_peer_that_left_is_closed_before_its_call_ends(stoppable, dial) -> None:

@@ -17,6 +17,8 @@ import h11
 import pytest
 import trio
 
+from probe.listener import connection
+
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import Modern
 from ..support.probe import Probe, running
@@ -99,9 +101,9 @@ def request(client: Modern, kind: Kind, id: Any = "it") -> dict[str, Any]:
     return client.request("tools/call", {"name": kind.tool, "arguments": kind.arguments}, id=id, meta=meta)
 
 
-def as_http1(client: Modern, message: dict[str, Any]) -> bytes:
-    """A POST as it goes over the wire."""
-    body = json.dumps(message).encode()
+def as_http1(client: Modern, message: dict[str, Any], *, size: int = 0) -> bytes:
+    """A POST as it goes over the wire; its body is filled up to `size` bytes."""
+    body = json.dumps(message).encode().ljust(size)
     head = {**client.headers(message), "content-length": str(len(body))}
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
     return f"POST {client.target} HTTP/1.1\r\n{lines}\r\n".encode() + body
@@ -271,6 +273,74 @@ async def test_http1_pipelined_requests_are_answered_one_after_the_other(start: 
         await peer.wire.close()
         await bell.until(lambda: engine_tasks() == SERVICES)
         assert bell.probe.events("call.cancelled") == [], "a complete response leaves nothing to cancel"
+
+
+AHEAD = [100_000, 300_000]
+"""Bytes behind a running request: less than is read ahead, and more."""
+
+
+@on_contained  # anycorn stops reading while a pipelined request waits, and so does not see the peer leave
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("size", AHEAD)
+@pytest.mark.parametrize("leave", LEAVE_HTTP1.values(), ids=LEAVE_HTTP1)
+async def test_http1_much_that_is_pipelined_does_not_hide_that_the_peer_left(
+    start: Start, dial: Dialer, certificate: Any, leave: Callable[[Wire], Awaitable[None]], size: int, secure: bool
+) -> None:
+    files = {"certfile": certificate.certfile, "keyfile": certificate.keyfile} if secure else {}
+    if secure and leave is half_close:
+        leave = Wire.close  # TLS has no half of a close
+    kind = KINDS["an object not yet begun"]
+    async with running() as probe:
+        bell, port, client = Bell(probe), await start(probe.app, **files), probe.modern()
+        wire = await dial.wire(port, tls=certificate.client() if secure else None)
+        await wire.send(as_http1(client, request(client, kind)))
+        await bell.started(1)
+        await wire.send(as_http1(client, request(client, kind, "second"), size=size))
+        await trio.testing.wait_all_tasks_blocked(0.1)
+        left = trio.current_time()
+        await leave(wire)
+        await bell.settled(1)
+        assert trio.current_time() - left < REMAINING_S / 2
+        check_gone(bell.probe, kind, b"", client)
+        assert [record.request_id for record in probe.engine.records.newest(10)] == ["it"]
+        await bell.until(lambda: engine_tasks() == SERVICES)
+
+
+@on_contained  # the same
+async def test_http1_a_reset_is_seen_behind_more_than_the_kernel_takes(start: Start, dial: Dialer) -> None:
+    kind = KINDS["an object not yet begun"]
+    async with serving(start, kind) as (bell, port, client):
+        wire = await dial.wire(port)
+        await wire.send(as_http1(client, request(client, kind)))
+        await bell.started(1)
+        with trio.move_on_after(0.5) as sending:
+            await wire.stream.send_all(as_http1(client, request(client, kind, "second"), size=2**25))
+        assert sending.cancelled_caught
+        left = trio.current_time()
+        await wire.reset()
+        await bell.settled(1)
+        assert trio.current_time() - left < REMAINING_S / 2
+        check_gone(bell.probe, kind, b"", client)
+
+
+@on_contained  # nothing of anycorn's
+@pytest.mark.parametrize("size", AHEAD)
+async def test_http1_a_peer_that_pipelines_much_and_stays_is_served_in_order(
+    start: Start, dial: Dialer, size: int
+) -> None:
+    """The first call lasts longer than it takes to be looked at for having left."""
+    async with serving(start) as (bell, port, client):
+        peer = await dial.http1(port)
+        delays = [3 * int(1000 * connection.LOOK_S)] + [0] * 20
+        asked = [request(client, Kind("simple_tool", {"delayMs": delay}), id) for id, delay in enumerate(delays)]
+        await peer.wire.send(b"".join(as_http1(client, message, size=size // 20) for message in asked))
+        answers = []
+        for _ in asked:
+            expects_answer(peer)
+            answers += told(client, await read_whole_http1(peer))
+            peer._state.start_next_cycle()
+        assert [answer["id"] for answer in answers] == list(range(len(asked)))
+        assert bell.probe.events("call.cancelled") == []
 
 
 # HTTP/2: each stream has its own end.

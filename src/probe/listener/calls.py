@@ -28,6 +28,9 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 MESSAGE_COST = 64
 """Bytes that each unread message counts beside its payload, so that a flood of empty ones is bounded, too."""
 
+UNAVAILABLE = ((b"content-length", b"0"), (b"connection", b"close"), (b"retry-after", b"5"))
+"""The headers of the 503 for a request that the end of the server cut off."""
+
 WRITE_TIMEOUT = "write timeout"
 """Why the server cuts off a peer that does not read."""
 
@@ -90,6 +93,11 @@ class Inbox:
         self.taken(_payload(message))
         return message
 
+    @property
+    def disconnected(self) -> bool:
+        """Whether the connection or the stream is over."""
+        return bool(self._messages) and self._messages[-1]["type"].endswith(".disconnect")
+
     def close(self) -> None:
         """The call has ended: what is left and what still comes counts as taken."""
         left = sum(_payload(message) for message in self._messages)
@@ -144,26 +152,44 @@ class AppTasks(TaskGroup):
         return inbox
 
     async def _call(self, app: Any, scope: Any, inbox: Inbox, send: Any) -> None:
-        async def send_or_cancel(message: Message) -> None:
-            turns = self._outbox.turns
-            try:
-                await send(message)
-            except PeerGoneError:
-                await trio.lowlevel.checkpoint()
-                raise
-            # Often nothing waited, not even where there is nobody to send to, and a call that goes on sending would
-            # stop all others. Not after a head, of which there is one: so it leaves together with a body that follows.
-            if self._outbox.turns == turns and message["type"] != "http.response.start":
-                await trio.lowlevel.checkpoint()
-
+        response = _Response(send, self._outbox)
+        over = False
         try:
             try:
                 with contained("the application"):
-                    await app(scope, inbox.receive, send_or_cancel)
+                    await app(scope, inbox.receive, response.send)
+                over = True
             finally:
+                # Cancelled, which only the end of the server does. hypercorn would answer 500, as for a defect.
+                if scope["type"] == "http" and not (over or response.begun or inbox.disconnected):
+                    await send({"type": "http.response.start", "status": 503, "headers": UNAVAILABLE})
+                    await send({"type": "http.response.body"})
                 inbox.close()
                 # hypercorn's sign for "the call has ended": answers 500 or ends the stream where the call did not.
                 await send(None)
         finally:
             self._inboxes.discard(inbox)
             self.idle_since = trio.current_time()
+
+
+class _Response:
+    """What one application call sends."""
+
+    def __init__(self, send: Any, outbox: Outbox) -> None:
+        self.begun = False
+        self._send = send
+        self._outbox = outbox
+
+    async def send(self, message: Message) -> None:
+        """ASGI's `send`."""
+        self.begun = True
+        turns = self._outbox.turns
+        try:
+            await self._send(message)
+        except PeerGoneError:
+            await trio.lowlevel.checkpoint()
+            raise
+        # Often nothing waited, not even where there is nobody to send to, and a call that goes on sending would stop
+        # all others. Not after a head, of which there is one: so it leaves together with a body that follows.
+        if self._outbox.turns == turns and message["type"] != "http.response.start":
+            await trio.lowlevel.checkpoint()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import ssl
 from dataclasses import dataclass, field
 from math import inf
@@ -38,6 +39,12 @@ does not read. This is also what bounds shutdown, whatever the write timeout is.
 
 CHECKS_PER_LIMIT = 4
 """How often within the shortest limit connections are looked at, so that a limit is exceeded by a quarter at most."""
+
+LOOK_S = 0.25
+"""How often a peer that is not read from, because it has sent too much ahead, is looked at for having left."""
+
+_HANG_UP = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
+"""A FIN, which not every system tells without reading (only Linux has POLLRDHUP), and a reset."""
 
 Address = tuple[str, int] | None
 
@@ -143,6 +150,16 @@ def _is_http2(stream: Stream, first: bytes) -> bool:
     return _alpn_is_h2(stream) or first.startswith(PREFACE)
 
 
+def _hung_up(stream: Stream) -> bool:
+    transport = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
+    number = transport.socket.fileno()
+    if number < 0:
+        return True
+    poll = select.poll()
+    poll.register(number, _HANG_UP)
+    return any(events & _HANG_UP for _, events in poll.poll(0))
+
+
 class _Connection:
     """The parts of a running connection; `run` owns every task but the application calls, which `tasks` owns."""
 
@@ -221,7 +238,11 @@ class _Connection:
         self._over.set()
 
     async def _receive(self, protocol: Protocol) -> bytes | bytearray:
-        await protocol.readable()
+        while protocol.full:
+            with trio.move_on_after(LOOK_S) as waiting:
+                await protocol.readable()
+            if waiting.cancelled_caught and _hung_up(self._stream):
+                return b""
         try:
             return await self._stream.receive_some(READ_PIECE)
         except (trio.BrokenResourceError, trio.ClosedResourceError):

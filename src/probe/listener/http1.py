@@ -20,11 +20,14 @@ from trio.lowlevel import ParkingLot
 from .calls import Inbox
 from .outbox import Outbox
 
-READ_AHEAD = 64 * 1024
+READ_AHEAD = 256 * 1024
 """Bytes taken from the peer before the application wants them. While there is room the peer's leaving is seen at once;
-a peer that has sent more is not read from, so its leaving shows only in the next write."""
+a peer that has sent more is looked at (`connection.LOOK_S`). Less would not do for that: a FIN waits in the peer's own
+kernel behind what ours has no room for, which is only some 64 KiB. A request body may be sixteen times as long."""
 
 _ALL_RECEIVED = frozenset({h11.DONE, h11.MUST_CLOSE, h11.CLOSED, MIGHT_SWITCH_PROTOCOL})
+
+_BOTH_LENGTHS = {b"content-length", b"transfer-encoding"}
 
 
 class _RefusedError(Exception):
@@ -33,6 +36,26 @@ class _RefusedError(Exception):
     def __init__(self, status: int) -> None:
         super().__init__(status)
         self.status = status
+
+
+class _Measured(h11.Connection):
+    """Holds every request head to its limit, however it is cut.
+
+    h11 looks only at what it cannot parse yet, so a head of any size passes when it comes in one piece.
+    """
+
+    def __init__(self, max_head_bytes: int) -> None:
+        super().__init__(h11.SERVER, max_incomplete_event_size=max_head_bytes)
+        self._max_head_bytes = max_head_bytes
+
+    def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
+        if self.their_state is not h11.IDLE:
+            return super().next_event()
+        before = len(self.trailing_data[0])
+        event = super().next_event()
+        if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > self._max_head_bytes:
+            raise _RefusedError(431)
+        return event
 
 
 class _UntilAccepted(H11WSConnection):
@@ -51,6 +74,7 @@ class ContainedH11(H11Protocol):
 
     def __init__(self, *args: Any, outbox: Outbox, max_headers: int) -> None:
         super().__init__(*args)
+        self.connection = _Measured(self.config.h11_max_incomplete_size)
         self.lingers = False
         """Whether the peer may still be sending when we close: closing at once could destroy the response."""
         self._outbox = outbox
@@ -81,7 +105,7 @@ class ContainedH11(H11Protocol):
 
     async def readable(self) -> None:
         """Wait until there is room to read ahead."""
-        while self._backlog >= READ_AHEAD:
+        while self.full:
             await self._changed.park()
 
     def goodbye(self) -> None:
@@ -91,10 +115,11 @@ class ContainedH11(H11Protocol):
         """Nothing here has a limit of its own."""
 
     @property
-    def _backlog(self) -> int:
+    def full(self) -> bool:
+        """Whether there is no room to read ahead."""
         held = len(self.connection.buffer) if isinstance(self.connection, H11WSConnection) else 0
         inbox = self._inbox
-        return self._unparsed + held + (inbox.size if inbox else 0)
+        return self._unparsed + held + (inbox.size if inbox else 0) >= READ_AHEAD
 
     @property
     def _inbox(self) -> Inbox | None:
@@ -131,6 +156,10 @@ class ContainedH11(H11Protocol):
         # In place of hypercorn's upgrade to h2c, which RFC 9113 has removed; prior knowledge is recognised before.
         if len(event.headers) > self._max_headers:
             raise _RefusedError(431)
+        # RFC 9112 section 6.3: such a message "ought to be handled as an error". h11 goes by Transfer-Encoding, and a
+        # gateway in front may have gone by the other: what follows would be a request of somebody else's choosing.
+        if {name for name, _ in event.headers} >= _BOTH_LENGTHS:
+            raise _RefusedError(400)
 
     async def _create_stream(self, request: h11.Request) -> None:
         await super()._create_stream(request)

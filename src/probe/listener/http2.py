@@ -149,8 +149,13 @@ class ContainedH2(H2Protocol):
     async def run(self) -> None:
         """HTTP/2 needs no parsing task."""
 
+    @property
+    def full(self) -> bool:
+        """Whether the answers to what was read (acknowledgements, resets) do not fit into the outbox."""
+        return len(self._outbox) > HIGH_WATER + CONTROL_ROOM
+
     async def readable(self) -> None:
-        """Wait until the answers to what was read (acknowledgements, resets) fit into the outbox."""
+        """Wait until they fit."""
         await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
 
     def goodbye(self) -> None:
@@ -282,7 +287,10 @@ class ContainedH2(H2Protocol):
         if isinstance(event, StreamClosed):
             self._abandon(event.stream_id)
         try:
-            await super().stream_send(event)
+            if isinstance(event, EndBody) and not self._unsent(event.stream_id):
+                await self._end(event.stream_id)
+            else:
+                await super().stream_send(event)
         except StreamStalledError:
             await self._give_up(event.stream_id)
 
@@ -300,6 +308,16 @@ class ContainedH2(H2Protocol):
             await self._give_up(body.stream_id)
             raise PeerGoneError("the peer grants the stream no window") from None
         await self._outbox.delivered()
+
+    def _unsent(self, stream_id: int) -> bool:
+        buffer = self.stream_buffers.get(stream_id)
+        return buffer is not None and bool(buffer.buffer)
+
+    async def _end(self, stream_id: int) -> None:
+        # An end alone needs no window and no turn. When the server ends, the sending task may have gone before.
+        if stream_id in self.stream_buffers:
+            self.stream_buffers[stream_id].set_complete()
+            await self._send_data(stream_id)
 
     async def _give_up(self, stream_id: int) -> None:
         """Reset a stream that has stalled."""
