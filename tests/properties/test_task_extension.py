@@ -186,7 +186,7 @@ class World:
         if not self.lives:
             return
         life = self.lives[at % len(self.lives)]
-        await self._look(life)
+        await self._now(life)
         outstanding = set(life.seen.get("inputRequests", {}))
         responses = {key: self._fresh() for key in sorted(keys)}
         if await self._send(life, "tasks/update", inputResponses=responses):
@@ -202,7 +202,7 @@ class World:
         if not self.lives:
             return
         life = self.lives[at % len(self.lives)]
-        await self._look(life)
+        await self._now(life)
         before, outstanding = life.seen, set(life.seen.get("inputRequests", {}))
         bad = sorted(keys & outstanding)[-1:]
         responses = {key: {"action": "maybe"} if key in bad else self._fresh() for key in sorted(keys)}
@@ -217,7 +217,7 @@ class World:
         if not self.lives:
             return
         life = self.lives[at % len(self.lives)]
-        await self._look(life)
+        await self._now(life)
         over = life.over
         if await self._send(life, "tasks/cancel"):
             life.cancelled = life.cancelled or not over
@@ -244,6 +244,11 @@ class World:
     def _fresh(self) -> dict[str, Any]:
         self._count += 1
         return {"action": "accept", "content": {"n": self._count}}
+
+    async def _now(self, life: Life) -> None:
+        """Look once all that is due at this moment has happened: what comes next is not in a tie with it."""
+        await settle()
+        await self._look(life)
 
     async def _look(self, life: Life) -> None:
         try:
