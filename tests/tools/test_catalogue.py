@@ -31,6 +31,7 @@ from probe.wire.errors import McpError
 from probe.wire.jsonrpc import Json
 from probe.wire.revisions import V2026_07_28
 
+from ..properties import at_most
 from .fakes import FakeContext, call
 
 ALL = [tool for group in TOOLSETS for tool in group.tools]
@@ -310,7 +311,8 @@ def accepts(params: tuple[Param, ...], arguments: Json) -> bool:
 
 
 @pytest.mark.parametrize("tool", ALL, ids=IDS)
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
+# Of each of some sixty tools; a busy machine is no failure.
+@settings(at_most(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_the_schema_and_the_judge_agree(tool: Tool, data: st.DataObject) -> None:
     arguments = data.draw(argument_sets(tool.params))
