@@ -49,7 +49,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 def other_value(spec: Described) -> Any:
     """A legal value that is not the default."""
     if spec.type is str:
-        return "other"
+        return "https://other" if spec.name == "public_url" else "other"
     return spec.type(spec.default - 1 if spec.default == spec.high else spec.default + 1)
 
 

@@ -64,6 +64,19 @@ def test_the_message_names_setting_bounds_unit_and_value() -> None:
     assert str(caught.value) == "port must be between 0 and 65535 (TCP port), got 70000"
 
 
+@pytest.mark.parametrize("url", ["", "https://probe.example", "http://[::1]:8000", "https://probe.example:8443/"])
+def test_a_public_url_is_an_origin(url: str) -> None:
+    assert build({"public_url": url}).public_url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["probe.example", "ftp://x", "https://", "https://x/path", "https://x?a=b", "https://u:p@x", "javascript:x"]
+)
+def test_a_public_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(SettingError, match="public_url"):
+        build({"public_url": url})
+
+
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(TypeError, match="max_sesions"):
         build({"max_sesions": 5})

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 ENV_PREFIX = "MCP_PROBE_"
 
@@ -33,6 +34,14 @@ def _check_bounds(instance: Any) -> None:
         if not (above and below):
             bounds = f"at least {spec.low}" if spec.high is None else f"between {spec.low} and {spec.high}"
             raise SettingError(f"{spec.name} must be {bounds} ({spec.unit}), got {value}")
+
+
+def _check_url(name: str, value: str) -> None:
+    """An origin that links can begin with; raises `SettingError` for anything more or less."""
+    parts = urlsplit(value)
+    origin = parts.scheme in ("http", "https") and parts.netloc and parts.path in ("", "/")
+    if value and (not origin or parts.query or parts.fragment or parts.username):
+        raise SettingError(f"{name} must be http://host[:port] or https://host[:port], got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +244,7 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse values outside their bounds with `SettingError`."""
         _check_bounds(self)
+        _check_url("public_url", self.public_url)
 
 
 class Described(NamedTuple):

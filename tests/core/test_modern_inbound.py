@@ -362,7 +362,7 @@ def test_9_params_that_do_not_fit_come_before_the_gate(method: str, params: dict
 
 @pytest.mark.parametrize(
     "capabilities",
-    [{}, {"tasks": {"list": {}, "cancel": {}}}, {"extensions": {}}, {"extensions": {TASKS: None}}, {"extensions": []}],
+    [{}, {"tasks": {"list": {}, "cancel": {}}}, {"extensions": {}}, {"extensions": {"com.example/tasks": {}}}],
 )
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
 def test_10_who_does_not_declare_tasks_learns_nothing_about_them(method: str, capabilities: dict[str, Any]) -> None:

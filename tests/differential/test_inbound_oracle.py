@@ -91,15 +91,27 @@ def headers_of(headers: Headers, name: str) -> list[str]:
     return [value.strip(" \t") for key, value in headers if key == name]
 
 
+NAMED = {"name": "c", "version": "1"}
+DECLARED = ("elicitation", "experimental", "roots", "sampling")
+
+
 def only_shapes(body: Json) -> bool:
     """Whether `_meta` has what it needs, of a type the SDK does not look at."""
     meta = meta_of(body)
     present = isinstance(meta, dict) and VERSION in meta and CAPABILITIES in meta
     return present and not (
         isinstance(meta[VERSION], str)
-        and isinstance(meta[CAPABILITIES], dict)
-        and isinstance(meta.get(INFO, {}), dict)
+        and well_shaped(meta[CAPABILITIES], {**dict.fromkeys(DECLARED, dict), "extensions": dict})
+        and well_shaped(meta.get(INFO, NAMED), {"name": str, "version": str})
+        and all(name in meta.get(INFO, NAMED) for name in NAMED)
         and is_id(meta.get("progressToken", 0))
+    )
+
+
+def well_shaped(value: Any, members: Mapping[str, type]) -> bool:
+    """Whether a value is an object in which those of the members that it has are of their types."""
+    return isinstance(value, dict) and all(
+        isinstance(value[name], kind) for name, kind in members.items() if name in value
     )
 
 

@@ -80,7 +80,7 @@ async def test_discovery_depends_on_nobody(probe: Probe) -> None:
     """Not on what the client declares, says about itself or has said before; its identity changes nothing."""
     first = await probe.modern().call("server/discover")
     bare = probe.modern(capabilities={})
-    for info in ({}, {"name": "x"}, {"name": 5, "version": None}, {"name": "claude-code", "version": "1"}):
+    for info in ({"name": "", "version": ""}, {"name": "claude-code", "version": "1", "com.example": 5}):
         assert await bare.call("server/discover", meta={PREFIX + "clientInfo": info}) == first
     request = bare.request("server/discover")
     del request["params"]["_meta"][PREFIX + "clientInfo"]

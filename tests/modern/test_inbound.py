@@ -799,7 +799,7 @@ async def test_both_eras_are_served_side_by_side(probe: Probe) -> None:
 
 
 @pytest.mark.proves("2026-07-28/basic/46", "2026-07-28/basic/47", "2026-07-28/basic/48", "2026-07-28/versioning/4")
-@pytest.mark.parametrize("capabilities", [{}, {"tasks": {}}, {"extensions": {}}, {"extensions": {TASKS: True}}])
+@pytest.mark.parametrize("capabilities", [{}, {"tasks": {}}, {"extensions": {}}, {"extensions": {TASKS.upper(): {}}}])
 async def test_the_gate_of_the_extension_comes_before_any_look_up(capabilities: Any, probe: Probe) -> None:
     owner, client = probe.modern(), probe.modern(capabilities=capabilities)
     known = (await owner.tool("pure_task"))["taskId"]

@@ -336,7 +336,7 @@ DECLARATIONS = [
     ({"roots": {}}, ["roots"]),
     ({"elicitation": {}, "roots": {"listChanged": True}}, ["form", "roots"]),
     ({"elicitation": {}, "sampling": {}, "roots": {}}, ["form", "completion", "roots"]),
-    ({"elicitation": None, "sampling": True, "roots": []}, []),
+    ({"elicitation": {"url": {}}, "com.example/forms": {}}, []),
 ]
 
 

@@ -17,10 +17,10 @@ URL_CAPABLE = {"elicitation": {"url": {}}}
 PAGE_HEADERS = {"host": "127.0.0.1:8000"}
 
 
-async def page(probe: Probe, method: str, url: str) -> tuple[int, str]:
+async def page(probe: Probe, method: str, url: str, body: bytes = b"") -> tuple[int, str]:
     """The status and the text of a page of the server."""
     path = url.removeprefix("http://127.0.0.1:8000")
-    async with exchange(probe.app, method, path, PAGE_HEADERS) as answer:
+    async with exchange(probe.app, method, path, PAGE_HEADERS, body) as answer:
         return answer.status, (await answer.body()).decode()
 
 
@@ -144,6 +144,15 @@ async def test_legacy_the_client_is_told_when_the_page_has_been_confirmed(probe:
     told = client.noted("notifications/elicitation/complete")
     assert told == [{"elicitationId": asked["params"]["elicitationId"]}]
     assert events[-1].message["result"]["structuredContent"] == {"action": "accept", "confirmed": True}
+
+
+async def test_confirming_twice_or_with_a_body_that_nobody_asked_for_is_confirming(probe: Probe) -> None:
+    client = probe.modern(capabilities=URL_CAPABLE)
+    asked, retry = await first_round(client)
+    for body in (b"x" * 1_000_000, b"", b""):
+        assert (await page(probe, "POST", asked["params"]["url"], body))[0] == 200
+    assert (await client.tool("elicit_url", **retry))["structuredContent"]["confirmed"]
+    assert (await page(probe, "PUT", asked["params"]["url"]))[0] == 405
 
 
 async def test_a_page_that_was_never_opened_confirms_nothing(probe: Probe) -> None:

@@ -21,6 +21,8 @@ class _BadQueryError(ValueError):
 def create(engine: Engine) -> QuartTrio:
     """The side pages of one engine."""
     app = QuartTrio("probe")
+    # No page here reads a body; this is what Quart would keep of one.
+    app.config["MAX_CONTENT_LENGTH"] = 1024
     limits = engine.settings.limits
     most = limits.api_page
 
@@ -44,7 +46,7 @@ def create(engine: Engine) -> QuartTrio:
 
     @app.errorhandler(404)
     async def not_found(error: Exception) -> Response:
-        return _problem(404, "Not Found", "known are /mcp, /health, /ready, /api/events and /api/calls")
+        return _problem(404, "Not Found", "known are /mcp, /health, /ready, /api/events, /api/calls and /interaction")
 
     @app.errorhandler(405)
     async def not_allowed(error: Exception) -> Response:

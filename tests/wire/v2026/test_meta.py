@@ -72,14 +72,36 @@ def test_each_fault_is_named(params: Any, words: str) -> None:
         ({TASKS_EXTENSION: {}}, False),
         ({"extensions": {}}, False),
         ({"extensions": {TASKS_EXTENSION.upper(): {}}}, False),
-        ({"extensions": {TASKS_EXTENSION: None}}, False),
-        ({"extensions": {TASKS_EXTENSION: True}}, False),
-        ({"extensions": [TASKS_EXTENSION]}, False),
-        ({"extensions": TASKS_EXTENSION}, False),
+        ({"extensions": {"com.example/x": 5}}, False),
     ],
 )
 def test_who_declares_the_tasks_extension(capabilities: dict[str, Any], declared: bool) -> None:
     assert read_meta({"_meta": {**LEAST, CAPABILITIES: capabilities}}).tasks is declared
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "member"),
+    [
+        (INFO, {"version": "1"}, "name"),
+        (INFO, {"name": 5, "version": "1"}, "name"),
+        (INFO, {"name": "c"}, "version"),
+        (INFO, {"name": "c", "version": None}, "version"),
+        (CAPABILITIES, {"elicitation": 5}, "elicitation"),
+        (CAPABILITIES, {"sampling": None}, "sampling"),
+        (CAPABILITIES, {"roots": []}, "roots"),
+        (CAPABILITIES, {"experimental": "x"}, "experimental"),
+        (CAPABILITIES, {"extensions": [TASKS_EXTENSION]}, "extensions"),
+        (CAPABILITIES, {"extensions": TASKS_EXTENSION}, "extensions"),
+        (CAPABILITIES, {"extensions": {TASKS_EXTENSION: None}}, TASKS_EXTENSION),
+        (CAPABILITIES, {"extensions": {TASKS_EXTENSION: True}}, TASKS_EXTENSION),
+    ],
+)
+def test_a_member_of_the_wrong_type_is_named(key: str, value: Any, member: str) -> None:
+    with pytest.raises(McpError) as caught:
+        read_meta({"_meta": {**LEAST, key: value}})
+    assert caught.value.code is Code.INVALID_PARAMS
+    assert key in caught.value.message
+    assert member in caught.value.message
 
 
 def test_required_capabilities_tells_extensions_from_the_core() -> None:

@@ -25,13 +25,15 @@ SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
+_CAPABILITIES = ("elicitation", "experimental", "roots", "sampling")
+
 # A tuple, not a set: what a client sends as its level may be unhashable.
 _LEVELS = get_args(types.LoggingLevel)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestMeta:
-    """The `_meta` of one request. `client_info` and `capabilities` are as sent: objects, their members unchecked."""
+    """The `_meta` of one request. `client_info` and `capabilities` are as sent; members of others are unchecked."""
 
     version: str
     client_info: Mapping[str, Any] | None
@@ -57,8 +59,8 @@ def read_meta(params: Mapping[str, Any] | None) -> RequestMeta:
         raise _invalid(f"params._meta {problem}: it carries {PROTOCOL_VERSION} and {CLIENT_CAPABILITIES}")
     return RequestMeta(
         version=_member(meta, PROTOCOL_VERSION, str, "a string"),
-        client_info=_member(meta, CLIENT_INFO, Mapping, "an object") if CLIENT_INFO in meta else None,
-        capabilities=_member(meta, CLIENT_CAPABILITIES, Mapping, "an object"),
+        client_info=_client_info(meta),
+        capabilities=_capabilities(meta),
         log_level=_log_level(meta),
         progress_token=_progress_token(meta),
     )
@@ -70,6 +72,27 @@ def _member(meta: Mapping[str, Any], key: str, kind: type, words: str) -> Any:
     if not isinstance(meta[key], kind):
         raise _invalid(f"params._meta[{key!r}] must be {words}")
     return meta[key]
+
+
+def _client_info(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if CLIENT_INFO not in meta:
+        return None
+    info: Mapping[str, Any] = _member(meta, CLIENT_INFO, Mapping, "an object")
+    for name in ("name", "version"):
+        if not isinstance(info.get(name), str):
+            raise _invalid(f"params._meta[{CLIENT_INFO!r}].{name} must be a string")
+    return info
+
+
+def _capabilities(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Objects, each of those this revision names. An extension's settings are its own: only the known one is judged."""
+    declared: Mapping[str, Any] = _member(meta, CLIENT_CAPABILITIES, Mapping, "an object")
+    for name in (*_CAPABILITIES, "extensions"):
+        if name in declared and not isinstance(declared[name], Mapping):
+            raise _invalid(f"params._meta[{CLIENT_CAPABILITIES!r}].{name} must be an object")
+    if not isinstance(declared.get("extensions", {}).get(TASKS_EXTENSION, {}), Mapping):
+        raise _invalid(f"params._meta[{CLIENT_CAPABILITIES!r}].extensions[{TASKS_EXTENSION!r}] must be an object")
+    return declared
 
 
 def _log_level(meta: Mapping[str, Any]) -> types.LoggingLevel | None:
