@@ -19,8 +19,17 @@ class SettingError(ValueError):
     """A setting has a value outside its bounds; the message names the setting, the bounds and what was given."""
 
 
-def _setting(default: Any, *, unit: str, reason: str, low: float | None = None, high: float | None = None) -> Any:
-    return field(default=default, metadata={"unit": unit, "reason": reason, "low": low, "high": high})
+def _setting(
+    default: Any,
+    *,
+    unit: str,
+    reason: str,
+    low: float | None = None,
+    high: float | None = None,
+    public: bool = False,
+) -> Any:
+    meta = {"unit": unit, "reason": reason, "low": low, "high": high, "public": public}
+    return field(default=default, metadata=meta)
 
 
 def _check_bounds(instance: Any) -> None:
@@ -151,8 +160,29 @@ class Limits:
     record_argument_bytes: int = _setting(
         16 * 1024, unit="bytes per record", low=256, reason="legal arguments are far smaller; larger ones are cut short"
     )
+    record_result_bytes: int = _setting(
+        16 * 1024, unit="bytes per record", low=256, reason="most results are far smaller; the log has the whole one"
+    )
+    max_feed_readers: int = _setting(
+        50, unit="readers", low=1, reason="dashboards that are open at once; one more is answered 503"
+    )
+    feed_events_per_second: float = _setting(
+        1000.0,
+        unit="entries per second per reader, one for each KiB of a larger one",
+        low=1,
+        reason="far more than a person reads, and 20 readers hardly slow the protocol; who falls behind is told so",
+    )
+    feed_burst: int = _setting(
+        5000, unit="entries", low=1, reason="a reader may be so far behind, and so many come at once when it resumes"
+    )
+    audit_rows: int = _setting(
+        100_000, unit="rows in audit_db", low=50, reason="about a gigabyte with their evidence; the oldest go first"
+    )
     api_page_bytes: int = _setting(
         4 * 1024 * 1024, unit="bytes", low=64 * 1024, reason="one API answer is bounded also when messages are large"
+    )
+    api_scan: int = _setting(
+        5000, unit="entries", low=100, reason="a page with filters looks at no more; `next` goes on where it stopped"
     )
     api_page: int = _setting(500, unit="rows", low=1, reason="one API answer stays below a megabyte for usual events")
 
@@ -165,33 +195,48 @@ class Limits:
 class Settings:
     """How one server behaves; `limits` bounds what clients may use."""
 
-    host: str = _setting("127.0.0.1", unit="address", reason="a local tool is not offered to the network unasked")
+    host: str = _setting(
+        "127.0.0.1", unit="address", public=True, reason="a local tool is not offered to the network unasked"
+    )
     port: int = _setting(8000, unit="TCP port", low=0, high=65535, reason="0 picks a free one and prints it")
     certfile: str = _setting("", unit="path", reason="a PEM certificate chain turns TLS and ALPN (h2, http/1.1) on")
     keyfile: str = _setting("", unit="path", reason="the private key of certfile; empty when it is in the same file")
     public_url: str = _setting(
         "",
         unit="scheme://host[:port]",
+        public=True,
         reason="where clients reach this server, for links to its pages; empty: as each request was addressed",
     )
     tools: str = _setting(
         "probe,streaming,features",
         unit="toolsets or tools",
+        public=True,
         reason="what a person wants to see in a client; ?tools= overrides",
     )
     allowed_hosts: str = _setting(
         "",
         unit="names, comma separated",
+        public=True,
         reason="public Host names beside localhost and the bound address; others are refused (DNS rebinding)",
     )
     allowed_origins: str = _setting(
-        "", unit="origins, comma separated", reason="web pages beside the server's own that may call it"
+        "",
+        unit="origins, comma separated",
+        public=True,
+        reason="web pages beside the server's own that may call it",
     )
     grace_s: float = _setting(
         10.0, unit="seconds", low=0, high=600, reason="running work may finish after SIGTERM; then it is cancelled"
     )
     keep_alive_s: float = _setting(
         15.0, unit="seconds", low=0.01, high=600, reason="SSE comment interval; also finds peers that are gone"
+    )
+    feed_tick_s: float = _setting(
+        0.25,
+        unit="seconds",
+        low=0.01,
+        high=1,
+        reason="what is new goes to all dashboards at once; soon enough for the eye, and half the cost of 0.1",
     )
     idle_connection_s: float = _setting(
         60.0, unit="seconds", low=1, reason="a connection without a request is closed; also bounds a slow request head"
@@ -239,6 +284,12 @@ class Settings:
     page_size: int = _setting(
         50, unit="items", low=1, reason="the tools served by default fit one page; their resources show the second"
     )
+    audit_db: str = _setting(
+        "", unit="path", reason="a SQLite file keeps tool calls and their evidence across restarts; empty: in memory"
+    )
+    audit_flush_s: float = _setting(
+        1.0, unit="seconds", low=0.01, high=60, reason="how often audit_db is written; a crash costs at most so much"
+    )
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -248,7 +299,11 @@ class Settings:
 
 
 class Described(NamedTuple):
-    """One setting as `mcp-probe settings`, the flags and the documentation show it."""
+    """One setting as `mcp-probe settings`, the flags and the documentation show it.
+
+    The value of a `public` one may be shown to whoever can reach the server. A text is not unless it says so: it may be
+    a key, or a path of this machine.
+    """
 
     name: str
     type: type
@@ -257,6 +312,7 @@ class Described(NamedTuple):
     reason: str
     low: float | None
     high: float | None
+    public: bool
 
     @property
     def flag(self) -> str:
@@ -272,7 +328,10 @@ class Described(NamedTuple):
 def _described(spec: Field[Any]) -> Described:
     meta = spec.metadata
     default = None if spec.default is MISSING else spec.default
-    return Described(spec.name, type(default), default, meta["unit"], meta["reason"], meta["low"], meta["high"])
+    public = meta["public"] or not isinstance(default, str)
+    return Described(
+        spec.name, type(default), default, meta["unit"], meta["reason"], meta["low"], meta["high"], public
+    )
 
 
 def described(owner: type) -> Iterator[Described]:

@@ -25,7 +25,7 @@ async def receive(probe: Probe, *received: dict[str, Any]) -> None:
     """Messages arrive without any await between them."""
     (session,) = probe.engine.sessions
     for message in received:
-        probe.engine.legacy.receive(session, [classify(message)])
+        probe.engine.legacy.receive(session, [classify(message)], 0)
 
 
 def cancelled(id: Any, **more: Any) -> dict[str, Any]:

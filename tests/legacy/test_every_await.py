@@ -91,7 +91,7 @@ class Run:
     def receive(self, message: dict[str, Any]) -> list[dict[str, Any]]:
         """A message of the client arrives at this very moment."""
         (session,) = self.probe.engine.sessions
-        answer = self.probe.engine.legacy.receive(session, [classify(message)])
+        answer = self.probe.engine.legacy.receive(session, [classify(message)], 0)
         return [Event(None, body.decode(), None).message for body in getattr(answer, "bodies", [])]
 
     def stopped(self) -> None:
@@ -99,9 +99,14 @@ class Run:
         self.mark = self.probe.engine.log.last
 
     def emitted_later(self) -> list[dict[str, Any]]:
-        """What was sent after the stop."""
+        """What was sent after the stop, but for the refusals of further requests of the client, such as a resume."""
+        (asked, *_) = [event for event in self.probe.events("message.received") if event["method"] == "tools/call"]
         entries = [event for event in self.probe.events("message.emitted") if event["seq"] > self.mark]
-        return [entry["message"] for entry in entries]
+        return [
+            entry["message"]
+            for entry in entries
+            if entry["exchange"] == asked["exchange"] or (entry["rpc"], entry["id"]) != ("error", None)
+        ]
 
     def last_progress(self) -> float | None:
         """What the client heard last."""

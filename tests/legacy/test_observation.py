@@ -30,7 +30,7 @@ def log(*, events: int = 100, size: int = 1_000_000) -> EventLog:
 
 
 def message(size: int) -> MessageReceived:
-    return MessageReceived(1, None, json.dumps("x" * size).encode())
+    return MessageReceived(1, None, None, "invalid", None, None, json.dumps("x" * size).encode())
 
 
 def numbers(entries: list[Any]) -> list[int]:
@@ -386,7 +386,16 @@ async def test_the_record_of_a_completed_call_tells_everything(probe: Probe, aut
     await trio.sleep(50)
     arguments = {"steps": 4, "step_ms": 500}
     await client.call("tools/call", {"name": "progress", "arguments": arguments, "_meta": {"progressToken": "t"}}, "it")
-    assert probe.record() == {
+    record = probe.record()
+    result = record.pop("result")
+    assert (result["structuredContent"]["steps"], result["content"][0]["type"]) == (4, "text")
+    (started,) = probe.events("call.started")
+    (asked,) = [event for event in probe.events("message.received") if event["method"] == "tools/call"]
+    assert record == {
+        "run": probe.engine.run,
+        "id": f"{probe.engine.run}.c1",
+        "seq": started["seq"],
+        "exchange": asked["exchange"],
         "call": "c1",
         "tool": "progress",
         "toolset": "streaming",

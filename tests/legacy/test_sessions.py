@@ -249,7 +249,7 @@ async def test_toggling_a_subscription_faster_than_its_ticker_ends_is_refused_an
         codes = []
         for method in [*methods, "resources/subscribe"]:
             request = client.request(method, {"uri": "test://watched-resource"})
-            answer = probe.engine.legacy.receive(session, [classify(request)])
+            answer = probe.engine.legacy.receive(session, [classify(request)], 0)
             assert isinstance(answer, Answered)
             codes.append(json.loads(answer.bodies[0]).get("error", {}).get("code"))
         assert codes[::2] == [None] * 5 + [-32000] * 16

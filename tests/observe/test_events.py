@@ -31,7 +31,7 @@ def test_an_event_is_immutable_documented_and_can_be_shown_as_json(kind: Any) ->
     event = kind(**values)
     with pytest.raises(AttributeError):
         setattr(event, fields(kind)[0].name, "other")
-    shown = json.loads(encode(Entry(1, 2.0, 3.0, event).as_json()))
+    shown = json.loads(encode(Entry(7, 2.0, 3.0, event, 5).as_json()))
     expected = {name: {} if value == b"{}" else value for name, value in values.items()}
-    assert shown == {"seq": 1, "at": 2.0, "mono": 3.0, "kind": kind.kind, **expected}
+    assert shown == {"seq": 7, "at": 2.0, "mono": 3.0, "kind": kind.kind, "pair": 5, **expected}
     assert kind.__doc__

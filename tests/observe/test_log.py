@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from probe.observe.events import ClientMisuse, MessageEmitted, MessageReceived, ServerState, SessionOpened
+from probe.observe.events import ClientMisuse, ServerState, SessionOpened
 from probe.observe.log import Entry, EventLog, Gap, Page
+
+from ..support.facts import emitted, sized
 
 READY = ServerState("ready")
 # What an entry costs is its own business; this bound is beyond reach.
@@ -78,18 +80,18 @@ def test_numbers_never_repeat_after_eviction() -> None:
 def test_the_log_is_bounded_in_bytes_and_keeps_its_newest_event() -> None:
     it = log(0, max_bytes=10_000)
     for size in (1000, 1000, 1000):
-        it.append(MessageReceived(1, None, b"x" * size))
+        it.append(sized(size))
     assert len(it.since(0, 10).entries) == 3
-    it.append(MessageReceived(1, None, b"x" * 9000))
+    it.append(sized(9000))
     assert [entry.seq for entry in it.since(0, 10).entries] == [4]
-    it.append(MessageReceived(1, None, b"x" * 90_000))
+    it.append(sized(90_000))
     assert [entry.seq for entry in it.since(0, 10).entries] == [5]
 
 
 @pytest.mark.parametrize(
     "large",
     [
-        MessageReceived(1, None, b"x" * 10_000),
+        sized(10_000),
         ClientMisuse(None, "what", "clause", "x" * 10_000),
         SessionOpened("s1", "id", "2025-11-25", "n", "v", b'{"experimental":"%s"}' % (b"x" * 10_000)),
     ],
@@ -105,24 +107,29 @@ def test_whatever_is_large_counts_against_the_bytes(large: Any) -> None:
 def test_a_page_can_be_bounded_in_bytes_but_is_never_empty_for_that() -> None:
     it = log(0)
     for _ in range(4):
-        it.append(MessageReceived(1, None, b"x" * 1000))
+        it.append(sized(1000))
     page = it.since(0, 10, max_bytes=4000)
     assert (len(page.entries), page.next) == (2, 2)
     assert len(it.since(page.next, 10, max_bytes=1).entries) == 1
 
 
 def test_an_entry_as_the_api_shows_it() -> None:
-    message = b'{"jsonrpc":"2.0","id":"5","result":{}}'
-    entry = Entry(7, 1000.5, 0.5, MessageEmitted("s1", "p1", 3, "c1", None, message))
+    message = {"jsonrpc": "2.0", "id": "5", "result": {}}
+    entry = Entry(7, 1000.5, 0.5, emitted(message, 3, "s1", stream="p1", position=3, call="c1"), 4)
     assert entry.as_json() == {
         "seq": 7,
         "at": 1000.5,
         "mono": 0.5,
         "kind": "message.emitted",
+        "pair": 4,
+        "exchange": 3,
         "session": "s1",
         "stream": "p1",
         "position": 3,
         "call": "c1",
         "task": None,
+        "rpc": "response",
+        "method": None,
+        "id": "5",
         "message": {"jsonrpc": "2.0", "id": "5", "result": {}},
     }

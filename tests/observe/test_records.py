@@ -9,27 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.observe.records import CallRecord, CallRecords, bounded
+from probe.observe.records import CallRecords, bounded
 from probe.wire.jsonrpc import encode
 
-
-def record(call: str, token: int | str | None = None) -> CallRecord:
-    return CallRecord(
-        call=call,
-        tool="simple_tool",
-        toolset="probe",
-        arguments=b'{"delayMs":5}',
-        era="legacy",
-        revision="2025-11-25",
-        transport="http",
-        session="s1",
-        client_name="n",
-        client_version="v",
-        request_id="5",
-        progress_token=token,
-        task=None,
-        started_at=1000.0,
-    )
+from ..support.facts import record
 
 
 def test_the_newest_records_are_kept_and_come_first() -> None:
@@ -57,7 +40,7 @@ def test_a_running_call_has_no_outcome() -> None:
     ("token", "kind"), [(None, None), (0, "integer"), (2**70, "integer"), ("", "string"), ("0", "string")]
 )
 def test_the_token_is_shown_with_its_json_type(token: Any, kind: str | None) -> None:
-    shown = json.loads(encode(record("c1", token).as_json()))
+    shown = json.loads(encode(record("c1", progress_token=token).as_json()))
     assert (shown["progress_token"], shown["progress_token_type"]) == (token, kind)
 
 

@@ -13,8 +13,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.call import Call, CallViolationError, Cause, State
 from probe.core.deadline import Deadlines
-from probe.engine.calls import CallFacts, CallScope, Outcome, run
+from probe.engine.calls import CallFacts, CallScope, run
 from probe.engine.clock import Clock
+from probe.engine.outcome import Outcome
 from probe.engine.tool import ToolResult, content
 from probe.observe.events import CallCancelled
 from probe.observe.log import EventLog
@@ -136,7 +137,7 @@ def test_a_deadline_wins_from_the_moment_when_it_passes(story: list[str | Cause 
 async def _tell(story: list[str | Cause | float], linger: float) -> None:
     clock, model, finish = Clock(trio.current_time()), Model(linger), trio.Event()
     log = EventLog(clock.both, max_events=1000, max_bytes=10**9)
-    call = CallScope(CallFacts("c1", 1, "tools/call", None), None, log, clock)
+    call = CallScope(CallFacts("c1", 1, 1, "tools/call", None), None, log, clock)
     call.bound(Deadlines.start(0.0, idle_s=IDLE_S, ceiling_s=CEILING_S))
     answers: list[Outcome | None] = []
 

@@ -20,11 +20,10 @@ from trio.testing import MockClock
 
 from probe.core.call import Cause
 
-from ..support.inside import engine_tasks
+from ..support.inside import SERVICES, engine_tasks
 from ..support.probe import Probe, running
 from .story import IDLE_S, TASKS, TOOLS, Step, Track, World, told
 
-SERVICES = ["engine.sessions.SessionService.serve", "engine.tasks.TaskService.serve"]
 TOLD = {Cause.DEADLINE.value, Cause.SHUTDOWN.value}
 which = st.integers(0, 7)
 tokens = st.sampled_from([None, 0, "", "0", "t", 2**63])
@@ -210,12 +209,12 @@ def check_silence(facts: Facts, heard: Sequence[dict[str, Any]]) -> None:
 
 def check_emitted(facts: Facts) -> None:
     """Every request has at most one response, every question is asked on one stream, every status told once."""
-    responses = Counter(
-        (event["session"], type(event["message"]["id"]), event["message"]["id"])
-        for event in facts.emitted
-        if "method" not in event["message"]
-    )
-    assert max(responses.values(), default=0) <= 1
+    responses = [event for event in facts.emitted if "method" not in event["message"]]
+    # Only the body of an HTTP error has no id; whatever has one answers a request that was received.
+    told = Counter(event["pair"] for event in responses if "id" in event["message"])
+    assert None not in told
+    assert max(told.values(), default=0) <= 1
+    assert all("error" in event["message"] for event in responses if "id" not in event["message"])
     asked = Counter(
         (event["session"], event["message"]["id"])
         for event in facts.emitted
@@ -223,14 +222,14 @@ def check_emitted(facts: Facts) -> None:
     )
     assert max(asked.values(), default=0) <= 1
     statuses = [event for event in facts.of_kind("task.changed") if event["status"] != "queued"]
-    told = [
+    changes = [
         event
         for event in [*facts.emitted, *facts.of_kind("message.dropped")]
         if event["message"].get("method") == "notifications/tasks/status"
     ]
     # The first status of a task is told by its handle, and recorded when the task is made.
     made = len(facts.of_kind("task.changed")) - len(statuses)
-    assert len(told) == len(statuses) - made
+    assert len(changes) == len(statuses) - made
 
 
 def check_clean(probe: Probe) -> None:

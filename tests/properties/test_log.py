@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from probe.observe.events import MessageReceived
 from probe.observe.log import EventLog
 
+from ..support.facts import sized
 from . import steps
 
 
@@ -25,7 +26,7 @@ class Log(RuleBasedStateMachine):
     @rule(size=st.integers(0, 3000), seconds=st.floats(0, 9))
     def something_happens(self, size: int, seconds: float) -> None:
         self.now += seconds
-        self.events.append(MessageReceived(len(self.events), None, b"x" * size))
+        self.events.append(sized(size, len(self.events)))
         assert self.log.append(self.events[-1]) == len(self.events) == self.log.last
 
     @rule()

@@ -196,10 +196,14 @@ def check_log(probe: Probe, seen: Sequence[Seen]) -> None:
 
 
 def check_answers(probe: Probe, seen: Sequence[Seen]) -> None:
-    """As many responses were sent as calls were answered; what clients got is a part of it."""
+    """As many responses were sent as calls were answered; what clients got is a part of it. Refusals come with 503."""
     answered = [record for record in probe.engine.records.newest(100) if record.answered]
-    sent = [event["message"] for event in probe.events("message.emitted") if "id" in event["message"]]
+    responses = [event for event in probe.events("message.emitted") if "id" in event["message"]]
+    sent = [event for event in responses if event["call"] is not None]
     assert len(sent) == len(answered)
+    statuses = {event["exchange"]: event["status"] for event in probe.events("http.response")}
+    refused = [event for event in responses if event["call"] is None]
+    assert all((event["rpc"], statuses[event["exchange"]]) == ("error", 503) for event in refused)
     got = [one for one in seen if one.whole and one.status != 503]
     assert len(got) <= len(sent)
     for record in probe.engine.records.newest(100):

@@ -55,9 +55,7 @@ class _Judge:
         self.checked = 0
         self._revisions: dict[str, str] = {}
         self._asked: dict[tuple[str | None, Any], tuple[str, bool]] = {}
-        # A modern request is answered, or its stream is opened, before the server reads anything else.
-        self._newest: dict[str, Any] | None = None
-        self._streams: dict[str, dict[str, Any]] = {}
+        self._modern: dict[int, dict[str, Any]] = {}
 
     def take(self, event: dict[str, Any]) -> None:
         """Learn from one event, or judge it."""
@@ -67,17 +65,17 @@ class _Judge:
                 self._revisions[session] = event["revision"]
             case "message.received":
                 message = event["message"]
-                self._newest = message if _is_modern_request(message) else None
+                if _is_modern_request(message):
+                    self._modern[event["exchange"]] = message
                 self._asked.update({(session, id): what for id, what in _requests(message)})
-            case "stream.opened" if self._newest is not None and session is None:
-                self._streams[event["stream"]] = self._newest
+            case "message.emitted" if (event["rpc"], event["id"]) == ("error", None):
+                # the body of an HTTP error; before 2025-11-25 the schemas know no error without an id
+                pass
             case "message.emitted" if session in self._revisions:
                 self._legacy(session, event["message"])
-            case "message.emitted" if session is None:
-                request = self._newest if event["stream"] is None else self._streams.get(event["stream"])
-                if request is not None:
-                    check_modern(event["message"], request)
-                    self.checked += 1
+            case "message.emitted" if event["exchange"] in self._modern:
+                check_modern(event["message"], self._modern[event["exchange"]])
+                self.checked += 1
 
     def _legacy(self, session: Any, message: dict[str, Any]) -> None:
         # `initialize` was received before there was a session

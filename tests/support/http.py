@@ -29,6 +29,8 @@ class Event:
 class Answer:
     """A response whose head has come; the body comes in parts."""
 
+    method: str
+    path: str
     status: int
     headers: dict[str, str]
     _body: trio.MemoryReceiveChannel[bytes]
@@ -41,8 +43,14 @@ class Answer:
         return self._body
 
     async def body(self) -> bytes:
-        """The whole body."""
-        return b"".join([part async for part in self._body])
+        """The whole body. One of the API is held to its description."""
+        whole = b"".join([part async for part in self._body])
+        if f"{self.path}/".startswith("/api/"):
+            # Here, as few tests need the pages, which take long to import.
+            from . import openapi
+
+            openapi.check(self.method, self.path, self.status, self.headers, whole)
+        return whole
 
     async def json(self) -> Any:
         """The whole body as JSON."""
@@ -177,7 +185,7 @@ async def exchange(
         nursery.start_soon(run)
         await head_came.wait()
         named = {key.decode("latin-1"): value.decode("latin-1") for key, value in head.get("headers", [])}
-        yield Answer(head.get("status", 0), named, read, hung_up)
+        yield Answer(method, scope["path"], head.get("status", 0), named, read, hung_up)
         hung_up.set()
         await ended.wait()
         following.cancel_scope.cancel()

@@ -15,7 +15,11 @@ MODERN_CALL = "_Response._work"
 """The trio task of one modern request that waits."""
 TASK = "TaskService.create.<locals>.job"
 """The trio task of one MCP task."""
-SERVICES = ["engine.sessions.SessionService.serve", "engine.tasks.TaskService.serve"]
+SERVICES = [
+    "engine.observer.Observer.serve",
+    "engine.sessions.SessionService.serve",
+    "engine.tasks.TaskService.serve",
+]
 """What an engine without sessions runs."""
 
 

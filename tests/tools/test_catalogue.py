@@ -456,6 +456,14 @@ def test_the_documentation_names_every_parameter_and_bound(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize("tool", ALL, ids=IDS)
+def test_the_documentation_says_what_the_tool_says_of_itself(tool: Tool) -> None:
+    """/api/tools shows the tool's own words."""
+    assert tool.exercises
+    assert tool.shows
+    assert ROWS[tool.name].strip("| ").split(" | ")[2:] == [tool.exercises, tool.shows]
+
+
+@pytest.mark.parametrize("tool", ALL, ids=IDS)
 def test_the_documentation_names_every_own_deadline(tool: Tool) -> None:
     for name, value in (("idle", tool.idle_s), ("ceiling", tool.ceiling_s)):
         stated = re.findall(rf"^\| `{tool.name}` \|.*{name} (\d+) s", DEADLINES, re.MULTILINE)

@@ -29,7 +29,9 @@ def read(*parts: bytes) -> EventSource:
         (sse.event(b"{}", id="p1-7"), b"id: p1-7\ndata: {}\n\n"),
         (sse.event(b"{}", id="p1-7", retry_ms=500), b"id: p1-7\nretry: 500\ndata: {}\n\n"),
         (sse.event(b"", id="p1-0", retry_ms=0), b"id: p1-0\nretry: 0\ndata: \n\n"),
+        (sse.event(b"{}", id="r-7", name="gap"), b"event: gap\nid: r-7\ndata: {}\n\n"),
         (sse.comment("keep-alive"), b": keep-alive\n\n"),
+        (sse.comment("keep-alive", id="r-7"), b": keep-alive\nid: r-7\n\n"),
     ],
 )
 def test_the_framing(written: bytes, expected: bytes) -> None:

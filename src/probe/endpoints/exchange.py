@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..core.inbound import HttpHead
+from ..engine.outbox import Outbox
 from ..observe import redaction
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, LimitReached, MessagesDelivered
 from ..observe.log import EventLog
 from ..wire.errors import Refusal, Rejection, busy
-from ..wire.jsonrpc import Json, encode
+from ..wire.jsonrpc import Json
 from .asgi import Headers, Receive, Scope, Send, respond, start
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
@@ -24,30 +25,31 @@ EVENT_HEADERS: Headers = (
 
 
 class Unsent:
-    """The bytes of whole responses that no socket has taken yet, over all exchanges of an endpoint."""
+    """The `bytes` of whole responses that no socket has taken yet, over all exchanges of an endpoint."""
 
     def __init__(self, most: int, log: EventLog) -> None:
         self._most = most
         self._log = log
-        self._bytes = 0
+        self.bytes = 0
 
     @contextmanager
     def holding(self, size: int) -> Iterator[None]:
         """Count a response while it is written. Raises `Rejection` 503 when so much waits that it has no room."""
-        if self._bytes + size > self._most:
+        if self.bytes + size > self._most:
             self._log.append(LimitReached(None, "max_unsent_bytes", self._most))
             raise busy(f"Too many answers wait to be read: the limit max_unsent_bytes is {self._most}", 5)
-        self._bytes += size
+        self.bytes += size
         try:
             yield
         finally:
-            self._bytes -= size
+            self.bytes -= size
 
 
 class Exchange:
     """One HTTP request with its response.
 
-    `session` is the label of its session, once that is known. `origin` is scheme and authority under which the client
+    `session` is the label of its session or modern client, once that is known. `address` is the client's, without its
+    port. `origin` is scheme and authority under which the client
     reaches this server, as `public_url` says or else as the request was addressed.
     """
 
@@ -59,6 +61,7 @@ class Exchange:
         send: Send,
         log: EventLog,
         unsent: Unsent,
+        outbox: Outbox,
         public_url: str,
     ) -> None:
         self.number = number
@@ -70,6 +73,10 @@ class Exchange:
         self.origin = public_url.rstrip("/") or f"{scope['scheme']}://{self.head.all('host')}"
         self.log = log
         self._unsent = unsent
+        self._outbox = outbox
+        host, port = scope.get("client") or ("", 0)
+        self.address = str(host)
+        self._peer = f"{host}:{port}"
         self._stream: str | None = None
         self._over = False
         self._record(scope)
@@ -88,13 +95,15 @@ class Exchange:
     async def answer(self, status: int, body: bytes, headers: Headers = JSON_HEADERS, messages: int = 1) -> None:
         """Send JSON-RPC messages as a whole response; they are delivered then."""
         await self.respond(status, headers, body)
-        self.log.append(MessagesDelivered(self.number, self.session, None, 1, messages))
+        self._delivered(messages)
 
     async def reject(self, rejection: Rejection, body: Json | None = None) -> None:
         """Send the response that says why the request is refused; `body` stands in for the rejection's own."""
         status = rejection.refusal.status
+        message = self._outbox.answer(self.number, self.session, body or rejection.body())
         self._head(status, "application/json", None, rejection.message)
-        await respond(self.send, status, [*JSON_HEADERS, *rejection.headers], encode(body or rejection.body()))
+        await respond(self.send, status, [*JSON_HEADERS, *rejection.headers], message)
+        self._delivered(1)
         self._over = True
 
     async def start_events(self, stream: str) -> None:
@@ -109,12 +118,14 @@ class Exchange:
             self.log.append(HttpClosed(self.number, self.session, self._stream, by, 0))
             self._over = True
 
+    def _delivered(self, messages: int) -> None:
+        self.log.append(MessagesDelivered(self.number, self.session, None, 1, messages))
+
     def _head(self, status: int, content_type: str, stream: str | None, problem: str | None = None) -> None:
         self.log.append(HttpResponse(self.number, status, content_type, self.session, stream, problem))
         self._stream = stream
 
     def _record(self, scope: Scope) -> None:
-        host, port = scope.get("client") or ("", 0)
         self.log.append(
             HttpRequest(
                 exchange=self.number,
@@ -122,7 +133,7 @@ class Exchange:
                 path=scope["path"],
                 query=redaction.query(self.query),
                 http_version=scope["http_version"],
-                client=f"{host}:{port}",
+                client=self._peer,
                 headers=redaction.headers(scope["headers"]),
             )
         )

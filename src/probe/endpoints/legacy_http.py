@@ -79,7 +79,7 @@ class LegacyHttp:
             raise Rejection(Refusal.BODY_TOO_LARGE, why, id=request.id)
 
     async def _answer(self, exchange: Exchange, session: Session, messages: Sequence[Message], *, batch: bool) -> None:
-        answer = self._engine.legacy.receive(session, messages)
+        answer = self._engine.legacy.receive(session, messages, exchange.number)
         if isinstance(answer, Accepted):
             await exchange.respond(202)
         elif isinstance(answer, Answered):
@@ -101,7 +101,8 @@ class LegacyHttp:
             exchange.session = session.label
             headers.append((b"mcp-session-id", session.id.encode()))
             value = result_response(request.id, result)
-        await exchange.answer(200, self._engine.outbox.answer(exchange.session, value), headers)
+        answer = self._engine.outbox.answer(exchange.number, exchange.session, value)
+        await exchange.answer(200, answer, headers)
 
     def _session(self, exchange: Exchange, id: RequestId | None = None) -> Session:
         """The session of the request. Raises `Rejection` 400 without a header and 404 for one that does not exist.

@@ -17,8 +17,9 @@ from ..core.modern_inbound import era_of
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..engine.outbox import stored
-from ..observe.events import MessageReceived
+from ..observe.events import MessageReceived, essentials
 from ..wire.errors import Refusal, Rejection
+from ..wire.jsonrpc import encode
 from .asgi import ClientGoneError, Receive, Scope, Send, read_body, wait_disconnect
 from .exchange import Exchange, Unsent, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
@@ -49,8 +50,9 @@ class McpHttp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
+        engine, url = self._engine, self._settings.public_url
         exchange = Exchange(
-            next(self._numbers), scope, receive, send, self._engine.log, self._unsent, self._settings.public_url
+            next(self._numbers), scope, receive, send, engine.log, self._unsent, engine.outbox, url
         )
         self._open += 1
         by = "the server gave it up"
@@ -70,6 +72,11 @@ class McpHttp:
             exchange.close(by)
             self._open -= 1
             self._closed.unpark_all()
+
+    @property
+    def unsent_bytes(self) -> int:
+        """The bytes of whole responses that no socket has taken yet."""
+        return self._unsent.bytes
 
     async def wait_idle(self) -> None:
         """Wait until no exchange is open."""
@@ -104,18 +111,33 @@ class McpHttp:
         async with self._turnstile:
             pass
         value = read_json(body, self._settings.limits)
+        modern = era_of(exchange.head, value) == "modern"
+        exchange.session = self._whose(exchange, value, modern=modern)
         self._record(exchange, value, body)
         selection = self._selection(exchange, value)
-        if era_of(exchange.head, value) == "modern":
+        if modern:
             await self._modern.post(exchange, value, selection)
         else:
             await self._legacy.post(exchange, value, selection, len(body))
 
-    def _record(self, exchange: Exchange, value: Any, body: bytes) -> None:
+    def _whose(self, exchange: Exchange, value: Any, *, modern: bool) -> str | None:
+        """The label of the session, or of the modern client, that a message says it comes from."""
+        if modern:
+            return self._engine.clients.label(exchange.address, value)
         given = exchange.head.get(SESSION_HEADER)
         known = None if given is None else self._engine.sessions.find(given)
-        label = None if known is None else known.label
-        exchange.log.append(MessageReceived(exchange.number, label, stored(value, body)))
+        return None if known is None else known.label
+
+    def _record(self, exchange: Exchange, value: Any, body: bytes) -> None:
+        """Each message of a batch is one fact, with its own id; a batch too large to be one is kept as it came."""
+        batch = isinstance(value, list) and 0 < len(value) <= self._settings.limits.max_batch
+        for place, item in enumerate(value if batch else [value]):
+            kept = stored(item, encode(item) if batch else body)
+            exchange.log.append(
+                MessageReceived(
+                    exchange.number, exchange.session, place if batch else None, *essentials(item), kept
+                )
+            )
 
     def _check_declared_length(self, head: HttpHead) -> None:
         most, declared = self._settings.limits.max_body_bytes, head.get("content-length") or "0"

@@ -30,8 +30,11 @@ def read_message(value: Any, limits: Limits) -> Message:
 
 
 def read_id(value: Any, limits: Limits) -> RequestId | None:
-    """The id in a value that may be no message at all, if it is one that can be echoed."""
-    id = value.get("id") if isinstance(value, dict) else None
+    """The id in a value that may be no message at all, if it is one that can be echoed.
+
+    That of an answer is this server's own: echoed, it would look like the answer to another request of the client.
+    """
+    id = value.get("id") if isinstance(value, dict) and "method" in value else None
     return _short(id, limits.max_id_length) if is_id(id) else None
 
 

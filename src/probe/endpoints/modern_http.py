@@ -18,6 +18,7 @@ from ..core.call import Cause
 from ..core.modern_inbound import climb
 from ..engine.engine import Engine
 from ..engine.modern.dispatch import Answered, Started
+from ..engine.modern.incoming import Source
 from ..observe.events import ClientMisuse, HttpClosed
 from ..wire.errors import Refusal, Rejection, busy
 from ..wire.jsonrpc import Notification, Request, Response, clip, id_length
@@ -73,7 +74,8 @@ class ModernHttp:
         self._check_token(request, inbound.meta)
         if self._engine.draining:
             raise busy("The server is shutting down", 5, request.id)
-        answer = self._engine.modern.receive(request, inbound, offer, exchange.origin)
+        source = Source(exchange.number, exchange.session, exchange.origin)
+        answer = self._engine.modern.receive(request, inbound, offer, source)
         if isinstance(answer, Answered):
             await exchange.answer(answer.status, answer.body, _headers(answer.status))
             if answer.call is not None:
@@ -90,7 +92,7 @@ class ModernHttp:
         if notification.method == "notifications/cancelled":
             what = "notifications/cancelled over HTTP"
             clause = f"{V2026_07_28} basic/patterns/cancellation: closing the response stream is the cancellation"
-        exchange.log.append(ClientMisuse(None, what, clause, clip(notification.method), exchange.number))
+        exchange.log.append(ClientMisuse(exchange.session, what, clause, clip(notification.method), exchange.number))
 
 
 def _headers(status: int) -> Headers:
@@ -170,6 +172,6 @@ class _Response:
         finally:
             # The writer knows why it left; where it was made to leave, the watch knows.
             by = self._gone if self._gone and writer.ended_by == "server" else writer.ended_by
-            exchange.log.append(HttpClosed(exchange.number, None, stream.id, by, writer.written))
+            exchange.log.append(HttpClosed(exchange.number, exchange.session, stream.id, by, writer.written))
         if not stream.replay.closed:
             self._cancel("the client read too slowly: messages were lost before it got them")

@@ -8,143 +8,33 @@ calls `CallScope.cancel`; whether it was heard in time is decided by `core.call`
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Self, TypeAlias
 
 import trio
 
 from ..core.call import Call, Cause
 from ..core.deadline import Deadlines
-from ..observe.events import CallCancelled, CallSettled, CallStarted
+from ..core.progress import Report
+from ..observe.events import CallCancelled, CallProgressed, CallSettled, CallStarted
 from ..observe.log import EventLog
 from ..observe.records import CallRecord
 from ..wire.errors import Code, McpError
-from ..wire.jsonrpc import Json, RequestId, encode
+from ..wire.jsonrpc import RequestId, encode
 from .clock import Clock
-from .tool import (
-    ClientRequestError,
-    InputRequiredError,
-    ToolFailureError,
-    ToolResult,
-    WorkCancelledError,
-    failure,
-    text,
-)
-
-logger = logging.getLogger(__name__)
+from .outcome import Outcome, attempt_async
+from .tool import ToolResult, text
 
 DEADLINE_META_KEY = "mcp-probe/deadline"
 """Where the answer to an expired call carries its numbers."""
-
-OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required", "task"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the work came to: a result or a JSON-RPC error, whether or not anybody is told.
-
-    `input_required` and `task` are answers that are no end of the work. `call` is whose outcome it is, where that was
-    a tool call and is over already.
-    """
-
-    kind: OutcomeKind
-    result: Json | None = None
-    error: McpError | None = None
-    call: CallScope | None = None
-
-
-def _completed(result: ToolResult) -> Outcome:
-    return Outcome("tool_error" if result.get("isError") else "completed", result=result)
-
-
-def _failed(error: Exception) -> Outcome:
-    if isinstance(error, McpError):
-        return Outcome("protocol_error", error=error)
-    if isinstance(error, InputRequiredError):
-        return Outcome("input_required", result=error.result)
-    if isinstance(error, WorkCancelledError):
-        return Outcome("given_up", result=failure(str(error)))
-    if isinstance(error, ToolFailureError | ClientRequestError):
-        return Outcome("tool_error", result=failure(str(error)))
-    logger.error("a handler failed", exc_info=error)
-    return Outcome("protocol_error", error=McpError(Code.INTERNAL_ERROR, "Internal error"))
-
-
-def _sendable(outcome: Outcome) -> Outcome:
-    """The outcome, if JSON can hold it; a handler that makes something else has failed, and is recorded so."""
-    try:
-        encode(outcome.result if outcome.error is None else outcome.error.body())
-    except ValueError as error:
-        return _failed(error)
-    return outcome
-
-
-class _Boundary:
-    """Where a handler's failure becomes an outcome: here and nowhere else. `trio.Cancelled` passes through.
-
-    Handlers may have nurseries, whose failures come in groups: a group of one is what it holds, and of a group that
-    mixes failures with `Cancelled` only the latter goes on.
-    """
-
-    outcome: Outcome
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        cancelled, failure = _split(error)
-        if not isinstance(failure, Exception):
-            return False
-        self.outcome = _failed(failure)
-        if cancelled is not None:
-            raise cancelled from None
-        return True
-
-
-def _split(error: BaseException | None) -> tuple[BaseException | None, BaseException | None]:
-    """The cancellation in an error, and the rest of it."""
-    if isinstance(error, trio.Cancelled):
-        return error, None
-    if not isinstance(error, BaseExceptionGroup):
-        return None, error
-    cancelled, rest = error.split(trio.Cancelled)
-    while isinstance(rest, BaseExceptionGroup) and len(rest.exceptions) == 1:
-        rest = rest.exceptions[0]
-    return cancelled, rest
-
-
-def attempt(work: Callable[[], ToolResult]) -> Outcome:
-    """Run work that never waits."""
-    with _Boundary() as boundary:
-        boundary.outcome = _completed(work())
-    return boundary.outcome
-
-
-def attempt_tool(work: Callable[[], ToolResult]) -> Outcome:
-    """Run a tool that never waits; its result is checked, as tools come from anywhere."""
-    return _sendable(attempt(work))
-
-
-async def _attempt_async(work: Callable[[], Awaitable[ToolResult]]) -> Outcome:
-    with _Boundary() as boundary:
-        boundary.outcome = _completed(await work())
-    return _sendable(boundary.outcome)
-
-
-async def contain(job: Callable[[], Awaitable[None]]) -> None:
-    """Run a job of a service. Its failure is logged and ends nothing but the job itself."""
-    with _Boundary():
-        await job()
-
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
     """What identifies a call in the log."""
 
     id: str
+    exchange: int
     request_id: RequestId
     method: str
     session: str | None
@@ -171,9 +61,10 @@ class CallScope:
         self._emitted_at_cancel = 0
         self._log = log
         self._clock = clock
-        log.append(
+        seq = log.append(
             CallStarted(
                 call=facts.id,
+                exchange=facts.exchange,
                 session=facts.session,
                 task=facts.task,
                 request_id=facts.request_id,
@@ -182,6 +73,8 @@ class CallScope:
                 progress_token=record.progress_token if record else None,
             )
         )
+        if record is not None:
+            record.seq = seq
 
     def bound(self, deadlines: Deadlines) -> None:
         """Set the dispatch deadlines: they are the scope's own, so expiry and cancellation are one mechanism."""
@@ -193,6 +86,16 @@ class CallScope:
         self.expire()
         if self.deadlines is not None and self.machine.cause is None:
             self.bound(self.deadlines.progress(self._clock.now()))
+
+    def note_untold(self, report: Report) -> None:
+        """Record progress that nobody asked to hear; after a cancellation it is none."""
+        if self.audible:
+            facts = self.facts
+            self._log.append(
+                CallProgressed(
+                    facts.id, facts.session, facts.task, report.progress, report.total, report.message
+                )
+            )
 
     def cancel(self, cause: Cause, reason: str | None = None) -> bool:
         """Ask the work to stop; returns whether this is what stops it. Never waits: the scope exits later."""
@@ -255,7 +158,7 @@ class CallScope:
         now = self._clock.now()
         if not self.machine.settle(now):
             gone = self.machine.cause is Cause.DISCONNECT
-            self._record("disconnected" if gone else "cancelled", outcome, answered=False)
+            self._record("disconnected" if gone else "cancelled", None, answered=False)
             return None
         if self.machine.cause is not None:
             outcome = self._expiry(now)
@@ -292,6 +195,7 @@ class CallScope:
             record.done = kind == "completed"
             record.cancelled_by = machine.cause.value if machine.cause else None
             record.cancel_reason, record.cancel_latency_ms = machine.reason, latency
+            record.result = None if outcome is None else outcome.kept(record.max_result_bytes)
         self._log.append(
             CallSettled(
                 call=facts.id,
@@ -325,7 +229,7 @@ async def run(
     outcome: Outcome | None = None
     try:
         with call.scope:
-            outcome = await _attempt_async(partial(_together, work, beside))
+            outcome = await attempt_async(partial(_together, work, beside))
     except BaseException:
         call.abandon()
         raise

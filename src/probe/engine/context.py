@@ -129,6 +129,8 @@ class Context:
             record.steps_done, record.steps_total, record.coalesced = progress, total, self._gate.coalesced
 
     def _send(self, report: Report) -> None:
+        if self._token is None:
+            self._call.note_untold(report)
         self._channel.progress(self._token, report)
 
     async def pump_progress(self) -> None:

@@ -21,6 +21,7 @@ from ..wire.jsonrpc import Json, Request
 from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params
+from .audit import Audit
 from .calls import CallScope
 from .catalogue import Toolset, select
 from .clock import Clock
@@ -29,8 +30,10 @@ from .legacy.dispatch import Dispatch as LegacyDispatch
 from .legacy.methods import Methods, capabilities
 from .legacy.tasks import TaskDesk
 from .legacy.tool_calls import ToolCalls
+from .modern.clients import Clients
 from .modern.dispatch import Dispatch as ModernDispatch
 from .modern.rounds import RoundTrips
+from .observer import Observer
 from .offers import Offer
 from .outbox import Outbox
 from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
@@ -51,13 +54,16 @@ INSTRUCTIONS = (
 
 # How long cancelled work may take to clean up at shutdown.
 _CLEANUP_S = 5.0
+# Enough to tell apart the lives of one server, short enough to be read.
+_RUN_BYTES = 4
 
 
 class Engine:
     """Everything between the wire and the tools. Made inside a trio run; `serve` owns its services.
 
     `epoch` is the wall clock at the moment of making it, in seconds since 1970; `new_id` gives unguessable ids of
-    visible ASCII characters, `random_bytes` so many fresh bytes. Raises `SettingError` for unusable request state keys.
+    visible ASCII characters, `random_bytes` so many fresh bytes. `run` names this life of the server. Raises
+    `SettingError` for unusable request state keys.
     """
 
     def __init__(
@@ -70,10 +76,14 @@ class Engine:
         random_bytes: Callable[[int], bytes],
     ) -> None:
         limits = settings.limits
+        self.run = random_bytes(_RUN_BYTES).hex()
+        self.started_at = epoch
         self.settings = settings
         self.clock = Clock(epoch)
         self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
         self.records = CallRecords(limits.call_records)
+        self.observer = Observer(self.log, self.records, limits)
+        self.audit = Audit(settings, self.run, self.clock, self.log, self.records, self.observer)
         self.tasks = TaskService(self.log, self.clock, settings, new_id)
         # As long as the state that names a page may take to come back.
         self.interactions = Interactions(
@@ -87,12 +97,13 @@ class Engine:
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets))
         numbers = count(1)
-        runs = ToolRuns(self.log, self.records, self.clock, settings, lambda: f"c{next(numbers)}")
+        runs = ToolRuns(self.log, self.records, self.clock, settings, self.run, lambda: f"c{next(numbers)}")
         desk = TaskDesk(self.tasks, settings, self.outbox, runs)
         calls = ToolCalls(settings, self.outbox, desk, runs)
         methods = Methods(self.log, self.clock, self.outbox, settings)
         self.legacy = LegacyDispatch(self.log, self.clock, settings, self.outbox, methods, calls, desk, runs)
         keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
+        self.clients = Clients(self.log)
         states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
         self.modern = ModernDispatch(
             self.log,
@@ -141,10 +152,23 @@ class Engine:
         return session, shape_result("initialize", revision, result)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run sessions and tasks until cancelled."""
+        """Run sessions, tasks and what follows the log until cancelled.
+
+        Raises `AuditFileError` for an audit file that cannot be used.
+        """
+        # Around the rest, so that it still writes what becomes of calls that are cancelled with the engine.
+        async with trio.open_nursery() as around:
+            try:
+                await around.start(self.audit.serve)
+                await self._serve_within(task_status)
+            finally:
+                self.audit.finish()
+
+    async def _serve_within(self, task_status: trio.TaskStatus[None]) -> None:
         async with trio.open_nursery() as nursery:
             await nursery.start(self.tasks.serve)
             await nursery.start(self.sessions.serve)
+            await nursery.start(self.observer.serve)
             self.log.append(ServerState("ready"))
             task_status.started()
 

@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..observe import redaction
-from ..observe.events import MessageDropped, MessageEmitted
+from ..observe.events import MessageDropped, MessageEmitted, essentials
 from ..observe.log import EventLog
 from ..wire.jsonrpc import Json, encode
 from .streams import Stream
 
 
 def stored(value: object, body: bytes) -> bytes:
-    """A message as the log keeps it: the same bytes, unless they hold a secret."""
-    return body if not redaction.has_secret(value) else encode(redaction.message(value))
+    """A message as the log keeps it: the same bytes, unless they hold a secret, and in one line.
+
+    JSON has line breaks only between its tokens, where a space means the same.
+    """
+    if redaction.has_secret(value):
+        return encode(redaction.message(value))
+    return body.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in body or b"\r" in body else body
 
 
 class Outbox:
@@ -38,16 +43,23 @@ class Outbox:
         """Append a message to a stream that has not ended."""
         body = encode(value)
         position = stream.append(body, on_delivery)
-        self._log.append(MessageEmitted(stream.session, stream.id, position, call, task, stored(value, body)))
+        kept = stored(value, body)
+        self._log.append(
+            MessageEmitted(
+                stream.exchange, stream.session, stream.id, position, call, task, *essentials(value), kept
+            )
+        )
 
-    def answer(self, session: str | None, value: Json, *, call: str | None = None) -> bytes:
-        """The bytes of a message that makes up a whole response body."""
+    def answer(self, exchange: int, session: str | None, value: Json, *, call: str | None = None) -> bytes:
+        """The bytes of a message in the body of a whole response."""
         body = encode(value)
-        self._log.append(MessageEmitted(session, None, None, call, None, stored(value, body)))
+        kept = stored(value, body)
+        self._log.append(MessageEmitted(exchange, session, None, None, call, None, *essentials(value), kept))
         return body
 
     def drop(
         self, session: str | None, value: Json, why: str, *, call: str | None = None, task: str | None = None
     ) -> None:
         """Record a message that nobody will get."""
-        self._log.append(MessageDropped(session, call, task, why, stored(value, encode(value))))
+        kept = stored(value, encode(value))
+        self._log.append(MessageDropped(session, call, task, why, *essentials(value), kept))

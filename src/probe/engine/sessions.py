@@ -25,12 +25,13 @@ from ..observe.redaction import fingerprint
 from ..settings import Settings
 from ..wire.jsonrpc import RequestId, encode
 from ..wire.v2025.registry import asked_capabilities
-from .calls import CallScope, contain
+from .calls import CallScope
 from .client_requests import ClientRequests
 from .clock import Clock
 from .interactions import Interactions
 from .offers import Offer
 from .outbox import stored
+from .outcome import contain
 from .streams import Stream
 from .tool import LogLevel
 
@@ -89,10 +90,12 @@ class Session:
         """Have a job started in the session's nursery. Raises `trio.WouldBlock` when the inbox is full."""
         self._inbox.send_nowait(job)
 
-    def open_stream(self) -> Stream:
+    def open_stream(self, exchange: int) -> Stream:
         """A new stream for the answer to one POST."""
         self._stream_count += 1
-        stream = Stream(f"p{self._stream_count}", self.label, "response", self._log, self._settings)
+        stream = Stream(
+            f"p{self._stream_count}", self.label, "response", self._log, self._settings, exchange=exchange
+        )
         self._streams[stream.id] = stream
         return stream
 

@@ -28,15 +28,27 @@ class Reader:
 class Stream:
     """Messages of one request, or the standalone stream of a session. Owned by its session, read by endpoints.
 
-    A stream without a session is owned by its request and cannot be resumed, so what was delivered is forgotten.
-    `unanswered` is set when a request of the stream ended in silence, because it was cancelled.
+    One that is not `resumable` is owned by its request, and what was delivered is forgotten. `session` is the label in
+    the event log, `exchange` the request whose answer is to come on it, if any. `unanswered` is set when a request of
+    the stream ended in silence, because it was cancelled.
     """
 
-    def __init__(self, id: str, session: str | None, purpose: str, log: EventLog, settings: Settings) -> None:
+    def __init__(
+        self,
+        id: str,
+        session: str | None,
+        purpose: str,
+        log: EventLog,
+        settings: Settings,
+        *,
+        exchange: int | None = None,
+        resumable: bool = True,
+    ) -> None:
         limits = settings.limits
         self.id = id
         self.session = session
-        self.resumable = session is not None
+        self.exchange = exchange
+        self.resumable = resumable
         self.replay = ReplayLog(max_messages=limits.replay_messages, max_bytes=limits.replay_bytes)
         self.reader: Reader | None = None
         self.ended_at: float | None = None
@@ -46,7 +58,7 @@ class Stream:
         self._on_delivery: dict[int, Callable[[], None]] = {}
         self._delivered = 0
         self._log = log
-        log.append(StreamOpened(session, id, purpose))
+        log.append(StreamOpened(exchange, session, id, purpose))
 
     def append(self, message: bytes, on_delivery: Callable[[], None] | None = None) -> int:
         """Add a message, wake the reader, return the position. `on_delivery` runs once, when a socket first took it.

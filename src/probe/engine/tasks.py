@@ -22,9 +22,10 @@ from ..observe.events import LimitReached, TaskChanged, TaskRemoved
 from ..observe.log import EventLog
 from ..settings import Settings
 from ..wire.errors import Code, McpError
-from .calls import CallScope, Outcome, contain, run
+from .calls import CallScope, run
 from .clock import Clock
 from .context import Context
+from .outcome import Outcome, contain
 from .tool import ToolResult
 
 
@@ -119,7 +120,7 @@ class TaskService:
         machine = TaskMachine(self._clock.wall(), message)
         task = Task(id, self._count, owner, tool, ttl_ms, machine, call, announce, ending)
         self._tasks[id] = task
-        self._log.append(TaskChanged(id, owner, tool, "queued", None, ttl_ms))
+        self._log.append(TaskChanged(id, call.facts.session, tool, "queued", None, ttl_ms))
         self._record_change(task)
 
         async def job() -> None:
@@ -216,7 +217,7 @@ class TaskService:
         if not task.call.machine.settled:
             task.call.abandon()
         del self._tasks[task.id]
-        self._log.append(TaskRemoved(task.id, task.owner, task.removed))
+        self._log.append(TaskRemoved(task.id, task.call.facts.session, task.removed))
         task.ring()
 
     def _move(self, task: Task, event: Input, message: str) -> None:
@@ -227,7 +228,8 @@ class TaskService:
 
     def _record_change(self, task: Task) -> None:
         status, message = task.machine.status.value, task.machine.message
-        self._log.append(TaskChanged(task.id, task.owner, task.tool, status, message, task.ttl_ms))
+        session = task.call.facts.session
+        self._log.append(TaskChanged(task.id, session, task.tool, status, message, task.ttl_ms))
 
 
 def said(outcome: Outcome) -> str:

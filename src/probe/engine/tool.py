@@ -135,7 +135,8 @@ class Tool:
     server's dispatch deadlines (seconds); `asks_client` makes both longer by what a request to the client may take.
     `check` judges arguments together, or those of an `input_schema` of its own, and raises `ArgumentsError`.
     `inputs` are asked before the work begins, and so before there is a task; only multi-round-trip requests can.
-    `announces` names the lists whose change the tool announces.
+    `announces` names the lists whose change the tool announces. The description is for models; `exercises` tells people
+    what of the protocol the tool is about, and `shows` what a good client shows of it, both in Markdown.
     """
 
     name: str
@@ -156,6 +157,8 @@ class Tool:
     input_schema: Json | None = None
     inputs: Mapping[str, Ask] = field(default_factory=dict)
     announces: tuple[ListKind, ...] = ()
+    exercises: str = ""
+    shows: str = ""
 
     @property
     def waits(self) -> bool:

@@ -8,15 +8,15 @@ from typing import Any, TypeAlias, cast
 
 from ..core.deadline import Deadlines
 from ..core.progress import ProgressGate
-from ..observe import redaction
 from ..observe.log import EventLog
 from ..observe.records import CallRecord, CallRecords, bounded
 from ..settings import Settings
 from ..wire.jsonrpc import Json, ProgressToken, RequestId
-from .calls import CallFacts, CallScope, Outcome, attempt, attempt_tool, run
+from .calls import CallFacts, CallScope, run
 from .clock import Clock
 from .context import Channel, Context
 from .offers import Offer
+from .outcome import Outcome, attempt, attempt_tool
 from .streams import Stream
 from .tool import Tool, ToolResult
 
@@ -38,10 +38,11 @@ Start: TypeAlias = Callable[[Stream], Running]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, as the record shows it."""
+    """Who calls, and by which exchange, as the record shows it."""
 
     era: str
     transport: str
+    exchange: int
     session: str | None
     name: str
     version: str
@@ -51,9 +52,16 @@ class ToolRuns:
     """Opens, refuses and runs the tool calls of one engine, in either era."""
 
     def __init__(
-        self, log: EventLog, records: CallRecords, clock: Clock, settings: Settings, new_call_id: Callable[[], str]
+        self,
+        log: EventLog,
+        records: CallRecords,
+        clock: Clock,
+        settings: Settings,
+        run: str,
+        new_call_id: Callable[[], str],
     ) -> None:
         self._log = log
+        self._run = run
         self._records = records
         self._clock = clock
         self._settings = settings
@@ -71,10 +79,12 @@ class ToolRuns:
     ) -> CallScope:
         """A scope with its record: every call that names a tool leaves one, whatever becomes of it."""
         record = CallRecord(
+            run=self._run,
             call=self._new_call_id(),
+            exchange=caller.exchange,
             tool=tool.name,
             toolset=offer.catalogue.toolset_of[tool.name],
-            arguments=bounded(redaction.message(dict(arguments)), self._settings.limits.record_argument_bytes),
+            arguments=bounded(dict(arguments), self._settings.limits.record_argument_bytes),
             era=caller.era,
             revision=offer.revision,
             transport=caller.transport,
@@ -85,14 +95,15 @@ class ToolRuns:
             progress_token=token,
             task=task,
             started_at=self._clock.wall(),
+            max_result_bytes=self._settings.limits.record_result_bytes,
         )
         self._records.add(record)
-        facts = CallFacts(record.call, request_id, "tools/call", caller.session, task)
+        facts = CallFacts(record.call, caller.exchange, request_id, "tools/call", caller.session, task)
         return CallScope(facts, record, self._log, self._clock)
 
-    def open_plain(self, request_id: RequestId, method: str, session: str | None) -> CallScope:
+    def open_plain(self, exchange: int, request_id: RequestId, method: str, session: str | None) -> CallScope:
         """The scope of a request that waits and is no tool call; it leaves no record."""
-        facts = CallFacts(self._new_call_id(), request_id, method, session)
+        facts = CallFacts(self._new_call_id(), exchange, request_id, method, session)
         return CallScope(facts, None, self._log, self._clock)
 
     def refuse(self, call: CallScope, answer: ToolResult | Exception) -> Outcome:

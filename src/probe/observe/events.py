@@ -1,15 +1,24 @@
 """The vocabulary of the event log. Each class is one kind of fact; its docstring says when it is recorded.
 
-`session` is a short public label, not the session id; `call`, `task`, `stream` and `exchange` are ids of this server.
-An exchange is one HTTP request with its response.
+`session` is a short public label, not the session id: `s7` is a session of the legacy era, `m7` stands for the requests
+of one modern client, which have no session. `call`, `task`, `stream` and `exchange` are ids of this server; a stream's
+belongs to its session. An exchange is one HTTP request with its response.
+
+Of a message, `rpc`, `method` and `id` are noted when it is recorded, so that nobody has to read it in order to find it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from ..wire.jsonrpc import ProgressToken, RequestId
+from ..wire.jsonrpc import ProgressToken, RequestId, clip, id_length, is_id
+
+# Longer ids are refused by default, and the message itself keeps any; nothing is found by one of these.
+_LONGEST_ID = 1024
+
+Rpc: TypeAlias = Literal["request", "notification", "response", "error", "invalid"]
+"""What a JSON value is as a JSON-RPC message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +65,35 @@ class HttpClosed:
 
 @dataclass(frozen=True, slots=True)
 class MessageReceived:
-    """A client's JSON value was read, before it was judged."""
+    """One message of a client was read, before it was judged. `batch` is its place in a batch, from 0."""
 
     kind: ClassVar[str] = "message.received"
     exchange: int
     session: str | None
+    batch: int | None
+    rpc: Rpc
+    method: str | None
+    id: RequestId | None
     message: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEmitted:
-    """The server made a message for a stream, or for an answer in one piece (`stream` is None). Not yet delivered."""
+    """The server made a message for a stream, or for an answer in one piece (`stream` is None). Not yet delivered.
+
+    `exchange` is the request whose response the message belongs to, None on a stream that was opened for no request.
+    """
 
     kind: ClassVar[str] = "message.emitted"
+    exchange: int | None
     session: str | None
     stream: str | None
     position: int | None
     call: str | None
     task: str | None
+    rpc: Rpc
+    method: str | None
+    id: RequestId | None
     message: bytes
 
 
@@ -98,6 +118,9 @@ class MessageDropped:
     call: str | None
     task: str | None
     why: str
+    rpc: Rpc
+    method: str | None
+    id: RequestId | None
     message: bytes
 
 
@@ -124,17 +147,47 @@ class SessionClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientSeen:
+    """A modern client sent its first request, or declares other capabilities than it did in the request before."""
+
+    kind: ClassVar[str] = "client.seen"
+    session: str
+    client: str
+    revision: str
+    client_name: str
+    client_version: str
+    capabilities: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A request, or the work of a task, began to run in its own nursery."""
+    """A request, or the work of a task, began to run in its own nursery. `exchange` is the one that brought it."""
 
     kind: ClassVar[str] = "call.started"
     call: str
+    exchange: int
     session: str | None
     task: str | None
     request_id: RequestId
     method: str
     tool: str | None
     progress_token: ProgressToken | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallProgressed:
+    """The work reported progress that no notification carries: nobody gave a token for it.
+
+    A report for a token is a `message.emitted`.
+    """
+
+    kind: ClassVar[str] = "call.progressed"
+    call: str
+    session: str | None
+    task: str | None
+    progress: float
+    total: float | None
+    message: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +250,12 @@ class TaskRemoved:
 class StreamOpened:
     """A stream of messages exists from now on; readers come and go.
 
-    `purpose`: `response`, `standalone` or `subscription`. Without a session it is read once, by its own exchange.
+    `purpose`: `response`, `standalone` or `subscription`. `exchange` is the request that it was opened for, None for a
+    standalone one.
     """
 
     kind: ClassVar[str] = "stream.opened"
+    exchange: int | None
     session: str | None
     stream: str
     purpose: str
@@ -242,6 +297,16 @@ class LimitReached:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditState:
+    """The audit file can be written again (`ok`), or no longer (`failing`); `lost` rows will never be in it."""
+
+    kind: ClassVar[str] = "audit.state"
+    state: str
+    why: str | None
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerState:
     """The server as a whole: `ready`, `draining`, `stopped`."""
 
@@ -259,7 +324,9 @@ Event: TypeAlias = (
     | MessageDropped
     | SessionOpened
     | SessionClosed
+    | ClientSeen
     | CallStarted
+    | CallProgressed
     | CallCancelled
     | CallSettled
     | TaskChanged
@@ -268,5 +335,24 @@ Event: TypeAlias = (
     | StreamEnded
     | ClientMisuse
     | LimitReached
+    | AuditState
     | ServerState
 )
+
+
+def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:
+    """What a JSON value is as a message, its method and its id; an id that is none of JSON-RPC's is left out."""
+    if not isinstance(message, dict):
+        return "invalid", None, None
+    method, id = message.get("method"), message.get("id")
+    known = id if is_id(id) and id_length(id) <= _LONGEST_ID else None
+    if isinstance(method, str):
+        return "request" if "id" in message else "notification", clip(method), known
+    if "error" in message:
+        return "error", None, known
+    return "response" if "result" in message else "invalid", None, known
+
+
+def is_session(label: str | None) -> bool:
+    """Whether a label is that of a session, where ids are of one client, and not of whoever says to be the same one."""
+    return label is not None and label.startswith("s")

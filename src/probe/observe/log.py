@@ -6,16 +6,16 @@ pushed out it gets a gap that names the lost range, never silence.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
+import trio
 from pydantic_core import from_json
 
 from ..wire.jsonrpc import encode
 from .events import Event
+from .pairing import Pairing
 
 # What an entry costs beside its message: the objects of a small frozen dataclass and its strings, generously.
 _ENTRY_OVERHEAD = 512
@@ -28,12 +28,14 @@ class Entry:
     """One event with its place.
 
     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
+    `pair` is the entry of the request that this response answers, or that began this call.
     """
 
     seq: int
     at: float
     mono: float
     event: Event
+    pair: int | None = None
 
     def encoded(self) -> bytes:
         """The entry as the API shows it, in JSON: `kind` and the event's own fields beside the place.
@@ -43,7 +45,7 @@ class Entry:
         fields = {name: getattr(self.event, name) for name in self.event.__slots__}
         stored = [b',"%b":%b' % (name.encode(), value) for name, value in fields.items() if isinstance(value, bytes)]
         shown = {name: value for name, value in fields.items() if not isinstance(value, bytes)}
-        place = {"seq": self.seq, "at": self.at, "mono": self.mono, "kind": self.event.kind}
+        place = {"seq": self.seq, "at": self.at, "mono": self.mono, "kind": self.event.kind, "pair": self.pair}
         return encode({**place, **shown})[:-1] + b"".join(stored) + b"}"
 
     def as_json(self) -> dict[str, Any]:
@@ -75,30 +77,70 @@ class EventLog:
         self._now = now
         self._max_events = max_events
         self._max_bytes = max_bytes
-        self._entries: deque[tuple[Entry, int]] = deque()
-        self._bytes = 0
+        # Each entry with its cost. The list gives up its beginning in large pieces: unlike a deque it is read from any
+        # place at once.
+        self._slots: list[tuple[Entry, int] | None] = []
+        self._length = 0
+        self._pairing = Pairing()
+        self._bell = trio.lowlevel.ParkingLot()
+        self.bytes = 0
         self.last = 0
+
+    def __len__(self) -> int:
+        """How many entries are kept."""
+        return self._length
+
+    @property
+    def first(self) -> int:
+        """The oldest sequence number that is kept; one more than the last while there is none."""
+        return self.last - self._length + 1
 
     def append(self, event: Event) -> int:
         """Record a fact; returns its sequence number. The oldest entries make room."""
         self.last += 1
         cost = _cost(event)
-        self._entries.append((Entry(self.last, *self._now(), event), cost))
-        self._bytes += cost
-        while len(self._entries) > self._max_events or (self._bytes > self._max_bytes and len(self._entries) > 1):
-            self._bytes -= self._entries.popleft()[1]
+        self._slots.append((Entry(self.last, *self._now(), event, self._pairing.note(self.last, event)), cost))
+        self._length += 1
+        self.bytes += cost
+        while self._length > self._max_events or (self.bytes > self._max_bytes and self._length > 1):
+            self._evict()
+        if self._bell:
+            self._bell.unpark_all()
         return self.last
+
+    def _evict(self) -> None:
+        oldest = self._slots[-self._length]
+        assert oldest is not None, "only what was evicted is None"
+        self._slots[-self._length] = None
+        self._length -= 1
+        self.bytes -= oldest[1]
+        if len(self._slots) > 2 * self._length:
+            del self._slots[: -self._length]
+
+    async def wait_beyond(self, seq: int) -> None:
+        """Wait until there is an entry after `seq`."""
+        while self.last <= seq:
+            await self._bell.park()
+
+    def entry(self, seq: int) -> Entry | None:
+        """One entry; None where it is not there any more, or not yet."""
+        return next((entry for entry, _ in self._between(seq, seq)), None) if self.first <= seq <= self.last else None
 
     def since(self, seq: int, limit: int, max_bytes: int | None = None) -> Page:
         """At most `limit` entries after `seq`, oldest first. A cursor beyond the end gives an empty page.
 
         `max_bytes` ends the page early, but never before its first entry.
         """
-        first = self.last - len(self._entries) + 1
+        first = self.first
         start = max(seq + 1, first)
         gap = Gap(seq + 1, first - 1) if seq + 1 < first else None
-        entries = self._fitting(islice(self._entries, start - first, start - first + limit), max_bytes)
+        entries = self._fitting(self._between(start, min(self.last, start + limit - 1)), max_bytes)
         return Page(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
+
+    def _between(self, start: int, end: int) -> Iterator[tuple[Entry, int]]:
+        """What is kept from `start` to `end`, both included."""
+        offset = len(self._slots) - self.last - 1
+        return (slot for slot in self._slots[start + offset : end + offset + 1] if slot is not None)
 
     def _fitting(self, entries: Iterable[tuple[Entry, int]], max_bytes: int | None) -> list[Entry]:
         page: list[Entry] = []

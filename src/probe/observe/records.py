@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pydantic_core import from_json
 
 from ..wire.jsonrpc import ProgressToken, RequestId, encode
+from . import redaction
+
+# Not as the other fields: these two are JSON, and the third is no part of the row.
+_APART = frozenset({"arguments", "result", "max_result_bytes"})
 
 
 @dataclass(slots=True)
@@ -21,10 +26,13 @@ class CallRecord:
     `answered`: for a call, whether a response was sent; for a task, whose handle was sent at once, whether its work
     came to an answer that `tasks/result` gives. `answer_delivered`: whether a socket took all of the response to the
     call, which for a task is its handle. `emitted` and `delivered` count notifications and requests on the way
-    to the client, not the answer. `arguments` are JSON: as objects they could take a hundred times their bound.
+    to the client, not the answer. `arguments` and `result` are JSON: as objects they could take a hundred times their
+    bound. `result` is what was answered, or what `tasks/result` gives; of a JSON-RPC error `{"error": …}`.
     """
 
+    run: str
     call: str
+    exchange: int
     tool: str
     toolset: str
     arguments: bytes
@@ -38,6 +46,9 @@ class CallRecord:
     progress_token: ProgressToken | None
     task: str | None
     started_at: float
+    max_result_bytes: int
+    seq: int = 0
+    result: bytes | None = None
     outcome: str | None = None
     done: bool = False
     steps_done: float | None = None
@@ -52,16 +63,31 @@ class CallRecord:
     answered: bool = False
     answer_delivered: bool = False
 
-    def as_json(self) -> dict[str, Any]:
-        """The record as the API shows it; the token's JSON type is evidence, so it stands beside the value."""
+    @property
+    def id(self) -> str:
+        """Unique over restarts of the server; `call` alone is unique within a run."""
+        return f"{self.run}.{self.call}"
+
+    def encoded(self) -> bytes:
+        """The row in JSON, as the API shows it. The token's JSON type is evidence, so it stands beside the value."""
         token = self.progress_token
         kind = None if token is None else "string" if isinstance(token, str) else "integer"
-        return {**asdict(self), "arguments": from_json(self.arguments), "progress_token_type": kind}
+        fields = {name: getattr(self, name) for name in self.__slots__ if name not in _APART}
+        head = encode({"id": self.id, **fields, "progress_token_type": kind})
+        return b'%b,"arguments":%b,"result":%b}' % (head[:-1], self.arguments, self.result or b"null")
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as a value."""
+        return dict(from_json(self.encoded()))
 
 
-def bounded(arguments: Mapping[str, Any], max_bytes: int) -> bytes:
-    """Arguments as a record keeps them: whole, or the beginning of their JSON when they are larger than that."""
-    body = encode(arguments)
+def bounded(value: Mapping[str, Any], max_bytes: int, body: bytes | None = None) -> bytes:
+    """JSON as a record keeps it: whole, or its beginning when it is larger than that; secrets hidden.
+
+    `body` is the value's JSON, where somebody has it already.
+    """
+    if body is None or redaction.has_secret(value):
+        body = encode(redaction.message(value))
     if len(body) <= max_bytes:
         return body
     return encode({"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)})
@@ -71,12 +97,27 @@ class CallRecords:
     """The newest records, in the order in which the calls started. The oldest makes room."""
 
     def __init__(self, max_records: int) -> None:
-        self._records: deque[CallRecord] = deque(maxlen=max_records)
+        self._records: OrderedDict[str, CallRecord] = OrderedDict()
+        self._max_records = max_records
+
+    def __len__(self) -> int:
+        """How many records are kept."""
+        return len(self._records)
 
     def add(self, record: CallRecord) -> None:
         """Take a record of a call that starts now; the engine goes on to fill it in."""
-        self._records.append(record)
+        self._records[record.call] = record
+        if len(self._records) > self._max_records:
+            self._records.popitem(last=False)
+
+    def get(self, call: str) -> CallRecord | None:
+        """The record of a call; None where it made room, or there never was one."""
+        return self._records.get(call)
+
+    def newest_first(self) -> Iterator[CallRecord]:
+        """All of them; to be read without waiting in between."""
+        return reversed(self._records.values())
 
     def newest(self, limit: int) -> list[CallRecord]:
         """At most `limit` records, newest first."""
-        return [record for record, _ in zip(reversed(self._records), range(limit), strict=False)]
+        return list(islice(self.newest_first(), limit))

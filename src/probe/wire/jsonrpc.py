@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from pydantic_core import from_json, to_json
 
@@ -112,7 +112,7 @@ def clip(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def is_id(value: Any) -> bool:
+def is_id(value: Any) -> TypeGuard[RequestId]:
     """Whether a JSON value may be a request id or progress token (bool is no integer; 1.0 is no integer either)."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 

@@ -39,9 +39,10 @@ from ...wire.jsonrpc import (
 )
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
-from ..calls import CallScope, Outcome, run
+from ..calls import CallScope, run
 from ..clock import Clock
 from ..outbox import Outbox
+from ..outcome import Outcome
 from ..sessions import Session
 from ..streams import Stream
 from ..tool_runs import Running, Start, ToolRuns, handled
@@ -99,14 +100,15 @@ class _Told:
 class _Response:
     """The response to one POST while its requests run: it ends the stream when the last of them is over."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, exchange: int) -> None:
         self._session = session
+        self.exchange = exchange
         self.stream: Stream | None = None
         self._running = 0
 
     def begin(self) -> Stream:
         """One more request runs."""
-        self.stream = self.stream or self._session.open_stream()
+        self.stream = self.stream or self._session.open_stream(self.exchange)
         self._running += 1
         return self.stream
 
@@ -140,15 +142,15 @@ class Dispatch:
         self._runs = runs
         self._settings = settings
 
-    def receive(self, session: Session, messages: Sequence[Message]) -> Answer:
-        """Take the messages of one POST. Never waits.
+    def receive(self, session: Session, messages: Sequence[Message], exchange: int) -> Answer:
+        """Take the messages of one POST, which is `exchange` in the event log. Never waits.
 
         Raises `Rejection`, before anything has started, for an id that is in flight and beyond the in-flight limit.
         """
         session.machine.touch(self._clock.now())
         self._note_early(session, messages)
         self._begin_all(session, [message for message in messages if isinstance(message, Request)])
-        response = _Response(session)
+        response = _Response(session, exchange)
         answers: list[_Told] = []
         for message in messages:
             if isinstance(message, Notification):
@@ -177,7 +179,8 @@ class Dispatch:
                 fitting = self._fitting(session, response.stream, answer.message)
                 self._outbox.send(response.stream, fitting, call=answer.id, on_delivery=answer.delivered)
             return Streamed(response.stream)
-        bodies = [self._outbox.answer(session.label, answer.message, call=answer.id) for answer in answers]
+        exchange, label = response.exchange, session.label
+        bodies = [self._outbox.answer(exchange, label, answer.message, call=answer.id) for answer in answers]
         return Answered(bodies, [answer.call for answer in answers if answer.call]) if bodies else Accepted()
 
     def _fitting(self, session: Session, stream: Stream, answer: Json) -> Json:
@@ -212,7 +215,7 @@ class Dispatch:
 
     def _request(self, session: Session, request: Request, response: _Response) -> _Told | None:
         """The answer, or None when the request now runs."""
-        outcome = handled(lambda: self._handle(session, request))
+        outcome = handled(lambda: self._handle(session, request, response.exchange))
         if not isinstance(outcome, Outcome):
             self._launch(session, request, outcome, response)
             return None
@@ -225,25 +228,27 @@ class Dispatch:
         shaped = shape_result(request.method, session.machine.revision, outcome.result or {})
         return result_response(request.id, shaped)
 
-    def _handle(self, session: Session, request: Request) -> Json | Outcome | Start:
+    def _handle(self, session: Session, request: Request, exchange: int) -> Json | Outcome | Start:
         params = request_params(request.method, session.machine.revision, request.params)
         match params:
             case types.CallToolRequestParams():
-                return self._tool_calls.call(session, request, params)
+                return self._tool_calls.call(session, request, params, exchange)
             case types.GetTaskRequestParams():
                 return self._desk.get(session, params)
             case types.CancelTaskRequestParams():
                 return self._desk.cancel(session, params)
             case types.GetTaskPayloadRequestParams():
-                return partial(self._start_result, session, request, params.task_id)
+                return partial(self._start_result, session, request, exchange, params.task_id)
             case types.InitializeRequestParams():
                 raise McpError(Code.INVALID_REQUEST, "Invalid Request: this session is initialized already")
             case types.PaginatedRequestParams() if request.method == "tasks/list":
                 return self._desk.list(session, params)
         return self._methods.answer(session, request.method, params)
 
-    def _start_result(self, session: Session, request: Request, task_id: str, stream: Stream) -> Running:
-        call = self._runs.open_plain(request.id, request.method, session.label)
+    def _start_result(
+        self, session: Session, request: Request, exchange: int, task_id: str, stream: Stream
+    ) -> Running:
+        call = self._runs.open_plain(exchange, request.id, request.method, session.label)
 
         async def work() -> Outcome | None:
             return call.settle(await run(call, lambda: self._desk.result(session, task_id, stream), trio.sleep_forever))

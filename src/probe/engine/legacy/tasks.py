@@ -12,10 +12,11 @@ from ...core.task import Input
 from ...settings import Settings
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, clip, notification
-from ..calls import CallScope, Outcome
+from ..calls import CallScope
 from ..clock import iso
 from ..context import Context
 from ..outbox import Outbox
+from ..outcome import Outcome
 from ..paging import cursor, position
 from ..sessions import Session
 from ..streams import Stream

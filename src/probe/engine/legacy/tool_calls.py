@@ -10,7 +10,7 @@ before 2025-11-25            runs, unless "required"        `task` is ignored
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import mcp_types as types
 
@@ -19,8 +19,9 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, Request, id_length, is_id
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
-from ..calls import CallScope, Outcome
+from ..calls import CallScope
 from ..outbox import Outbox
+from ..outcome import Outcome
 from ..params import ArgumentsError
 from ..sessions import Session
 from ..streams import Stream
@@ -41,7 +42,7 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
     if id_length(token) > max_length:
         why = f"Invalid params: params._meta.progressToken is longer than {max_length} characters (max_id_length)"
         raise McpError(Code.INVALID_PARAMS, why)
-    return cast("ProgressToken", token)
+    return token
 
 
 class ToolCalls:
@@ -53,7 +54,9 @@ class ToolCalls:
         self._desk = desk
         self._runs = runs
 
-    def call(self, session: Session, request: Request, params: types.CallToolRequestParams) -> Outcome | Start:
+    def call(
+        self, session: Session, request: Request, params: types.CallToolRequestParams, exchange: int
+    ) -> Outcome | Start:
         """The outcome, or how to start the work that gives it. Raises `McpError` where no tool is named."""
         offer = session.offer
         tool = offer.tool(params.name)
@@ -64,7 +67,7 @@ class ToolCalls:
         arguments, refusal = self._judge(session, tool, sent, as_task=wish is not None)
         # Only a task that will exist has an id.
         task_id = self._desk.tasks.new_id() if wish is not None and refusal is None else None
-        call = self._runs.open(_caller(session), offer, tool, request.id, sent, token, task_id)
+        call = self._runs.open(_caller(session, exchange), offer, tool, request.id, sent, token, task_id)
         if refusal is not None:
             return self._runs.refuse(call, refusal)
         if wish is not None:
@@ -112,9 +115,10 @@ class ToolCalls:
             session.misuse("progress token in use", clause, f"token {token!r}")
 
 
-def _caller(session: Session) -> Caller:
+def _caller(session: Session, exchange: int) -> Caller:
     client = session.client
-    return Caller("legacy", "http", session.label, str(client.get("name", "")), str(client.get("version", "")))
+    name, version = str(client.get("name", "")), str(client.get("version", ""))
+    return Caller("legacy", "http", exchange, session.label, name, version)
 
 
 def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:

@@ -53,7 +53,7 @@ class _Channel:
     def open_page(self, key: str) -> Page:
         """A page that stays the same through all rounds."""
         id = self._rounds.keep(key, self._interactions.open)
-        return self._interactions.page(id, self._incoming.origin)
+        return self._interactions.page(id, self._incoming.source.origin)
 
     async def wait_confirmed(self, page: Page) -> bool:
         """Wait for a person to confirm a page. The revision has no notification that tells the client."""
@@ -90,7 +90,7 @@ class CallChannel(_Channel):
         """Send a notification on the response stream."""
         call, message = self._call, notification(method, params)
         if not call.audible:
-            self._outbox.drop(None, message, "the call was cancelled", call=call.facts.id)
+            self._outbox.drop(call.facts.session, message, "the call was cancelled", call=call.facts.id)
             return
         call.count_emitted()
         self._outbox.send(self._stream, message, call=call.facts.id, on_delivery=call.count_delivered)

@@ -27,15 +27,16 @@ from ...wire.revisions import MODERN
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
-from ..calls import CallScope, Outcome
+from ..calls import CallScope
 from ..clock import Clock
 from ..interactions import Interactions
 from ..offers import SIMPLE, Offer
 from ..outbox import Outbox
+from ..outcome import Outcome
 from ..streams import Stream
 from ..tasks import TaskService
 from ..tool_runs import Running, Start, ToolRuns, handled
-from .incoming import Incoming
+from .incoming import Incoming, Source
 from .listeners import Listeners
 from .rounds import RoundTrips
 from .tasks import TaskDesk
@@ -134,21 +135,22 @@ class Dispatch:
         while self.running:
             await self._quiet.park()
 
-    def receive(self, request: Request, inbound: Inbound, offer: Offer, origin: str) -> Answer:
-        """Take one request, of a client that reaches this server under `origin`. Never waits.
+    def receive(self, request: Request, inbound: Inbound, offer: Offer, source: Source) -> Answer:
+        """Take one request. Never waits.
 
         Raises `Rejection` when there is no room for it.
         """
-        self._check_room(request)
-        incoming = Incoming(request, inbound.meta, offer, origin)
+        self._check_room(request, source)
+        incoming = Incoming(request, inbound.meta, offer, source)
         outcome = handled(lambda: self._handle(incoming, inbound.params))
         if not isinstance(outcome, Outcome):
-            return self._launch(request, outcome)
+            return self._launch(incoming, outcome)
         message, status = self._answer(request, outcome)
         call = outcome.call
-        return Answered(status, self._outbox.answer(None, message, call=call.facts.id if call else None), call)
+        id = call.facts.id if call else None
+        return Answered(status, self._outbox.answer(source.exchange, source.client, message, call=id), call)
 
-    def _check_room(self, request: Request) -> None:
+    def _check_room(self, request: Request, source: Source) -> None:
         """Only what may last needs room: whoever asks for a task, or cancels one, would rather free some."""
         limits = self._settings.limits
         used, name, most = {
@@ -156,7 +158,7 @@ class Dispatch:
             "subscriptions/listen": (len(self.listeners), "max_listens", limits.max_listens),
         }.get(request.method, (0, "", 1))
         if used >= most:
-            self._log.append(LimitReached(None, name, most))
+            self._log.append(LimitReached(source.client, name, most))
             raise busy(f"Too many requests: the limit {name} is {most}", 5, request.id)
 
     def _handle(self, incoming: Incoming, params: BaseModel) -> Json | Outcome | Start:
@@ -177,10 +179,11 @@ class Dispatch:
 
     def _listen(self, incoming: Incoming, params: ListenParams) -> Start:
         request, offer = incoming.request, incoming.offer
-        honoured = self.listeners.honoured(params.notifications, offer, self._desk.knows)
+        source = incoming.source
+        honoured = self.listeners.honoured(params.notifications, offer, self._desk.knows, source.client)
 
         def start(stream: Stream) -> Running:
-            call = self._runs.open_plain(request.id, request.method, None)
+            call = self._runs.open_plain(source.exchange, request.id, request.method, source.client)
             listener = self.listeners.open(request.id, honoured, offer, call, stream)
             # A task may have changed between its creation and now: whoever listens need not ask as well.
             for id in honoured.tasks:
@@ -189,10 +192,19 @@ class Dispatch:
 
         return start
 
-    def _launch(self, request: Request, start: Start) -> Started:
+    def _launch(self, incoming: Incoming, start: Start) -> Started:
+        request, source = incoming.request, incoming.source
         listens = request.method == "subscriptions/listen"
         purpose = "subscription" if listens else "response"
-        stream = Stream(f"m{next(self._numbers)}", None, purpose, self._log, self._settings)
+        stream = Stream(
+            f"r{next(self._numbers)}",
+            source.client,
+            purpose,
+            self._log,
+            self._settings,
+            exchange=source.exchange,
+            resumable=False,
+        )
         running = start(stream)
         call = running.call
         if not listens:

@@ -10,13 +10,22 @@ from ..offers import Offer
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
-    """A request that has climbed the ladder, what it says about itself, and what its URL offers.
+class Source:
+    """Where a request came from: the exchange, the label of its client, and under what that reaches this server.
 
-    `origin` is under what the client reaches this server: scheme and authority of a URL.
+    `origin` is scheme and authority of a URL.
     """
+
+    exchange: int
+    client: str | None
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request that has climbed the ladder, what it says about itself, what its URL offers, and whence it came."""
 
     request: Request
     meta: RequestMeta
     offer: Offer
-    origin: str
+    source: Source

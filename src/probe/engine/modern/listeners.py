@@ -21,10 +21,11 @@ from ...settings import Settings
 from ...wire.jsonrpc import Json, RequestId, notification
 from ...wire.v2026.meta import SUBSCRIPTION_ID
 from ...wire.v2026.registry import ListenFilter
-from ..calls import CallScope, Outcome, run
+from ..calls import CallScope, run
 from ..clock import Clock
 from ..offers import Offer
 from ..outbox import Outbox
+from ..outcome import Outcome
 from ..streams import Stream
 from ..tool import ListKind
 
@@ -67,12 +68,14 @@ class Listeners:
         """How many subscriptions are open."""
         return len(self._open)
 
-    def honoured(self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool]) -> Filter:
+    def honoured(
+        self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], client: str | None
+    ) -> Filter:
         """The part of a filter this server agrees to: of so many uris and task ids as the limit allows, what exists."""
         announced, most = offer.announced, self._settings.limits.max_subscriptions
         asked_uris, asked_tasks = dict.fromkeys(asked.resource_subscriptions or ()), dict.fromkeys(asked.task_ids or ())
         if max(len(asked_uris), len(asked_tasks)) > most:
-            self._log.append(LimitReached(None, "max_subscriptions", most))
+            self._log.append(LimitReached(client, "max_subscriptions", most))
         return Filter(
             tools=bool(asked.tools_list_changed) and "tools" in announced,
             prompts=bool(asked.prompts_list_changed) and "prompts" in announced,
@@ -142,17 +145,19 @@ class Listeners:
         # The other half is room for the largest single message; what it pushed out would be lost.
         verdict = listener.machine.offer(change, len(queue), room=queue.bytes <= most // 2)
         if verdict is Verdict.END:
-            self._log.append(LimitReached(None, "max_listen_queue", self._settings.limits.max_listen_queue))
+            longest = self._settings.limits.max_listen_queue
+            self._log.append(LimitReached(listener.call.facts.session, "max_listen_queue", longest))
             listener.ended.set()
         elif verdict is Verdict.SEND:
-            self._send(listener, _NOTIFICATIONS[change.kind], params)
+            task = change.key if change.kind == "task" else None
+            self._send(listener, _NOTIFICATIONS[change.kind], params, task)
 
-    def _send(self, listener: Listener, method: str, params: Json) -> None:
+    def _send(self, listener: Listener, method: str, params: Json, task: str | None = None) -> None:
         call = listener.call
         message = notification(method, {**params, "_meta": {SUBSCRIPTION_ID: listener.id}})
         if call.audible:
             call.count_emitted()
-            self._outbox.send(listener.stream, message, call=call.facts.id)
+            self._outbox.send(listener.stream, message, call=call.facts.id, task=task)
 
     async def _wait_ended(self, listener: Listener) -> Json:
         """Wait for the end by the server, and give the result that tells it.

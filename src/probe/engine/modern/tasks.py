@@ -17,10 +17,11 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
 from ...wire.v2026.codec import describe_task, detailed_task, modern_error
 from ...wire.v2026.registry import TaskParams, UpdateTaskParams
-from ..calls import CallScope, Outcome
+from ..calls import CallScope
 from ..clock import iso
 from ..context import Context
 from ..interactions import Interactions
+from ..outcome import Outcome
 from ..tasks import Task, TaskService, said
 from ..tool import Tool
 from ..tool_runs import ToolRuns, tool_work

@@ -20,9 +20,10 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
-from ..calls import CallScope, Outcome
+from ..calls import CallScope
 from ..interactions import Interactions
 from ..outbox import Outbox
+from ..outcome import Outcome
 from ..params import ArgumentsError
 from ..streams import Stream
 from ..tool import InputRequiredError, Tool, ToolResult, failure
@@ -80,7 +81,7 @@ class ToolCalls:
         admitted = self._judge(incoming, tool, sent, as_task=as_task)
         # Only a task that will exist has an id.
         task_id = self._desk.tasks.new_id() if as_task and isinstance(admitted, _Admitted) else None
-        call = self._runs.open(_caller(meta), offer, tool, incoming.request.id, sent, token, task_id)
+        call = self._runs.open(_caller(incoming), offer, tool, incoming.request.id, sent, token, task_id)
         if not isinstance(admitted, _Admitted):
             return self._runs.refuse(call, admitted)
         if as_task:
@@ -133,9 +134,10 @@ class ToolCalls:
         return Running(call, self._runs.start(call, tool, context))
 
 
-def _caller(meta: RequestMeta) -> Caller:
-    client = meta.client_info or {}
-    return Caller("modern", "http", None, str(client.get("name", "")), str(client.get("version", "")))
+def _caller(incoming: Incoming) -> Caller:
+    info, source = incoming.meta.client_info or {}, incoming.source
+    name, version = str(info.get("name", "")), str(info.get("version", ""))
+    return Caller("modern", "http", source.exchange, source.client, name, version)
 
 
 def _check_capabilities(tool: Tool, meta: RequestMeta) -> None:

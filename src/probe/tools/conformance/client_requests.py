@@ -99,6 +99,8 @@ TOOLS = (
     Tool(
         name="test_sampling",
         title="Sampling",
+        exercises="`sampling/createMessage`",
+        shows="the prompt for approval",
         description="Asks your client for a completion. Look for: a request for approval, and the answer.",
         run=sample,
         params=(Text("prompt", "What to ask the model"),),
@@ -109,6 +111,8 @@ TOOLS = (
     Tool(
         name="test_elicitation",
         title="Elicitation",
+        exercises="`elicitation/create`",
+        shows="a form with two required fields",
         description="Asks for a user name and an e-mail address. Look for: a form with two required fields.",
         run=elicit,
         params=(Text("message", "What to say above the form"),),
@@ -119,6 +123,8 @@ TOOLS = (
     Tool(
         name="test_elicitation_sep1034_defaults",
         title="Elicitation with defaults",
+        exercises="a default in a field of each type",
+        shows="every field filled in at the start",
         description="Asks by a form of five fields with defaults. Look for: every field filled in when the form opens.",
         run=elicit_defaults,
         annotations=READ_ONLY,
@@ -128,6 +134,8 @@ TOOLS = (
     Tool(
         name="test_elicitation_sep1330_enums",
         title="Elicitation with choices",
+        exercises="five kinds of choice",
+        shows="titles where there are some; two multiple choices (2025-11-25 only)",
         description="Asks by a form with five kinds of choice. Look for: titles, and two multiple choices.",
         run=elicit_enums,
         annotations=READ_ONLY,

@@ -47,6 +47,8 @@ TOOLS = (
     Tool(
         name="test_x_mcp_header",
         title="Parameter in a header",
+        exercises="`x-mcp-header`: the argument comes in `Mcp-Param-Region` as well",
+        shows="the value, also one with spaces at its ends or beyond ASCII",
         description=(
             "Has one parameter that belongs in the header Mcp-Param-Region as well, and returns it. Look for: the "
             "value, also one with spaces at its ends or beyond ASCII."

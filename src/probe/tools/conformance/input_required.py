@@ -96,6 +96,8 @@ TOOLS = (
     Tool(
         name="test_input_required_result_elicitation",
         title="Input required: elicitation",
+        exercises="a form by a multi-round-trip request",
+        shows="a form, then a greeting",
         description="Asks for a name before it greets. Look for: a form, and the greeting after it.",
         run=elicit,
         annotations=READ_ONLY,
@@ -105,6 +107,8 @@ TOOLS = (
     Tool(
         name="test_input_required_result_sampling",
         title="Input required: sampling",
+        exercises="sampling, likewise",
+        shows="the prompt for approval, then the answer",
         description="Asks your client for a completion. Look for: a request for approval, and the answer.",
         run=sample,
         annotations=READ_ONLY,
@@ -114,6 +118,8 @@ TOOLS = (
     Tool(
         name="test_input_required_result_list_roots",
         title="Input required: roots",
+        exercises="roots, likewise",
+        shows="its roots in the result",
         description="Asks your client for its roots. Look for: them in the result.",
         run=list_roots,
         annotations=READ_ONLY,
@@ -123,6 +129,8 @@ TOOLS = (
     Tool(
         name="test_input_required_result_request_state",
         title="Input required: state",
+        exercises="`requestState` that comes back",
+        shows="state-ok in the result",
         description="Asks for a confirmation. Look for: state-ok in the result, the proof that requestState came back.",
         run=confirm,
         annotations=READ_ONLY,
@@ -132,6 +140,8 @@ TOOLS = (
     Tool(
         name="test_input_required_result_multiple_inputs",
         title="Input required: three at once",
+        exercises="elicitation, sampling and roots at once",
+        shows="all three, and their answers in the result",
         description=(
             "Asks at once for a name, a completion and the roots. Look for: all three, and their answers in the result."
         ),
@@ -143,6 +153,8 @@ TOOLS = (
     Tool(
         name="test_input_required_result_multi_round",
         title="Input required: two rounds",
+        exercises="two rounds, each with a state of its own",
+        shows="two forms, then both answers",
         description="Asks for a name and then for a color. Look for: two forms, and both answers in the result.",
         run=two_rounds,
         annotations=READ_ONLY,
@@ -152,6 +164,8 @@ TOOLS = (
     Tool(
         name="test_input_required_result_tampered_state",
         title="Input required: sealed state",
+        exercises="error -32602 for a `requestState` that was changed",
+        shows="state-ok; the error when something on the way changes it",
         description=(
             "Asks for a confirmation, and refuses a requestState that is not exactly what it gave. Look for: error "
             "-32602 when something on the way changes it."
@@ -164,6 +178,8 @@ TOOLS = (
     Tool(
         name="test_input_required_result_capabilities",
         title="Input required: only what is declared",
+        exercises="only questions that the request declares",
+        shows="nothing that it cannot answer",
         description=(
             "Asks at once for a name, a completion and the roots, each only if your client declares it. Look for: "
             "nothing that your client cannot answer."

@@ -23,6 +23,8 @@ TOOLS = (
     Tool(
         name="test_reconnection",
         title="Reconnection",
+        exercises="an event stream that ends before the result (2025-11-25)",
+        shows="the result, after coming back with `Last-Event-ID`",
         description=(
             "Ends the connection before the result is there. Look for: your client coming back with Last-Event-ID "
             "after the retry interval, and the result."

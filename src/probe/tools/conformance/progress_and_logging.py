@@ -33,6 +33,8 @@ TOOLS = (
     Tool(
         name="test_tool_with_logging",
         title="Logging",
+        exercises="three `notifications/message` of level info, 50 ms apart",
+        shows="them in its log, during the call",
         description="Sends three log messages of level info. Look for: them in your client's log while the call runs.",
         run=log,
         annotations=READ_ONLY,
@@ -40,6 +42,8 @@ TOOLS = (
     Tool(
         name="test_tool_with_progress",
         title="Progress in halves",
+        exercises="progress 0, 50 and 100 of 100, 50 ms apart",
+        shows="three positions of the bar",
         description="Reports progress 0, 50 and 100 of 100. Look for: three positions of the bar before the result.",
         run=progress,
         annotations=READ_ONLY,

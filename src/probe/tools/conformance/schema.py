@@ -83,6 +83,8 @@ TOOLS = (
     Tool(
         name="json_schema_2020_12_tool",
         title="JSON Schema 2020-12",
+        exercises="`$defs`, `$ref`, `$anchor`, `allOf`, `if`/`then`/`else` in an input schema",
+        shows="the schema, nothing stripped",
         description=(
             "Has an input schema with $defs, $ref, $anchor, allOf and if/then/else, and returns its arguments. Look "
             "for: the whole schema in your client, nothing stripped."

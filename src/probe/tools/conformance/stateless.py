@@ -55,6 +55,8 @@ TOOLS = (
     Tool(
         name="test_missing_capability",
         title="Missing capability",
+        exercises="error -32021 for a client without sampling; nothing is asked",
+        shows="what is missing, or the result",
         description=(
             "Needs a client with sampling, but asks it nothing. Look for: error -32021 that names sampling if your "
             "client does not declare it."
@@ -67,6 +69,8 @@ TOOLS = (
     Tool(
         name="test_streaming_elicitation",
         title="Question on a stream",
+        exercises="progress, then an `InputRequiredResult`; no request on the stream",
+        shows="a form",
         description=(
             "Reports progress and then asks for a number. Look for: a form, and no request from the server on the "
             "stream of the response."
@@ -79,6 +83,8 @@ TOOLS = (
     Tool(
         name="test_logging_tool",
         title="Logging on request",
+        exercises="log messages only where the request names a level",
+        shows="two messages, or none without a level",
         description=(
             "Sends two log messages of level info if the request names a log level that lets them through. Look for: "
             "both, or none without a level."
@@ -90,6 +96,8 @@ TOOLS = (
     Tool(
         name="test_trigger_tool_change",
         title="Change of the tools",
+        exercises="`notifications/tools/list_changed` on subscriptions; nothing really changes",
+        shows="the list asked for again",
         description=(
             "Announces that the list of tools has changed, though it has not. Look for: your client asking for the "
             "list again."
@@ -102,6 +110,8 @@ TOOLS = (
     Tool(
         name="test_trigger_prompt_change",
         title="Change of the prompts",
+        exercises="`notifications/prompts/list_changed`, likewise",
+        shows="the list asked for again",
         description=(
             "Announces that the list of prompts has changed, though it has not. Look for: your client asking for the "
             "list again."

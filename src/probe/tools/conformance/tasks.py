@@ -112,6 +112,8 @@ TOOLS = (
     Tool(
         name="greet",
         title="Greeting",
+        exercises="a call that is never a task",
+        shows="the greeting",
         description="Greets at once, and is never a task. Look for: the greeting.",
         run=greet,
         params=(Text("name", "Whom to greet"),),
@@ -121,6 +123,8 @@ TOOLS = (
     Tool(
         name="slow_compute",
         title="Slow computation",
+        exercises="a task with the tasks extension, a call with progress without it",
+        shows="its status each second, a way to cancel it",
         description=(
             "Works for a while: a task if your client has the tasks extension, else a call with progress. Look for: "
             "its status each second, a way to cancel it, and the result."
@@ -135,6 +139,8 @@ TOOLS = (
     Tool(
         name="failing_job",
         title="Job with a tool error",
+        exercises="a task that completes with a tool error",
+        shows="completed, its result marked as an error",
         description=(
             "A task that ends with a tool error (isError). Look for: the status completed, and its result marked as "
             "an error."
@@ -147,6 +153,8 @@ TOOLS = (
     Tool(
         name="protocol_error_job",
         title="Job with a protocol error",
+        exercises="a task that ends failed with a JSON-RPC error",
+        shows="failed, and the error",
         description="A task that ends with a JSON-RPC error. Look for: the status failed, and the error.",
         run=protocol_error_job,
         annotations=READ_ONLY,
@@ -156,6 +164,8 @@ TOOLS = (
     Tool(
         name="confirm_delete",
         title="Deletion to confirm",
+        exercises="`inputRequests` of a task; no file is touched",
+        shows="that input is wanted; completed, or cancelled when declined",
         description=(
             "A task that asks whether to delete a file, which does not exist. Look for: the status input_required, a "
             "form with one checkbox, and the result."
@@ -170,6 +180,8 @@ TOOLS = (
     Tool(
         name="multi_input",
         title="Two questions at once",
+        exercises="two `inputRequests` at once",
+        shows="two forms, and that one is left when one is answered",
         description=(
             "A task that asks two things at once. Look for: both forms, and input_required until both are answered."
         ),
@@ -182,6 +194,8 @@ TOOLS = (
     Tool(
         name="test_tool_with_task",
         title="A question, then a task",
+        exercises="a question before there is a task",
+        shows="a form, then the task, then the name in the result",
         description=(
             "Asks for a name before it becomes a task that greets. Look for: a form before there is a task, and the "
             "name in the result."

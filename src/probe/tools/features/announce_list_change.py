@@ -21,6 +21,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="announce_list_change",
     title="Announce a changed list",
+    exercises="list-changed notifications",
+    shows="the same list as before, after listing once more",
     description=(
         "Tells that a list has changed, though it has not. Look for: your client lists again, shows the same as "
         "before, and does not do so twice. It must listen: with a GET stream, in 2026-07-28 with a subscription."

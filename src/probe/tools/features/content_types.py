@@ -59,6 +59,8 @@ def run(arguments: Mapping[str, Any]) -> ToolResult:
 TOOL = Tool(
     name="content_types",
     title="Content types",
+    exercises="each content block, with audience, priority and lastModified (2025-06-18 and later)",
+    shows="four coloured squares, a player of half a second, a link that opens, a text, 256 bytes to save",
     description=(
         "Returns each type of content block, with audience, priority and lastModified. Look for: a picture of four "
         "coloured squares, a player that sounds for half a second, a link that can be opened, an embedded text and 256 "

@@ -161,6 +161,11 @@ TOOLS = (
     Tool(
         name="elicit_form",
         title="Form with every field",
+        exercises="`elicitation/create` with every kind of field and defaults (2025-11-25 and later)",
+        shows=(
+            "every field filled in, bounds and formats checked before sending, titles in place of values; `problems` "
+            "is empty"
+        ),
         description=(
             "Asks by a form and judges the answer. Look for: every field filled in when the form opens; bounds and "
             "formats checked before it can be sent; titles in place of values; two multiple choices; ways to send, "
@@ -178,6 +183,8 @@ TOOLS = (
     Tool(
         name="elicit_simple_form",
         title="Form of 2025-06-18",
+        exercises="a form that 2025-06-18 knows, too: no defaults but a ticked box, `enumNames`",
+        shows="the form, with the names of the sizes",
         description=(
             "Asks by a form that has only what 2025-06-18 knew: no defaults but a ticked box, and names for the "
             "options in enumNames. Look for: a form also in an old client; in a new one the names, not the values. "
@@ -193,6 +200,8 @@ TOOLS = (
     Tool(
         name="elicit_url",
         title="Page to confirm",
+        exercises="URL mode elicitation: a page of this server with one button (2025-11-25 and later)",
+        shows="the whole address before it is opened, consent, the page in a browser; the result after the button",
         description=(
             "Asks by a URL: a page of this server with one button. Look for: the whole address and its host before "
             "anything is opened; your consent asked for; the page in a browser, not in the client; ways to decline. "

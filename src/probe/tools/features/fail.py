@@ -21,6 +21,8 @@ def run(arguments: Mapping[str, Any]) -> ToolResult:
 TOOL = Tool(
     name="fail",
     title="Fail",
+    exercises="a result with `isError`, or a JSON-RPC error -32603",
+    shows="the first handed to its model as the tool's answer, the second as a request that failed",
     description=(
         "Fails. Look for: tool_error is a result with isError, which a good client hands to its model, so that the "
         "model can try something else; protocol_error is a JSON-RPC error (-32603), which a good client shows as a "

@@ -20,6 +20,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="log_levels",
     title="Log levels",
+    exercises="`notifications/message` at each of the eight levels",
+    shows="all eight in order, each with its level; after setting a level only that one and graver ones",
     description=(
         "Logs one message at each of the eight levels, debug to emergency. Look for: all of them in order, each marked "
         "with its level; after you set a level (2026-07-28: in the request) only that one and graver ones. The result "

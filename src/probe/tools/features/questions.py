@@ -43,6 +43,8 @@ TOOLS = (
     Tool(
         name="list_roots",
         title="Client roots",
+        exercises="`roots/list` (deprecated in 2026-07-28)",
+        shows="its open folders, each a `file://` URI",
         description=(
             "Asks your client for its roots. Look for: the folders that are open in it, each a file:// URI. Roots are "
             "deprecated in 2026-07-28, but work. Needs a client with roots."
@@ -58,6 +60,8 @@ TOOLS = (
     Tool(
         name="ask_several",
         title="Several questions at once",
+        exercises="elicitation, sampling and roots in one round (2026-07-28) or one after the other",
+        shows="every question that it declares an answer for; declining one keeps the others",
         description=(
             "Asks for a form, a completion and the roots, as far as your client declares them. Look for: all questions "
             "answered in one round in 2026-07-28, one after the other before; declining one does not lose the others."
@@ -78,6 +82,8 @@ TOOLS = (
     Tool(
         name="ping_client",
         title="Ping your client",
+        exercises="`ping` from the server during a call (until 2025-11-25)",
+        shows="nothing but the result",
         description=(
             "Sends your client a ping during the call. Look for: an answer, also while your client waits for this "
             "result; without one the call ends in an error that says so."

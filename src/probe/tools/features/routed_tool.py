@@ -21,6 +21,8 @@ def run(arguments: Mapping[str, Any]) -> ToolResult:
 TOOL = Tool(
     name="routed_tool",
     title="Routed tool",
+    exercises="`x-mcp-header` (2026-07-28): arguments mirrored in `Mcp-Param-*`",
+    shows="the result; without the headers its call is refused with 400 and -32020",
     description=(
         "Has three parameters with x-mcp-header. Look for: Mcp-Param-Region, Mcp-Param-Priority and Mcp-Param-Dry-Run "
         "in your client's request, each only when it sends the argument and with the same value; otherwise the "

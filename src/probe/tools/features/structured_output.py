@@ -42,6 +42,8 @@ def run(_: Mapping[str, Any]) -> ToolResult:
 TOOL = Tool(
     name="structured_output",
     title="Structured output",
+    exercises="`structuredContent` of every JSON type, checked by its output schema",
+    shows="the structure; null, empty arrays, 9007199254740991 and all four scripts unharmed",
     description=(
         "Returns nested objects, arrays, numbers, null and text in four scripts, described by an output schema. Look "
         "for: the structure, not only its JSON as text; celsius null in the last reading; largest 9007199254740991 to "

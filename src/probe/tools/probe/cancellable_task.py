@@ -28,6 +28,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="cancellable_task",
     title="Cancellable task",
+    exercises="`tasks/cancel`; progress every second",
+    shows="a way to cancel, cancelled right after, no progress from then on",
     description=(
         "A long task that reports progress every second. Look for: a way to cancel it, the status cancelled right "
         "after, no further progress, and an error when a finished task is cancelled."

@@ -27,6 +27,8 @@ async def run(context: ToolContext) -> NoReturn:
 TOOL = Tool(
     name="failing_task",
     title="Failing task",
+    exercises="a task that ends failed with a JSON-RPC error",
+    shows="failed, with the message, as an error and not as a result",
     description=(
         "A task that works for a while and then fails. Look for: the status failed with its message, and the error "
         "itself shown as an error, not as a result."

@@ -37,6 +37,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="multi_stage_task",
     title="Task in stages",
+    exercises="progress messages that change",
+    shows="the name of the stage beside the bar",
     description=(
         "A task that goes through named stages. Look for: the text beside the bar changing with each stage, and the "
         "list of stages in the result."

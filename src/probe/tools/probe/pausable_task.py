@@ -87,6 +87,8 @@ def _judge_form(content: Any, where: str) -> None:
 TOOL = Tool(
     name="pausable_task",
     title="Pausable task",
+    exercises="`input_required` and a form",
+    shows="that input is wanted, a checkbox that is already ticked, completed or cancelled by the answer",
     description=(
         "A task that pauses after an item and asks whether to continue. Look for: the status input_required, a form "
         "with one checkbox, and completed or cancelled according to the answer. Needs a client with elicitation."

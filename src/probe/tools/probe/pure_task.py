@@ -17,6 +17,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="pure_task",
     title="Plain task",
+    exercises="the states of a task and nothing else: no progress, no status message",
+    shows="working, then completed, then the result",
     description=(
         "A task that works for a while and completes, without progress. Look for: the handle at once, the status "
         "working, then completed, and the result fetched afterwards."

@@ -27,6 +27,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="sampling_demo",
     title="Sampling demo",
+    exercises="`sampling/createMessage`",
+    shows="the prompt for approval, then the text",
     description=(
         "Asks your client for a completion and returns its text. Look for: a request for your approval that shows the "
         "prompt, and the text that the model wrote. Needs a client with sampling."

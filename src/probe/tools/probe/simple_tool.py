@@ -17,6 +17,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="simple_tool",
     title="Simple tool",
+    exercises="a call and its result",
+    shows="the message; that the call is running while it waits",
     description=(
         "Waits, then returns a message. Look for: the message in your client, and with a longer delay a sign that the "
         "call is still running."

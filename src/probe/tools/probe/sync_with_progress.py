@@ -23,6 +23,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="sync_with_progress",
     title="Call with progress",
+    exercises="`notifications/progress` without a task",
+    shows="a bar that moves with each item; without a total a counter or spinner, never a made-up percentage",
     description=(
         "Processes items and reports progress after each one. Look for: a bar that moves item by item while the call "
         "runs (determinate), or a counter or spinner without a percentage (indeterminate, no total is sent)."

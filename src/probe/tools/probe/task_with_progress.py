@@ -20,6 +20,8 @@ async def run(context: ToolContext) -> ToolResult:
 TOOL = Tool(
     name="task_with_progress",
     title="Task with progress",
+    exercises="status messages and progress that alternate",
+    shows="both, in order, also after the handle came back",
     description=(
         "A task that processes items; status messages and progress notifications alternate. Look for: both kept "
         "apart and in order, and progress still arriving after the handle came back."

@@ -24,6 +24,8 @@ def run(_: Mapping[str, Any]) -> ToolResult:
 TOOL = Tool(
     name="chatty",
     title="Chatty",
+    exercises="order of blocks, text beyond ASCII",
+    shows="four blocks, the fourth with café résumé naïve",
     description=(
         "Returns four text blocks. Look for: all four, in order, and the accents of the fourth unharmed "
         "(café résumé naïve)."

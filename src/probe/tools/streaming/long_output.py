@@ -29,6 +29,8 @@ def run(arguments: Mapping[str, Any]) -> ToolResult:
 TOOL = Tool(
     name="long_output",
     title="Long output",
+    exercises="number, order and size of blocks, up to 3.3 MB",
+    shows="every block, complete",
     description=(
         "Returns many text blocks of an exact length. Look for: every block there, in order, complete; the last number "
         "in a block says how many characters had come by then."

@@ -1,0 +1,222 @@
+"""The audit's writer: one service that brings tool calls and their evidence into a file, beside the protocol.
+
+    log -> observer -> what is unwritten -> a batch (encoded here, in pieces) -> a thread -> SQLite
+
+Calls never wait for it. While the file cannot be written, what waits is bounded; the file is tried again, and the event
+log says since when and why.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+import trio
+
+from ..observe.audit_db import FIELDS, AuditFile, AuditFileError, Written
+from ..observe.events import AuditState, CallStarted
+from ..observe.log import Entry, EventLog
+from ..observe.records import CallRecord, CallRecords
+from ..observe.unwritten import Unwritten
+from ..settings import Settings
+from .call_store import CallStore, FileCalls, MemoryCalls
+from .clock import Clock
+from .observer import Observer
+from .pieces import Pieces
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+# One transaction: as much as a disk takes in a moment, and what is encoded at the same time in memory.
+_BATCH_ROWS: Final = 200
+_BATCH_BYTES: Final = 4 * 1024 * 1024
+# What the end of the server waits for the last rows.
+_FINAL_S: Final = 3.0
+# Between two attempts on a file that cannot be written, at most; and at the end of the server.
+_LONGEST_PAUSE_S: Final = 5.0
+_FINAL_PAUSE_S: Final = 0.05
+
+_fields_of = attrgetter(*FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStatus:
+    """Where calls are kept. `failing` says since when and `why` a file cannot be written; `lost` rows never will be."""
+
+    store: Literal["memory", "file"]
+    state: Literal["ok", "failing"]
+    since: float | None
+    why: str | None
+    lost: int
+
+
+class Audit:
+    """The audit of one engine. `calls` answers what is asked of it, from memory or from the file.
+
+    `serve` owns the file. It goes on through the cancellation of the engine, to write what that brings about, and ends
+    within `_FINAL_S` seconds after `finish`.
+    """
+
+    def __init__(
+        self, settings: Settings, run: str, clock: Clock, log: EventLog, records: CallRecords, observer: Observer
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._log = log
+        self._observer = observer
+        self._unwritten = Unwritten(records, settings.limits.call_records)
+        self._file = AuditFile(Path(settings.audit_db), run, clock.wall()) if settings.audit_db else None
+        # SQLite's connection is for one thread at a time.
+        self._one = trio.CapacityLimiter(1)
+        self._scope = trio.CancelScope(shield=True)
+        self._bell = trio.Event()
+        self._finished = False
+        self._failures = 0
+        self._state: tuple[Literal["ok", "failing"], str | None] = ("ok", None)
+        self._since: float | None = None
+        self._lost_told = 0
+        memory = MemoryCalls(run, records, observer, log)
+        self.calls: CallStore = memory
+        if self._file is not None:
+            self.calls = FileCalls(self._file, run, memory, self._unwritten, observer)
+            observer.follow(self._take)
+
+    @property
+    def status(self) -> AuditStatus:
+        """How it stands."""
+        store: Literal["memory", "file"] = "memory" if self._file is None else "file"
+        return AuditStatus(store, self._state[0], self._since, self._state[1], self._unwritten.lost)
+
+    def _take(self, calls: Sequence[str], entry: Entry) -> None:
+        """An entry of the log, and the tool calls that it belongs to."""
+        begins = type(entry.event) is CallStarted
+        for call in calls:
+            self._unwritten.note(call, begins=begins)
+        # Well before the oldest would have to make room.
+        if 2 * len(self._unwritten) > self._settings.limits.call_records and not self._failures:
+            self._bell.set()
+
+    def finish(self) -> None:
+        """Nothing more will happen: write the rest, and end."""
+        self._finished = True
+        self._bell.set()
+        self._scope.deadline = trio.current_time() + _FINAL_S
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Write until `finish`. Raises `AuditFileError` for a file that cannot be used; it is then as it was before.
+
+        Without a file there is nothing to do.
+        """
+        if self._file is None:
+            task_status.started()
+            return
+        await self._open(self._file)
+        task_status.started()
+        with self._scope:
+            while not self._finished:
+                await self._pause()
+                await self._flush(self._file)
+            await self._write_the_rest(self._file)
+            await self._in_thread(self._file.close)
+        if self._scope.cancelled_caught:
+            logger.error("the audit ends with %d calls that could not be written", len(self._unwritten.pending()))
+
+    async def _open(self, file: AuditFile) -> None:
+        try:
+            # To its end: a thread that was left behind would go on to hold the file.
+            await trio.to_thread.run_sync(file.ensure, limiter=self._one)
+        except (sqlite3.Error, OSError) as error:
+            raise AuditFileError(f"the audit file {file.path} cannot be used: {error}") from None
+
+    async def _pause(self) -> None:
+        delay = self._settings.audit_flush_s
+        if self._failures:
+            delay = max(delay, min(_LONGEST_PAUSE_S, delay * 2**self._failures))
+        with trio.move_on_after(delay):
+            await self._bell.wait()
+        if not self._finished:
+            self._bell = trio.Event()
+
+    async def _write_the_rest(self, file: AuditFile) -> None:
+        self._observer.catch_up()
+        while len(self._unwritten):
+            if not await self._flush(file):
+                await trio.sleep(_FINAL_PAUSE_S)
+
+    async def _flush(self, file: AuditFile) -> bool:
+        """Write what waits now; returns whether that could be done."""
+        try:
+            if await self._in_thread(file.ensure):
+                self._unwritten.forget_written()
+            await self._observer.reach(self._log.last)
+            left = len(self._unwritten)
+            while left > 0:
+                batch = await self._next_batch(left)
+                left -= len(batch)
+                await self._in_thread(partial(file.write, batch, self._settings.limits.audit_rows))
+                self._unwritten.commit()
+        except (sqlite3.Error, OSError, AuditFileError) as error:
+            self._unwritten.put_back()
+            self._failures = min(self._failures + 1, 10)
+            self._tell("failing", _why(error))
+            return False
+        self._failures = 0
+        self._tell("ok", None)
+        return True
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        # Only at the end of the server, when its time is over, is a thread left behind; its work is all or nothing.
+        return await trio.to_thread.run_sync(work, limiter=self._one, abandon_on_cancel=True)
+
+    async def _next_batch(self, most: int) -> list[Written]:
+        batch: list[Written] = []
+        size = 0
+        pieces = Pieces()
+        while len(batch) < min(most, _BATCH_ROWS) and size < _BATCH_BYTES:
+            taken = self._unwritten.take()
+            if taken is None:
+                break
+            written = await self._written(*taken, pieces)
+            size += len(written.row) + sum(len(entry) for _, entry in written.entries)
+            batch.append(written)
+        return batch
+
+    async def _written(self, record: CallRecord, before: int, pieces: Pieces) -> Written:
+        """The record as it is now, with the evidence that came after its first `before` entries."""
+        evidence = self._observer.evidence
+        places = evidence.of(record.call)[before:]
+        complete = evidence.complete(record.call)
+        self._unwritten.taken_as(record, before + len(places))
+        row, fields = record.encoded(), _fields_of(record)
+        entries: list[tuple[int, bytes]] = []
+        for seq in places:
+            entry = self._log.entry(seq)
+            if entry is None:
+                complete = False
+                continue
+            body = entry.encoded()
+            entries.append((seq, body))
+            await pieces.done(len(body))
+        await pieces.done(len(row))
+        return Written(record.seq, record.id, fields, row, entries, complete)
+
+    def _tell(self, state: Literal["ok", "failing"], why: str | None) -> None:
+        lost = self._unwritten.lost
+        if (state, why) == self._state and (state == "failing" or lost == self._lost_told):
+            return
+        if state != self._state[0]:
+            self._since = None if state == "ok" else self._clock.wall()
+        self._state, self._lost_told = (state, why), lost
+        self._log.append(AuditState(state, why, lost))
+
+
+def _why(error: Exception) -> str:
+    name = getattr(error, "sqlite_errorname", None)
+    return f"{error} ({name})" if name else str(error)

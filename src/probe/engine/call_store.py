@@ -1,0 +1,234 @@
+"""What is asked of the audit: pages of tool calls, and single ones with their evidence, from memory or from the file.
+
+With a file, what is not written yet is laid over what it has, so that each call is there once, as it is now.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+import trio
+
+from ..observe import audit_reading
+from ..observe.audit_db import AuditFile
+from ..observe.audit_reading import Found, Kept
+from ..observe.call_filter import CallFilter
+from ..observe.log import EventLog
+from ..observe.records import CallRecord, CallRecords
+from ..observe.unwritten import Unwritten
+from .observer import Observer
+from .pieces import Pieces
+
+_T = TypeVar("_T")
+
+# What is looked into for one page; where the filter passes less, the next page goes on.
+_MOST_READ: Final = 2000
+# Questions to the file at the same time; each has a thread and a connection, and each is bounded in time.
+_READERS: Final = 4
+# Digits of the largest number of a call.
+_LONGEST_NUMBER: Final = 19
+
+
+class CursorError(ValueError):
+    """A cursor is none that this server has given."""
+
+
+class AuditUnreadableError(Exception):
+    """The file cannot be read now, or not in time; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRows:
+    """Rows in JSON, the newest first. `next` is the cursor of the next page, None at the end.
+
+    A page may be short, even empty, when a filter passes little.
+    """
+
+    rows: list[bytes]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallWithEvidence:
+    """A row in JSON, and the entries of the log that belong to it; not `complete` where there were more."""
+
+    row: bytes
+    complete: bool
+    events: list[bytes]
+
+
+class CallStore(Protocol):
+    """Answers questions about tool calls."""
+
+    async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
+        """At most `limit` rows that pass, newest first, from a cursor on.
+
+        `max_bytes` ends the page early, but never before its first row. Raises `CursorError` and
+        `AuditUnreadableError`.
+        """
+
+    async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
+        """One call by its id, whole or without the run where it is of this one; evidence up to `max_bytes`.
+
+        Raises `AuditUnreadableError`.
+        """
+
+
+class MemoryCalls:
+    """The newest calls of this run, as the engine's records have them."""
+
+    def __init__(self, run: str, records: CallRecords, observer: Observer, log: EventLog) -> None:
+        self._run = run
+        self._records = records
+        self._observer = observer
+        self._log = log
+
+    async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
+        """As `CallStore.page`."""
+        before = None if cursor is None else self._place(cursor)
+        found = await search(self._records.newest_first(), 0, wanted, before, limit, max_bytes)
+        return _rows(found, f"{self._run}-")
+
+    def _place(self, cursor: str) -> int:
+        run, _, place = cursor.rpartition("-")
+        if run != self._run:
+            raise CursorError("this cursor is of another run of the server, whose calls are gone")
+        return _number(place)
+
+    async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
+        """As `CallStore.get`."""
+        run, _, call = id.rpartition(".")
+        record = self._records.get(call) if run in ("", self._run) else None
+        return None if record is None else await self.with_evidence(record, max_bytes)
+
+    async def with_evidence(self, record: CallRecord, max_bytes: int) -> CallWithEvidence:
+        """The record as it is now, with those of its entries that are still in the log."""
+        complete, entries = await self.evidence(record.call, max_bytes)
+        return CallWithEvidence(record.encoded(), complete, [body for _, body in entries])
+
+    async def evidence(self, call: str, max_bytes: int) -> tuple[bool, list[tuple[int, bytes]]]:
+        """Whether they are all there were, and those entries of a call that are still in the log, in order."""
+        self._observer.catch_up()
+        evidence = self._observer.evidence
+        places, complete = sorted(evidence.of(call)), evidence.complete(call)
+        entries: list[tuple[int, bytes]] = []
+        size, pieces = 0, Pieces()
+        for place in places:
+            entry = self._log.entry(place)
+            body = b"" if entry is None else entry.encoded()
+            size += len(body)
+            if size > max_bytes:
+                return False, entries
+            if entry is not None:
+                entries.append((place, body))
+            await pieces.done(len(body))
+        return complete and len(entries) == len(places), entries
+
+
+class FileCalls:
+    """The calls of all runs that the file has, and those of this one that are not written yet."""
+
+    def __init__(
+        self, file: AuditFile, run: str, memory: MemoryCalls, unwritten: Unwritten, observer: Observer
+    ) -> None:
+        self._file = file
+        self._run = run
+        self._memory = memory
+        self._unwritten = unwritten
+        self._observer = observer
+        self._readers = trio.CapacityLimiter(_READERS)
+
+    async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
+        """As `CallStore.page`."""
+        before = None if cursor is None else _number(cursor)
+        self._observer.catch_up()
+        # What is written from now on is in both; what is pending now counts as it is in memory. The file is read
+        # afterwards, so it has everything else.
+        pending, base = self._unwritten.pending(), self._file.base
+        fresh = await search(pending, base, wanted, before, limit, max_bytes)
+        skip = frozenset(base + record.seq for record in pending)
+        path = self._file.path
+        written = await self._read(partial(audit_reading.page, path, wanted, before, limit, max_bytes, skip))
+        found = _merged(fresh, written, limit)
+        return _rows(found)
+
+    async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
+        """As `CallStore.get`."""
+        run, _, call = id.rpartition(".")
+        known = await self._known(call, max_bytes) if run in ("", self._run) else None
+        if known is not None and known.complete:
+            return known
+        kept = await self._read(partial(audit_reading.find, self._file.path, f"{run or self._run}.{call}", max_bytes))
+        if kept is None:
+            return known
+        if known is None:
+            return CallWithEvidence(kept.row, kept.complete, [body for _, body in kept.entries])
+        return await self._together(known, kept, call, max_bytes)
+
+    async def _known(self, call: str, max_bytes: int) -> CallWithEvidence | None:
+        """A call of this run as it is in memory; what waits to be written may have left the records."""
+        self._observer.catch_up()
+        pending = {record.call: record for record in self._unwritten.pending()}
+        if call in pending:
+            return await self._memory.with_evidence(pending[call], max_bytes)
+        return await self._memory.get(call, max_bytes)
+
+    async def _together(self, known: CallWithEvidence, kept: Kept, call: str, max_bytes: int) -> CallWithEvidence:
+        """A call of this run whose evidence is in the log no longer, or in the file not yet."""
+        _, entries = await self._memory.evidence(call, max_bytes)
+        evidence = self._observer.evidence
+        places = evidence.of(call)
+        together = dict(sorted({**dict(kept.entries), **dict(entries)}.items()))
+        whole = evidence.complete(call) and together.keys() >= set(places)
+        return CallWithEvidence(known.row, whole, [*together.values()])
+
+    async def _read(self, question: Callable[[], _T]) -> _T:
+        try:
+            # Whoever goes leaves the thread behind, which is bounded in time.
+            return await trio.to_thread.run_sync(question, limiter=self._readers, abandon_on_cancel=True)
+        except (sqlite3.Error, OSError) as error:
+            raise AuditUnreadableError(f"the audit file cannot be read now: {error}") from None
+
+
+def _rows(found: Found, prefix: str = "") -> CallRows:
+    rows = [row for _, row in found.rows]
+    return CallRows(rows, None if found.reached is None else f"{prefix}{found.reached}")
+
+
+def _number(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdecimal()) or len(cursor) > _LONGEST_NUMBER:
+        raise CursorError("the cursor must be `next` of a page before")
+    # Beyond the largest number of SQLite all is the same.
+    return min(int(cursor), 2**63 - 1)
+
+
+async def search(
+    records: Iterable[CallRecord], base: int, wanted: CallFilter, before: int | None, limit: int, max_bytes: int
+) -> Found:
+    """The first of the records below the number `before` that pass, newest first; others run meanwhile."""
+    below = [record for record in records if before is None or base + record.seq < before]
+    found: list[tuple[int, bytes]] = []
+    size, reached, pieces = 0, None, Pieces()
+    for read, record in enumerate(below):
+        if len(found) == limit or size >= max_bytes or (wanted.looks_inside and read == _MOST_READ):
+            return Found(found, reached)
+        reached = base + record.seq
+        if wanted.matches(record):
+            row = record.encoded()
+            found.append((reached, row))
+            size += len(row)
+        await pieces.done(len(record.arguments) + len(record.result or b"") if wanted.looks_inside else 0)
+    return Found(found, None)
+
+
+def _merged(one: Found, other: Found, limit: int) -> Found:
+    """Both as one: only down to where both have looked."""
+    floor = max((found.reached for found in (one, other) if found.reached is not None), default=None)
+    rows = sorted((row for row in (*one.rows, *other.rows) if floor is None or row[0] >= floor), reverse=True)
+    if len(rows) > limit:
+        return Found(rows[:limit], rows[limit - 1][0])
+    return Found(rows, floor)

@@ -1,0 +1,70 @@
+"""Whose modern requests are whose, for whoever watches: no session says it, so what a request tells of its client does.
+
+A label is no identity. Nothing but the event log and the records depends on it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from ...observe.events import ClientSeen
+from ...observe.log import EventLog
+from ...wire.jsonrpc import Json, clip, encode
+from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
+
+_Key: TypeAlias = tuple[str, str, str]
+
+# As many as sessions by default. A client that was pushed out gets a new label when it comes again.
+_MOST = 1000
+# Characters of JSON of a client's capabilities that are kept; real ones have a few hundred.
+_LONGEST_CAPABILITIES = 4096
+
+
+class Clients:
+    """The modern clients of one engine, the latest of them."""
+
+    def __init__(self, log: EventLog, most: int = _MOST) -> None:
+        self._log = log
+        self._most = most
+        self._known: OrderedDict[_Key, tuple[str, Any]] = OrderedDict()
+        self._count = 0
+
+    def label(self, address: str, message: Any) -> str:
+        """The label of the client at an address that sent this JSON value, however malformed that is."""
+        meta = _members(_members(message).get("params")).get("_meta")
+        about = _members(meta)
+        info = _members(about.get(CLIENT_INFO))
+        key = (address, _text(info.get("name")), _text(info.get("version")))
+        label, capabilities = self._known.get(key) or (self._next(), None)
+        declared = about.get(CLIENT_CAPABILITIES)
+        if capabilities is None or (declared != capabilities and _bounded(declared) != capabilities):
+            capabilities = _bounded(declared)
+            self._log.append(
+                ClientSeen(label, address, _text(about.get(PROTOCOL_VERSION)), *key[1:], encode(capabilities))
+            )
+        self._known[key] = label, capabilities
+        self._known.move_to_end(key)
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+        return label
+
+    def _next(self) -> str:
+        self._count += 1
+        return f"m{self._count}"
+
+
+def _members(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str:
+    return clip(value) if isinstance(value, str) else ""
+
+
+def _bounded(declared: Any) -> Json:
+    """Capabilities as they are kept: what is none, or too large to keep, counts as none declared."""
+    if not isinstance(declared, dict) or len(encode(declared)) > _LONGEST_CAPABILITIES:
+        return {}
+    return declared

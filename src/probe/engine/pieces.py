@@ -1,0 +1,25 @@
+"""Long work on the one thread, in pieces between which others run."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import trio
+
+# Some tenths of a millisecond: encoding takes about this long for so many bytes, or for so many small things.
+_PIECE_BYTES: Final = 64 * 1024
+_OVERHEAD: Final = 1024
+
+
+class Pieces:
+    """Counts what was done since others ran."""
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    async def done(self, size: int) -> None:
+        """Something of this size in bytes was done. Others run now, if it was enough."""
+        self._done += size + _OVERHEAD
+        if self._done > _PIECE_BYTES:
+            self._done = 0
+            await trio.lowlevel.checkpoint()

@@ -1,0 +1,53 @@
+"""What is in the file of the audit, and how an older one becomes what it is now.
+
+The fields that filters ask for stand in `calls`, apart from the rows themselves, so that all of them are read quickly.
+
+    runs        one life of a server
+    calls       what filters ask for, of each row
+    rows        the rows, in JSON
+    evidence    entries of the log that belong to a call, in JSON
+
+`number` orders the calls of all runs: the number of the run, and within it the place in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+APPLICATION_ID = 0x4D435041
+"""`MCPA` in the header of the file says whose it is."""
+
+MIGRATIONS: Sequence[str] = (
+    """
+    CREATE TABLE runs (
+        number INTEGER PRIMARY KEY,
+        run TEXT NOT NULL UNIQUE,
+        started_at REAL NOT NULL
+    );
+    CREATE TABLE calls (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        run TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        toolset TEXT NOT NULL,
+        outcome TEXT,
+        session TEXT,
+        client_name TEXT NOT NULL,
+        era TEXT NOT NULL,
+        revision TEXT NOT NULL,
+        transport TEXT NOT NULL,
+        task TEXT,
+        started_at REAL NOT NULL,
+        complete INTEGER NOT NULL
+    );
+    CREATE INDEX calls_tool ON calls (tool, number);
+    CREATE INDEX calls_outcome ON calls (outcome, number);
+    CREATE INDEX calls_session ON calls (session, number);
+    CREATE INDEX calls_client ON calls (client_name, number);
+    CREATE INDEX calls_started ON calls (started_at);
+    CREATE TABLE rows (number INTEGER PRIMARY KEY, row BLOB NOT NULL);
+    CREATE TABLE evidence (number INTEGER NOT NULL, seq INTEGER NOT NULL, entry BLOB NOT NULL);
+    CREATE UNIQUE INDEX evidence_place ON evidence (number, seq);
+    """,
+)
+"""The one at place n makes version n + 1 of version n. What has been released is never changed, only followed."""

@@ -1,0 +1,147 @@
+"""Which entries of the log a reader wants, as the query of an URL says it (docs/observation.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import get_args
+
+from pydantic_core import from_json
+
+from ..wire.jsonrpc import clip, encode
+from .events import (
+    Event,
+    HttpRequest,
+    HttpResponse,
+    MessageDropped,
+    MessageEmitted,
+    MessageReceived,
+    MessagesDelivered,
+)
+from .log import Entry
+
+EVENTS: tuple[type[Event], ...] = get_args(Event)
+"""The vocabulary, in its order."""
+
+_DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
+    {
+        "in": frozenset({HttpRequest, MessageReceived}),
+        "out": frozenset({HttpResponse, MessageEmitted, MessagesDelivered, MessageDropped}),
+    }
+)
+_STRINGS = ("session", "method", "call", "task", "stream")
+
+NAMES = ("session", "direction", "kind", "method", "call", "task", "stream", "exchange", "text")
+"""The filters there are."""
+
+# More digits than any count of a run has; `int` takes quadratic time over digits.
+_LONGEST_NUMBER = 15
+
+
+class FilterError(ValueError):
+    """A filter has an unknown name or a value that cannot be; the message says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Passes entries of some classes whose `fields` have these values and that contain `text`, which is casefolded.
+
+    Hashable, so that what was made for one reader is found again for another one with the same wishes.
+    """
+
+    types: frozenset[type[Event]] = frozenset(EVENTS)
+    fields: tuple[tuple[str, str | int], ...] = ()
+    text: str | None = None
+
+    @property
+    def passes_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self == EVERYTHING
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether the entry passes. Only a filter with `text` encodes it, and only once all else fits."""
+        return self.fits(entry) and (self.text is None or contains(entry.encoded(), self.text))
+
+    def fits(self, entry: Entry) -> bool:
+        """Whether all that is asked fits but `text`, which takes the encoded entry: `finds` tells that."""
+        event = entry.event
+        if type(event) not in self.types:
+            return False
+        return not self.fields or all(getattr(event, name) == value for name, value in self.fields)
+
+    def finds(self, row: bytes) -> bool:
+        """Whether an encoded entry contains the `text`, if one is asked for."""
+        return self.text is None or contains(row, self.text)
+
+
+EVERYTHING = EventFilter()
+
+
+def contains(row: bytes, text: str) -> bool:
+    """Whether a row in JSON contains a text, which is casefolded, upper and lower case alike."""
+    if _has(row, text):
+        return True
+    # A client may have written its characters as escapes; what this server writes has none for printable ones.
+    return b"\\u" in row and _has(encode(from_json(row)), text)
+
+
+def _has(row: bytes, text: str) -> bool:
+    if text.isascii():
+        return text.encode() in row.lower()
+    return text in row.decode().casefold()
+
+
+def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> EventFilter:
+    """The filter that the pairs of a query ask for; all that is asked must hold.
+
+    `beside` are the parameters that the reader takes as well, for the message. Raises `FilterError`.
+    """
+    types, fields, given = frozenset(EVENTS), dict[str, str | int](), dict[str, str]()
+    for name, value in pairs:
+        _check(name, value, given, beside)
+        given[name] = value
+        if name in _KINDS_OF:
+            types &= _KINDS_OF[name](value)
+        elif name != "text":
+            fields[name] = value if name in _STRINGS else _number(name, value)
+    with_fields = frozenset(kind for kind in types if fields.keys() <= set(kind.__slots__))
+    text = given.get("text")
+    return EventFilter(with_fields, tuple(sorted(fields.items())), None if text is None else text.casefold())
+
+
+def _check(name: str, value: str, given: Mapping[str, str], beside: Iterable[str]) -> None:
+    if name not in NAMES:
+        raise FilterError(f"there is no parameter {clip(name)!r}; known are {', '.join([*NAMES, *beside])}")
+    if name in given:
+        raise FilterError(f"{name} stands twice; it can be given once")
+    if not value:
+        raise FilterError(f"{name} is empty; leave it out to have all")
+
+
+def _kinds(value: str) -> frozenset[type[Event]]:
+    found: set[type[Event]] = set()
+    for wanted in value.split(","):
+        named = {kind for kind in EVENTS if kind.kind == wanted or kind.kind.startswith(f"{wanted}.")}
+        if not named:
+            known = ", ".join(kind.kind for kind in EVENTS)
+            raise FilterError(f"there is no kind {clip(wanted)!r}; known are {known}, and what stands before a dot")
+        found |= named
+    return frozenset(found)
+
+
+def _direction(value: str) -> frozenset[type[Event]]:
+    if value not in _DIRECTIONS:
+        raise FilterError(f"direction must be in or out, got {clip(value)!r}")
+    return _DIRECTIONS[value]
+
+
+_KINDS_OF: Mapping[str, Callable[[str], frozenset[type[Event]]]] = MappingProxyType(
+    {"kind": _kinds, "direction": _direction}
+)
+
+
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdecimal()) or len(value) > _LONGEST_NUMBER:
+        raise FilterError(f"{name} must be a whole number, got {clip(value)!r}")
+    return int(value)

@@ -1,0 +1,295 @@
+"""Which entries of the event log belong to which tool call: its evidence.
+
+An entry belongs to a call that it names, or that is behind what it names:
+
+    exchange    that brought the call (an own one), or that only came for its sake (a visit): to cancel it, to ask for
+                its task, to answer its question, to go on reading its stream
+    stream      opened for such an exchange
+    position    of a message of the call, on a stream that carries others' messages, too
+    pair        the request that a message answers, or by which other work began
+    task        that the call became
+
+An exchange with a batch may be about several calls. Its head and its end belong to all of them, a message only to its
+own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from pydantic_core import from_json
+
+from ..wire.jsonrpc import RequestId, is_id
+from . import events
+from .log import Entry
+
+Calls: TypeAlias = tuple[str, ...]
+
+# Entries of one call: each of a tool's 100 steps, emitted and delivered, many times over.
+_MOST_ENTRIES: Final = 2000
+# Entries of all calls together, about ten megabytes: many times what the event log keeps itself.
+_MOST_IN_ALL: Final = 250_000
+# Visits, streams and messages that can still be spoken of, of each.
+_MOST_LINKS: Final = 20_000
+
+_NOBODY: Final[Calls] = ()
+_ABOUT_TASK: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel", "tasks/update"})
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+_Request: TypeAlias = tuple[str | None, RequestId]
+
+
+class _Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
+    """The newest links of one kind."""
+
+    def link(self, key: _Key, value: _Value) -> None:
+        self[key] = value
+        self.move_to_end(key)
+        if len(self) > _MOST_LINKS:
+            self.popitem(last=False)
+
+
+@dataclass(slots=True, eq=False)
+class _Known:
+    """What is known of a call, and under what it is found."""
+
+    exchange: int
+    request: _Request
+    task: str | None
+    entries: list[int] = field(default_factory=list)
+    cut: bool = False
+
+    def add(self, seq: int) -> bool:
+        """Returns whether there is one entry more. The head of an exchange is older than what shows its subject."""
+        entries = self.entries
+        if len(entries) >= _MOST_ENTRIES:
+            self.cut = True
+            return False
+        if not entries or entries[-1] < seq:
+            entries.append(seq)
+            return True
+        place = bisect_left(entries, seq)
+        if entries[place] == seq:
+            return False
+        entries.insert(place, seq)
+        return True
+
+
+class Evidence:
+    """Fed with every entry in order.
+
+    Remembers the newest `most_calls` calls, and fewer when those have very many entries.
+    """
+
+    def __init__(self, most_calls: int) -> None:
+        self._calls: OrderedDict[str, _Known] = OrderedDict()
+        self._most_calls = most_calls
+        self._in_all = 0
+        # As long as the call that they stand for.
+        self._own: dict[int, Calls] = {}
+        self._tasks: dict[str, str] = {}
+        self._requests: dict[_Request, str] = {}
+        # The beginning of an exchange, until it shows what it is about.
+        self._heads: _Newest[int, int] = _Newest()
+        self._visits: _Newest[int, Calls] = _Newest()
+        # Of an exchange with a batch: where its stream was opened, which all its calls share.
+        self._batches: _Newest[int, int | None] = _Newest()
+        self._streams: _Newest[tuple[str | None, str], int] = _Newest()
+        self._positions: _Newest[tuple[str | None, str | None, int | None], Calls] = _Newest()
+        # By the entry of a request that is no `tools/call`: whose sake it is for.
+        self._asked: _Newest[int | None, Calls] = _Newest()
+        # Other work that runs for their sake: a `tasks/result` that waits.
+        self._helpers: _Newest[str, Calls] = _Newest()
+        self._owners: Mapping[type, Callable[[Entry, Any], Calls]] = {
+            events.HttpRequest: self._head,
+            events.HttpResponse: self._response,
+            events.HttpClosed: self._closed,
+            events.MessageReceived: self._received,
+            events.MessageEmitted: self._emitted,
+            events.MessageDropped: self._named,
+            events.MessagesDelivered: self._delivered,
+            events.CallStarted: self._started,
+            events.CallProgressed: self._named,
+            events.CallCancelled: self._named,
+            events.CallSettled: self._named,
+            events.TaskChanged: self._of_task,
+            events.TaskRemoved: self._of_task,
+            events.StreamOpened: self._stream_opened,
+            events.StreamEnded: self._stream_ended,
+            events.ClientMisuse: self._misused,
+        }
+
+    def of(self, call: str) -> list[int]:
+        """The sequence numbers of the entries of a call, in order; empty for one that is not known."""
+        known = self._calls.get(call)
+        return [] if known is None else known.entries
+
+    def complete(self, call: str) -> bool:
+        """Whether those are all there were: of a call with very many, only the first are remembered."""
+        known = self._calls.get(call)
+        return known is not None and not known.cut
+
+    def call_of_task(self, task: str) -> str | None:
+        """The call that became a task."""
+        return self._tasks.get(task)
+
+    def take(self, entry: Entry) -> Calls:
+        """The tool calls that an entry belongs to."""
+        owners = self._owners.get(type(entry.event))
+        calls = _NOBODY if owners is None else owners(entry, entry.event)
+        for call in calls:
+            self._add(call, entry.seq)
+        return calls
+
+    def _add(self, call: str, seq: int | None) -> None:
+        known = self._calls.get(call)
+        if known is None or seq is None or not known.add(seq):
+            return
+        self._in_all += 1
+        if self._in_all > _MOST_IN_ALL:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        id, known = self._calls.popitem(last=False)
+        self._in_all -= len(known.entries)
+        others = tuple(call for call in self._own.pop(known.exchange, _NOBODY) if call != id)
+        if others:
+            self._own[known.exchange] = others
+        if known.task is not None:
+            self._tasks.pop(known.task, None)
+        if self._requests.get(known.request) == id:
+            del self._requests[known.request]
+
+    def _head(self, entry: Entry, event: events.HttpRequest) -> Calls:
+        self._heads.link(event.exchange, entry.seq)
+        return _NOBODY
+
+    def _received(self, entry: Entry, event: events.MessageReceived) -> Calls:
+        if event.batch is not None and event.exchange not in self._batches:
+            self._batches.link(event.exchange, None)
+        calls = self._subject(entry, event)
+        if calls:
+            self._visit(event.exchange, calls)
+            self._asked.link(entry.seq, calls)
+        return calls
+
+    def _subject(self, entry: Entry, event: events.MessageReceived) -> Calls:
+        """Whose sake a message is for that another exchange than the call's own brought."""
+        if event.method is None:
+            return self._asked.get(entry.pair, _NOBODY)
+        if event.method in _ABOUT_TASK:
+            task = _param(event, "taskId")
+            call = self._tasks.get(task) if isinstance(task, str) else None
+        elif event.method == "notifications/cancelled" and events.is_session(event.session):
+            # Only in a session an id names one request. Used again, it stands for the newest.
+            id = _param(event, "requestId")
+            call = self._requests.get((event.session, id)) if is_id(id) else None
+        else:
+            return _NOBODY
+        return _NOBODY if call is None else (call,)
+
+    def _visit(self, exchange: int, calls: Calls) -> None:
+        before = self._visits.get(exchange, _NOBODY)
+        self._visits.link(exchange, tuple(dict.fromkeys(before + calls)))
+        for call in calls:
+            self._add(call, self._heads.get(exchange))
+
+    def _started(self, entry: Entry, event: events.CallStarted) -> Calls:
+        if event.tool is None:
+            calls = self._asked.get(entry.pair, _NOBODY)
+            if calls:
+                self._helpers.link(event.call, calls)
+            return calls
+        call, exchange = event.call, event.exchange
+        request = event.session, event.request_id
+        self._calls[call] = _Known(exchange, request, event.task)
+        self._own[exchange] = (*self._own.get(exchange, _NOBODY), call)
+        self._requests[request] = call
+        if event.task is not None:
+            self._tasks[event.task] = call
+        if len(self._calls) > self._most_calls:
+            self._forget_oldest()
+        for seq in (self._heads.get(exchange), entry.pair, self._batches.get(exchange)):
+            self._add(call, seq)
+        return (call,)
+
+    def _named(self, entry: Entry, event: Any) -> Calls:
+        call = event.call
+        if call is None:
+            return self._of_task(entry, event)
+        return (call,) if call in self._calls else self._helpers.get(call) or self._of_task(entry, event)
+
+    def _of_task(self, entry: Entry, event: Any) -> Calls:
+        call = self._tasks.get(event.task)
+        return _NOBODY if call is None else (call,)
+
+    def _of_exchange(self, exchange: int | None) -> Calls:
+        if exchange is None:
+            return _NOBODY
+        own, visited = self._own.get(exchange, _NOBODY), self._visits.get(exchange)
+        return own if visited is None else tuple(dict.fromkeys(own + visited))
+
+    def _emitted(self, entry: Entry, event: events.MessageEmitted) -> Calls:
+        calls = self._named(entry, event) or self._asked.get(entry.pair, _NOBODY)
+        if not calls and event.rpc == "error" and event.id is None:
+            # The refusal of a whole request.
+            calls = self._of_exchange(event.exchange)
+        if calls:
+            if event.rpc == "request":
+                self._asked.link(entry.seq, calls)
+            if event.stream is not None and self._alone(event.exchange) != calls:
+                self._positions.link((event.session, event.stream, event.position), calls)
+        return calls
+
+    def _delivered(self, entry: Entry, event: events.MessagesDelivered) -> Calls:
+        if event.stream is None:
+            return self._of_exchange(event.exchange)
+        calls = self._alone(self._streams.get((event.session, event.stream)))
+        if calls:
+            return calls
+        places = range(event.first, event.last + 1)
+        found = (self._positions.get((event.session, event.stream, place), _NOBODY) for place in places)
+        return tuple(dict.fromkeys(call for each in found for call in each))
+
+    def _alone(self, exchange: int | None) -> Calls:
+        """The one call that all messages of an exchange's response belong to, if there is one."""
+        calls = self._of_exchange(exchange)
+        return calls if len(calls) == 1 and exchange not in self._batches else _NOBODY
+
+    def _of_stream(self, session: str | None, stream: str) -> Calls:
+        return self._of_exchange(self._streams.get((session, stream)))
+
+    def _response(self, entry: Entry, event: events.HttpResponse) -> Calls:
+        if event.stream is not None:
+            calls = self._of_stream(event.session, event.stream)
+            if calls and calls != self._of_exchange(event.exchange):
+                self._visit(event.exchange, calls)
+        self._heads.pop(event.exchange, None)
+        return self._of_exchange(event.exchange)
+
+    def _closed(self, entry: Entry, event: events.HttpClosed) -> Calls:
+        self._heads.pop(event.exchange, None)
+        return self._of_exchange(event.exchange)
+
+    def _misused(self, entry: Entry, event: events.ClientMisuse) -> Calls:
+        return self._of_exchange(event.exchange)
+
+    def _stream_opened(self, entry: Entry, event: events.StreamOpened) -> Calls:
+        if event.exchange is not None:
+            self._streams.link((event.session, event.stream), event.exchange)
+            if event.exchange in self._batches:
+                self._batches.link(event.exchange, entry.seq)
+        return self._of_exchange(event.exchange)
+
+    def _stream_ended(self, entry: Entry, event: events.StreamEnded) -> Calls:
+        return self._of_stream(event.session, event.stream)
+
+
+def _param(event: events.MessageReceived, name: str) -> Any:
+    params = from_json(event.message).get("params")
+    return params.get(name) if isinstance(params, dict) else None

@@ -1,0 +1,82 @@
+"""How far one reader of the live feed has come, and what it gets next: pure, the clock is an argument.
+
+    behind what is kept          -> Missed("evicted")     always
+    ahead of what it may read    -> nothing, until it may again
+    the same, far behind         -> Missed("skipped")     only a reader that had caught up: who resumes wants it all
+    else                         -> a span of entries
+
+Every number is in exactly one span or one `Missed`, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+PIECE = 64
+"""Entries of a span at most: some 0.5 ms of work. Spans end at multiples of it, so that readers that are at different
+places come to ask for the same spans, which then are encoded once for all of them."""
+
+Reason: TypeAlias = Literal["evicted", "skipped", "restarted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Entries that the reader does not get. `restarted`: those of another run, of which nothing is known."""
+
+    reason: Reason
+    first: int | None
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The entries after `after`, up to `last`."""
+
+    after: int
+    last: int
+
+
+class FeedCursor:
+    """A reader that has everything up to `position`.
+
+    It may read `per_second` entries in the long run and `burst` at once. Falls a reader that had caught up more than
+    `burst` behind while it may not read, it goes on at the last multiple of `burst`: all readers there find one
+    another again.
+    """
+
+    def __init__(self, position: int, now: float, *, per_second: float, burst: int) -> None:
+        self.position = position
+        self.caught_up = False
+        self._per_second = per_second
+        self._burst = burst
+        self._may = float(burst)
+        self._counted_at = now
+
+    def next(self, first: int, last: int, now: float) -> Missed | Span | None:
+        """What comes next from a log that keeps `first` to `last`; None for nothing, at this time.
+
+        A `Missed` counts as told. Of a span, `took` says how far it was read.
+        """
+        self._may = min(self._burst, self._may + (now - self._counted_at) * self._per_second)
+        self._counted_at = now
+        if self.position + 1 < first:
+            return self._miss("evicted", first - 1)
+        if self.position >= last:
+            self.caught_up = True
+            return None
+        if self._may > 0:
+            return Span(self.position, min(last, self.position + PIECE - self.position % PIECE))
+        if self.caught_up and last - self.position > self._burst:
+            return self._miss("skipped", last - last % self._burst)
+        return None
+
+    def took(self, reached: int, cost: float) -> None:
+        """The reader has a span up to `reached`, which counts as `cost` entries; what is too much is made up for."""
+        self.position = reached
+        self._may -= cost
+
+    def _miss(self, reason: Reason, last: int) -> Missed:
+        missed = Missed(reason, self.position + 1, last)
+        self.position = last
+        return missed

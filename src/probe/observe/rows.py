@@ -1,0 +1,106 @@
+"""The rows of the live tables: what is known of one task, session or stream, whole, as the dashboard shows it.
+
+A row is filled in while things happen; what a reader gets is its JSON at that moment. A call's row is its `CallRecord`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ..wire.jsonrpc import encode
+
+Era: TypeAlias = Literal["legacy", "modern"]
+Purpose: TypeAlias = Literal["response", "standalone", "subscription"]
+TaskStatus: TypeAlias = Literal["queued", "working", "input_required", "completed", "failed", "cancelled"]
+
+
+@dataclass(slots=True)
+class TaskRow:
+    """A task. `status` is the protocol's, or `queued` before the work has begun.
+
+    `progress` and `total` are those of the last report, null before the first. Times are seconds since the epoch.
+    `removed` says why it was forgotten, null while its client can still ask for it.
+    """
+
+    id: str
+    tool: str
+    session: str | None
+    call: str | None
+    status: TaskStatus
+    message: str | None
+    progress: float | None
+    total: float | None
+    created_at: float
+    updated_at: float
+    ttl_ms: int
+    removed: str | None
+
+    def encoded(self) -> bytes:
+        """The row in JSON."""
+        return _encoded(self)
+
+
+@dataclass(slots=True)
+class SessionRow:
+    """A session of the legacy era, or the requests of one modern client.
+
+    `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
+    says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name;
+    `misuse` what it did that its revision forbids. `capabilities` are those that it declared last.
+    """
+
+    id: str
+    era: Era
+    revision: str
+    client_name: str
+    client_version: str
+    opened_at: float
+    last_at: float
+    closed: str | None
+    requests: int
+    methods: dict[str, int]
+    tools: dict[str, int]
+    misuse: int
+    capabilities: bytes
+
+    def encoded(self) -> bytes:
+        """The row in JSON."""
+        return _encoded(self)
+
+
+@dataclass(slots=True)
+class StreamRow:
+    """A stream of messages. `id` is `SESSION/STREAM`, as a stream's own id counts within its session.
+
+    `exchange` is the request it was opened for, null for a standalone one. `messages` were made for it, `delivered` of
+    them a socket took. `connected` tells whether somebody reads it now. `closed_by` says why the connection that read
+    it last is over, and `ended_at` when the stream itself was.
+    """
+
+    id: str
+    session: str | None
+    stream: str
+    purpose: Purpose
+    exchange: int | None
+    opened_at: float
+    messages: int
+    delivered: int
+    connected: bool
+    ended_at: float | None
+    closed_by: str | None
+
+    def encoded(self) -> bytes:
+        """The row in JSON."""
+        return _encoded(self)
+
+
+Row: TypeAlias = TaskRow | SessionRow | StreamRow
+
+
+def _encoded(row: Row) -> bytes:
+    """All fields in JSON; stored JSON is put in as it is."""
+    fields = {name: getattr(row, name) for name in row.__slots__}
+    stored = [b',"%b":%b' % (name.encode(), value) for name, value in fields.items() if isinstance(value, bytes)]
+    shown = {name: value for name, value in fields.items() if not isinstance(value, bytes)}
+    return encode(shown)[:-1] + b"".join(stored) + b"}"

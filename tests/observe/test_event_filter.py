@@ -1,0 +1,160 @@
+"""Filters of events: what they pass, and what they refuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.observe import event_filter
+from probe.observe.event_filter import EVENTS, EVERYTHING, FilterError, parse
+from probe.observe.events import (
+    CallStarted,
+    HttpRequest,
+    HttpResponse,
+    MessageDropped,
+    MessageEmitted,
+    MessageReceived,
+    MessagesDelivered,
+    ServerState,
+    SessionClosed,
+    TaskChanged,
+)
+from probe.observe.log import Entry
+
+from .vocabulary import EVENT
+
+ONE_OF_EACH = [
+    HttpRequest(1, "POST", "/mcp", "tools=all", "1.1", "127.0.0.1:1", (("accept", "*/*"),)),
+    MessageReceived(1, "s1", None, "request", "tools/call", 5, b'{"name":"Ping"}'),
+    CallStarted("c1", 1, "s1", "t1", 5, "tools/call", "progress", 0),
+    MessageEmitted(1, "s1", "3", 1, "c1", "t1", "notification", "notifications/progress", None, b"{}"),
+    HttpResponse(1, 200, "text/event-stream", "s1", "3", None),
+    MessagesDelivered(1, "s1", "3", 1, 1),
+    MessageDropped("s1", "c1", None, "cancelled", "request", "ping", "5", b"{}"),
+    TaskChanged("t1", "s1", "progress", "working", None, 1000),
+    SessionClosed("s1", "deleted"),
+    MessageReceived(2, None, 0, "response", None, "5", b'{"other":"\\u00fcber"}'),
+    ServerState("ready"),
+]
+LOG = [Entry(seq, 1000.0, 1.0, event) for seq, event in enumerate(ONE_OF_EACH, 1)]
+
+
+def passed(**filters: str) -> list[int]:
+    wanted = parse(filters.items())
+    return [entry.seq for entry in LOG if wanted.matches(entry)]
+
+
+@pytest.mark.parametrize(
+    ("filters", "seqs"),
+    [
+        ({}, list(range(1, 12))),
+        ({"session": "s1"}, [2, 3, 4, 5, 6, 7, 8, 9]),
+        ({"session": "s"}, []),
+        ({"direction": "in"}, [1, 2, 10]),
+        ({"direction": "out"}, [4, 5, 6, 7]),
+        ({"kind": "message.emitted"}, [4]),
+        ({"kind": "message"}, [2, 4, 6, 7, 10]),
+        ({"kind": "message.received,server.state"}, [2, 10, 11]),
+        ({"kind": "message,message.emitted"}, [2, 4, 6, 7, 10]),
+        ({"kind": "http"}, [1, 5]),
+        ({"method": "tools/call"}, [2, 3]),
+        ({"method": "POST"}, [1]),
+        ({"call": "c1"}, [3, 4, 7]),
+        ({"task": "t1"}, [3, 4, 8]),
+        ({"stream": "3"}, [4, 5, 6]),
+        ({"exchange": "1"}, [1, 2, 3, 4, 5, 6]),
+        ({"exchange": "01"}, [1, 2, 3, 4, 5, 6]),
+        ({"text": "ping"}, [2, 7]),
+        ({"text": "PING"}, [2, 7]),
+        ({"text": '"name":"'}, [2]),
+        ({"text": "Über"}, [10]),
+        ({"text": "ÜBER"}, [10]),
+        ({"text": '"seq":11'}, [11]),
+        ({"text": "nowhere"}, []),
+        ({"session": "s1", "kind": "message", "direction": "out"}, [4, 6, 7]),
+        ({"kind": "message", "text": "ping"}, [2, 7]),
+        ({"direction": "in", "kind": "message.emitted"}, []),
+        ({"call": "c1", "exchange": "1"}, [3, 4]),
+    ],
+)
+def test_a_filter_passes_what_has_all_that_is_asked_for(filters: dict[str, str], seqs: list[int]) -> None:
+    assert passed(**filters) == seqs
+
+
+@pytest.mark.parametrize(
+    ("pairs", "why"),
+    [
+        ([("sesion", "s1")], "there is no parameter 'sesion'; known are session, direction, kind, .*text, since$"),
+        ([("", "s1")], "there is no parameter ''"),
+        ([("kind", "message.nope")], r"there is no kind 'message.nope'; known are http.request, .*server.state"),
+        ([("kind", "mess")], "there is no kind 'mess'"),
+        ([("kind", "message,")], "there is no kind ''"),
+        ([("kind", "Message")], "there is no kind 'Message'"),
+        ([("direction", "both")], "direction must be in or out, got 'both'"),
+        ([("exchange", "x")], "exchange must be a whole number, got 'x'"),
+        ([("exchange", "-1")], "exchange must be a whole number"),
+        ([("exchange", "1.0")], "exchange must be a whole number"),
+        ([("exchange", "٣")], "exchange must be a whole number"),
+        ([("exchange", "9" * 5000)], "exchange must be a whole number, got '9{80}…'"),
+        ([("session", "")], "session is empty"),
+        ([("text", "")], "text is empty"),
+        ([("session", "s1"), ("session", "s2")], "session stands twice"),
+        ([("kind", "http"), ("kind", "message")], "kind stands twice"),
+    ],
+)
+def test_a_filter_that_cannot_be_is_refused_with_what_there_is(pairs: list[tuple[str, str]], why: str) -> None:
+    with pytest.raises(FilterError, match=why):
+        parse(pairs, beside=["since"])
+
+
+def test_all_kinds_and_names_can_be_asked_for() -> None:
+    for kind in EVENTS:
+        assert parse([("kind", kind.kind)]).types == {kind}
+    for name in event_filter.NAMES:
+        value = {"kind": "http", "direction": "in"}.get(name, "1")
+        assert parse([(name, value)]) != EVERYTHING
+
+
+def test_equal_wishes_are_equal_filters() -> None:
+    one = parse([("session", "s1"), ("call", "c1"), ("kind", "message.emitted,message.received"), ("text", "A")])
+    other = parse([("text", "a"), ("kind", "message.received,message.emitted"), ("call", "c1"), ("session", "s1")])
+    assert one == other
+    assert hash(one) == hash(other)
+    assert parse([]) == EVERYTHING
+    assert parse([]).passes_all
+    assert not one.passes_all
+
+
+def test_only_what_passes_all_else_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Encoding costs more than all other tests together."""
+    encoded: Counter[int] = Counter()
+    original = Entry.encoded
+
+    def counting(entry: Entry) -> bytes:
+        encoded[entry.seq] += 1
+        return original(entry)
+
+    monkeypatch.setattr(Entry, "encoded", counting)
+    assert passed(session="s1", method="tools/call", text="ping") == [2]
+    assert encoded == {2: 1, 3: 1}
+
+
+@given(EVENT, st.sampled_from(["session", "method", "call", "task", "stream", "exchange"]), st.integers(0, 3))
+def test_a_field_that_an_event_does_not_have_never_matches(event: Any, name: str, number: int) -> None:
+    value: Any = number if name == "exchange" else str(number)
+    wanted = parse([(name, str(number))])
+    assert wanted.matches(Entry(1, 0.0, 0.0, event)) == (getattr(event, name, None) == value)
+
+
+@given(EVENT, st.text(min_size=1, max_size=3))
+def test_what_is_in_the_shown_entry_is_found_in_any_case(event: Any, other: str) -> None:
+    entry = Entry(1, 0.0, 0.0, event)
+    shown = entry.encoded().decode()
+    for text in (shown[4:20], shown[-12:].upper(), shown[-12:].lower(), shown):
+        assert parse([("text", text)]).matches(entry)
+    if other.casefold() in shown.casefold():
+        assert parse([("text", other)]).matches(entry)

@@ -1,0 +1,453 @@
+"""The evidence of tool calls in real runs: exactly the entries that belong to each, in order, to its very end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from probe.observe import evidence
+from probe.observe.events import CallProgressed, CallStarted, Event, HttpClosed, HttpRequest, StreamOpened
+from probe.observe.evidence import Evidence
+from probe.observe.log import EventLog
+
+from ..support.facts import emitted, received
+from ..support.probe import Probe, running
+
+ASKED = ["http.request", "received tools/call", "call.started"]
+STREAMED = [*ASKED, "stream.opened"]
+TOLD = "emitted notifications/progress"
+ANSWERED = ["call.settled", "emitted response", "stream.ended"]
+GIVEN = ["http.response", "message.delivered"]
+PROGRESS: dict[str, Any] = {"name": "progress", "arguments": {"steps": 2, "step_ms": 1000}}
+CAPABLE: dict[str, Any] = {"elicitation": {"form": {}}}
+
+
+def said(event: dict[str, Any]) -> str:
+    """An entry in a few words."""
+    kind = event["kind"]
+    if kind in ("message.received", "message.emitted", "message.dropped"):
+        return f"{kind.removeprefix('message.')} {event['method'] or event['rpc']}"
+    if kind == "task.changed":
+        return f"task {event['status']}"
+    if kind == "call.cancelled":
+        return f"cancelled by {event['by']}"
+    return str(kind)
+
+
+def entries(probe: Probe, call: str) -> list[dict[str, Any]]:
+    """The evidence of a call, which is in order and each entry once."""
+    probe.engine.observer.catch_up()
+    seqs = probe.engine.observer.evidence.of(call)
+    assert list(seqs) == sorted(set(seqs))
+    assert probe.engine.observer.evidence.complete(call)
+    return [probe.engine.log.entry(seq).as_json() for seq in seqs]  # type: ignore[union-attr]
+
+
+def story(probe: Probe, call: str) -> list[str]:
+    return [said(event) for event in entries(probe, call)]
+
+
+def check(probe: Probe, call: str, begins: list[str], middle: list[str], ends: str) -> None:
+    """What happens at one moment comes in any order, and a socket takes one message or several at a time."""
+    told, delivered, emitted = entries(probe, call), set[Any](), set[Any]()
+    for event in told:
+        if event["kind"] == "message.delivered":
+            delivered |= {(event["stream"], place) for place in range(event["first"], event["last"] + 1)}
+        elif event["kind"] == "message.emitted":
+            emitted.add((event["stream"], event["position"] or 1))
+    assert emitted == delivered
+    words = [said(event) for event in told]
+    assert words[: len(begins)] == begins
+    assert words[-1] == ends
+    rest = Counter(word for word in words[len(begins) : -1] if word != "message.delivered")
+    assert rest == Counter(middle)
+
+
+def since(probe: Probe, request_id: Any) -> list[str]:
+    """The story of the one call with this request id."""
+    (record,) = [record for record in probe.engine.records.newest(50) if record.request_id == request_id]
+    return story(probe, record.call)
+
+
+# One call.
+
+
+async def test_a_call_at_once(probe: Probe) -> None:
+    client, modern = await probe.client(), probe.modern()
+    await client.tool("fail")
+    await modern.call("tools/call", {"name": "fail", "arguments": {}})
+    for call in ("c1", "c2"):
+        assert story(probe, call) == [*ASKED, "call.settled", "emitted response", *GIVEN]
+
+
+async def test_a_streamed_call(probe: Probe, autojump_clock: MockClock) -> None:
+    client, modern = await probe.client(), probe.modern()
+    await client.call("tools/call", {**PROGRESS, "_meta": {"progressToken": 0}})
+    await modern.call("tools/call", PROGRESS, meta={"progressToken": 0})
+    for call in ("c1", "c2"):
+        check(probe, call, STREAMED, ["http.response", TOLD, TOLD, *ANSWERED], "http.closed")
+
+
+async def test_a_lone_answer(probe: Probe, autojump_clock: MockClock) -> None:
+    await probe.modern().call("tools/call", {"name": "simple_tool", "arguments": {}})
+    assert story(probe, "c1") == [*STREAMED, *ANSWERED, *GIVEN]
+
+
+async def test_progress_that_nobody_asked_for(probe: Probe, autojump_clock: MockClock) -> None:
+    await probe.modern().call("tools/call", PROGRESS)
+    told = ["call.progressed", "call.progressed"]
+    assert story(probe, "c1") == [*STREAMED, *told, *ANSWERED, *GIVEN]
+
+
+async def test_a_cancellation_comes_with_its_request(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    async with client.post(client.request("tools/call", PROGRESS, id="it")) as answer:
+        await trio.sleep(1.5)
+        await client.cancel("it")
+        await client.read(answer)
+    cancelled = ["http.request", "received notifications/cancelled", "cancelled by notification", "http.response"]
+    middle = ["http.response", "call.progressed", *cancelled, "call.settled", "stream.ended"]
+    check(probe, "c1", STREAMED, middle, "http.closed")
+
+
+async def test_an_id_that_is_used_again_stands_for_the_newest_call(probe: Probe) -> None:
+    """Also where the cancellation comes too late."""
+    client = await probe.client()
+    for _ in range(2):
+        await client.call("tools/call", {"name": "fail", "arguments": {}}, id="it")
+    await client.cancel("it")
+    await client.cancel("other")
+    at_once = [*ASKED, "call.settled", "emitted response", *GIVEN]
+    assert story(probe, "c1") == at_once
+    assert story(probe, "c2") == [*at_once, "http.request", "received notifications/cancelled", "http.response"]
+
+
+async def test_a_disconnect(probe: Probe, autojump_clock: MockClock) -> None:
+    client = probe.modern()
+    async with client.post(client.request("tools/call", PROGRESS, meta={"progressToken": "t"})) as answer:
+        await trio.sleep(0.5)
+        answer.hang_up()
+        await wait_all_tasks_blocked()
+    told = story(probe, "c1")
+    assert told[:-4] == [*STREAMED, TOLD, *GIVEN]
+    assert Counter(told[-4:]) == Counter(["cancelled by disconnect", "http.closed", "call.settled", "stream.ended"])
+
+
+async def test_a_deadline(autojump_clock: MockClock) -> None:
+    async with running(idle_deadline_s=2) as probe:
+        client, modern = await probe.client(), probe.modern()
+        await client.tool("simple_tool", {"delayMs": 5000})
+        await modern.call("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 5000}})
+        ended = ["cancelled by deadline", *ANSWERED]
+        check(probe, "c1", STREAMED, ["http.response", *ended], "http.closed")
+        assert story(probe, "c2") == [*STREAMED, *ended, *GIVEN]
+
+
+async def test_a_resumed_stream_is_delivered_twice(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    request = client.request("tools/call", {**PROGRESS, "_meta": {"progressToken": 0}})
+    async with client.post(request) as answer:
+        events = await answer.first(2)
+        answer.hang_up()
+        await wait_all_tasks_blocked()
+    await trio.sleep(5)
+    async with client.get(events[0].id) as answer:
+        await client.read(answer)
+    middle = ["http.response", TOLD, "http.closed", TOLD, *ANSWERED, "http.request", "http.response"]
+    check(probe, "c1", STREAMED, middle, "http.closed")
+
+
+async def test_a_question_comes_with_its_answer(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client(capabilities=CAPABLE)
+    async with client.post(client.request("tools/call", {"name": "elicit_simple_form", "arguments": {}})) as answer:
+        await client.read(answer, lambda _: {"action": "decline"})
+        await client.call("ping")
+    answered = ["http.request", "received response", "http.response"]
+    middle = ["http.response", "emitted elicitation/create", *answered, *ANSWERED]
+    check(probe, "c1", STREAMED, middle, "http.closed")
+
+
+# Tasks.
+
+
+async def test_a_legacy_task_with_everything_that_asked_for_it(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    arguments = {"itemCount": 1, "delayPerItemMs": 1000}
+    await client.tool("pure_task", {"durationMs": 1000}, task={})  # another one, which nobody asks for
+    handle = await client.tool("task_with_progress", arguments, task={}, _meta={"progressToken": 0})
+    task = {"taskId": handle["task"]["taskId"]}
+    await client.call("tasks/get", task)
+    await client.call("ping")
+    await client.call("tasks/result", task)
+    await client.call("tasks/list")
+    told = story(probe, "c2")
+    assert told[:6] == [*ASKED, "task queued", "task working", "emitted response"]
+    assert told[-1] == "http.closed", "of tasks/result"
+    words = Counter(word for word in told[6:] if word != "message.delivered")
+    status, notified = words.pop("task working"), words.pop("emitted notifications/tasks/status")
+    assert status + 1 == notified + words.pop("dropped notifications/tasks/status", 0)
+    assert words == Counter(
+        [
+            *("http.response", TOLD, "task completed", "call.settled"),
+            *("http.request", "received tasks/get", "emitted response", "http.response"),
+            *("http.request", "received tasks/result", "call.started", "stream.opened", "http.response"),
+            *("call.settled", "emitted response", "stream.ended", "http.closed"),
+        ]
+    )
+    assert not {"received tasks/get", "received tasks/result"} & {*story(probe, "c1")}
+
+
+async def test_a_task_is_told_of_on_the_standalone_stream(probe: Probe, autojump_clock: MockClock) -> None:
+    """Which belongs to the session: its opening and its end are not part of it, nor are the messages of others."""
+    client = await probe.client()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(client.listen)
+        await wait_all_tasks_blocked()
+        handle = await client.tool("cancellable_task", {"durationMs": 10_000}, task={})
+        other = await client.tool("cancellable_task", {"durationMs": 10_000}, task={})
+        await trio.sleep(0.5)
+        await client.call("tasks/cancel", {"taskId": handle["task"]["taskId"]})
+        await wait_all_tasks_blocked()
+        assert other["task"]["taskId"] != handle["task"]["taskId"]
+        nursery.cancel_scope.cancel()
+    told = story(probe, "c1")
+    status = "emitted notifications/tasks/status"
+    assert told.count("message.delivered") == told.count(status) + told.count("emitted response")
+    place = told.index("received tasks/cancel")
+    cancelled = ["task cancelled", status, "cancelled by tasks_cancel", "emitted response"]
+    assert told[place + 1 : place + 5] == cancelled
+    assert not {"stream.opened", "http.closed"} & {*told}
+    assert "received tasks/cancel" not in story(probe, "c2")
+    assert all(event.get("task") != handle["task"]["taskId"] for event in entries(probe, "c2"))
+
+
+async def test_a_modern_task_and_whoever_listens(probe: Probe, autojump_clock: MockClock) -> None:
+    client = probe.modern()
+    params = {"name": "cancellable_task", "arguments": {"durationMs": 10_000}}
+    handle = await client.call("tools/call", params)
+    task = handle["taskId"]
+    request = client.request("subscriptions/listen", {"notifications": {"taskIds": [task]}})
+    async with client.post(request) as ear:
+        await ear.first(2)
+        await client.call("tasks/get", {"taskId": task})
+        await client.call("tasks/cancel", {"taskId": task})
+        await ear.first(1)
+        ear.hang_up()
+        await wait_all_tasks_blocked()
+    told = story(probe, "c1")
+    assert told[:3] == ASKED
+    assert told.count("emitted notifications/tasks") == 2
+    assert [each for each in told if each.startswith("received")] == [
+        "received tools/call", "received tasks/get", "received tasks/cancel"
+    ]  # fmt: skip
+    assert not {"received subscriptions/listen", "stream.opened", "http.closed"} & {*told}
+    # Once for each answer, and for each notification.
+    assert told.count("message.delivered") == 3 + 2
+
+
+# Several.
+
+
+async def test_the_calls_of_a_batch_share_its_head_and_its_end_and_nothing_else(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client("2025-03-26")
+
+    def slow(id: Any, steps: int) -> dict[str, Any]:
+        params = {"name": "progress", "arguments": {"steps": steps, "step_ms": 1000}, "_meta": {"progressToken": id}}
+        return client.request("tools/call", params, id)
+
+    async with client.post([slow(1, 1), client.request("ping", id="ping"), slow("1", 3)]) as answer:
+        await client.read(answer)
+    first, second = entries(probe, "c1"), entries(probe, "c2")
+    for call, steps, id in ((first, 1, 1), (second, 3, "1")):
+        told = [said(event) for event in call]
+        assert told[:4] in ([*ASKED, "stream.opened"], [*ASKED[:2], "stream.opened", ASKED[2]])
+        assert told.count("emitted notifications/progress") == steps
+        assert told[-1] == "http.closed"
+        answers = [event for event in call if event["kind"] == "message.emitted" and event["rpc"] == "response"]
+        assert [(event["id"], type(event["id"])) for event in answers] == [(id, type(id))]
+        delivered = [event for event in call if event["kind"] == "message.delivered"]
+        places = {place for event in delivered for place in range(event["first"], event["last"] + 1)}
+        assert {event["position"] for event in call if event["kind"] == "message.emitted"} <= places
+    shared = [event for event in first if event in second]
+    kinds = ["http.request", "stream.opened", "http.response", "stream.ended", "http.closed"]
+    assert [event["kind"] for event in shared if event["kind"] != "message.delivered"] == kinds
+
+
+async def test_a_batch_about_others_belongs_to_each_of_them(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client("2025-03-26")
+    async with trio.open_nursery() as nursery:
+
+        async def one(id: Any) -> None:
+            async with client.post(client.request("tools/call", PROGRESS, id)) as answer:
+                await client.read(answer)
+
+        for id in (5, "5"):
+            nursery.start_soon(one, id)
+            await wait_all_tasks_blocked()
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "5"}}
+        async with client.post([cancel, client.request("ping", id="ping")]) as answer:
+            assert len(await answer.json()) == 1
+    assert "cancelled by notification" not in since(probe, 5)
+    told = since(probe, "5")
+    place = told.index("received notifications/cancelled")
+    assert told[place - 1 : place + 2] == [
+        "http.request", "received notifications/cancelled", "cancelled by notification"
+    ]  # fmt: skip
+    assert told.count("http.request") == told.count("http.response") == 2
+    assert not {"received ping", "emitted response"} & {*told}, "the ping and its answer are not its own"
+
+
+async def test_two_clients_with_equal_ids_at_the_same_time_never_mix(probe: Probe, autojump_clock: MockClock) -> None:
+    """Every entry that names a session or an exchange names that of the call."""
+    one, two, three, four = await probe.client(), await probe.client(), probe.modern(), probe.modern()
+    async with trio.open_nursery() as nursery:
+        for client in (one, two):
+            nursery.start_soon(client.call, "tools/call", {**PROGRESS, "_meta": {"progressToken": 0}}, 5)
+        for modern in (three, four):
+            nursery.start_soon(partial(modern.call, "tools/call", PROGRESS, meta={"progressToken": 0}, id=5))
+    records = probe.engine.records.newest(9)
+    assert len(records) == 4
+    everything: list[int] = []
+    for record in records:
+        mine = entries(probe, record.call)
+        assert {event["exchange"] for event in mine if event.get("exchange") is not None} == {record.exchange}
+        assert {event["session"] for event in mine if "session" in event} <= {record.session, None}
+        assert {event["call"] for event in mine if "call" in event} == {record.call}
+        check(probe, record.call, STREAMED, ["http.response", TOLD, TOLD, *ANSWERED], "http.closed")
+        everything += [event["seq"] for event in mine]
+    assert len(everything) == len(set(everything))
+    exchanges = {record.exchange for record in records}
+    streams = {(event["session"], event["stream"]) for event in probe.events("stream.opened")}
+    for event in probe.events("message.emitted", "message.delivered", "http.response", "http.closed"):
+        assert (event["exchange"] in exchanges) == (event["seq"] in everything)
+    for event in probe.events("stream.ended"):
+        assert (event["session"], event["stream"]) in streams
+        assert event["seq"] in everything
+
+
+async def test_a_modern_notification_of_an_id_is_nobodys(probe: Probe, autojump_clock: MockClock) -> None:
+    """It has no effect, and other clients that look the same use the same ids."""
+    client = probe.modern()
+    async with client.post(client.request("tools/call", PROGRESS, id=5)) as answer:
+        params = {"requestId": 5, "_meta": client.request("ping")["params"]["_meta"]}
+        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        async with client.post(note) as refused:
+            assert refused.status == 202
+            await refused.body()
+        await answer.body()
+    assert "received notifications/cancelled" not in story(probe, "c1")
+
+
+# Bounds.
+
+
+async def test_a_flood_leaves_bounded_memory_and_the_newest_calls(autojump_clock: MockClock) -> None:
+    async with running(call_records=50) as probe:
+        client = probe.modern()
+        for _ in range(120):
+            await client.call("tools/call", {"name": "fail", "arguments": {}})
+        probe.engine.observer.catch_up()
+        it = probe.engine.observer.evidence
+        known = [f"c{n}" for n in range(1, 121) if it.of(f"c{n}")]
+        assert known == [f"c{n}" for n in range(71, 121)]
+        assert not it.complete("c70")
+        assert len(it._own) == len(it._calls) == 50
+        assert len(it._requests) <= 50
+
+
+class Told:
+    """Evidence that is told of single facts."""
+
+    def __init__(self, most_calls: int = 10_000) -> None:
+        self.evidence = Evidence(most_calls)
+        self.log = EventLog(lambda: (0.0, 0.0), max_events=10, max_bytes=10**6)
+
+    def tell(self, fact: Event) -> int:
+        entry = self.log.entry(self.log.append(fact))
+        assert entry is not None
+        self.evidence.take(entry)
+        return entry.seq
+
+    def start(self, number: int) -> None:
+        self.tell(CallStarted(f"c{number}", number, "s1", None, number, "tools/call", "tool", None))
+
+    def progress(self, number: int) -> None:
+        self.tell(CallProgressed(f"c{number}", "s1", None, 1, None, None))
+
+
+def test_of_a_call_with_very_many_entries_the_first_are_kept() -> None:
+    it = Told()
+    it.start(1)
+    for _ in range(1999):
+        it.progress(1)
+    assert (len(it.evidence.of("c1")), it.evidence.complete("c1")) == (2000, True)
+    it.progress(1)
+    assert (len(it.evidence.of("c1")), it.evidence.complete("c1")) == (2000, False)
+
+
+def test_many_calls_with_many_entries_push_out_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "_MOST_IN_ALL", 1000)
+    it = Told()
+    for number in range(30):
+        it.start(number)
+        for _ in range(99):
+            it.progress(number)
+    known = [number for number in range(30) if it.evidence.of(f"c{number}")]
+    assert known == list(range(20, 30))
+    assert not it.evidence.complete("c19")
+    assert all(len(it.evidence.of(f"c{number}")) == 100 for number in known)
+
+
+def test_what_links_the_entries_is_bounded_and_a_call_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many exchanges come and go, that of a call that runs is known as long as the call."""
+    monkeypatch.setattr(evidence, "_MOST_LINKS", 100)
+    it = Told()
+    it.start(1)
+    for number in range(2, 500):
+        it.tell(HttpRequest(number, "GET", "/mcp", "", "1.1", "::1:1", ()))
+        it.tell(StreamOpened(number, "s1", f"p{number}", "response"))
+    ended = it.tell(HttpClosed(1, "s1", None, "client", 0))
+    assert it.evidence.of("c1")[-1] == ended
+    assert len(it.evidence._heads) == len(it.evidence._streams) == 100
+
+
+def test_a_head_is_put_in_its_place_once() -> None:
+    """What an exchange is about shows when its body has come; by then the call has gone on."""
+    it = Told()
+    it.tell(CallStarted("c1", 1, "s1", None, 5, "tools/call", "tool", None))
+    head = it.tell(HttpRequest(2, "POST", "/mcp", "", "1.1", "::1:1", ()))
+    it.progress(1)
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    notes = [it.tell(received(cancel, 2, "s1", place)) for place in (0, 1)]
+    assert it.evidence.of("c1") == [1, head, head + 1, *notes]
+
+
+def test_the_refusal_of_a_visit_without_an_id_belongs_to_whom_it_visited() -> None:
+    it = Told()
+    it.tell(CallStarted("c1", 1, "s1", None, 5, "tools/call", "tool", None))
+    head = it.tell(HttpRequest(2, "POST", "/mcp", "", "1.1", "::1:1", ()))
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    note = it.tell(received(cancel, 2, "s1"))
+    refusal = it.tell(emitted({"jsonrpc": "2.0", "error": {"code": 1, "message": "no"}}, 2, "s1"))
+    assert it.evidence.of("c1") == [1, head, note, refusal]
+
+
+def test_true_is_no_id() -> None:
+    it = Told()
+    it.tell(CallStarted("c1", 1, "s1", None, 1, "tools/call", "tool", None))
+    odd: tuple[Any, ...] = (True, 1.0, "1", None, [1], {})
+    for id in odd:
+        it.tell(received({"method": "notifications/cancelled", "params": {"requestId": id}}, 2, "s1"))
+    none: tuple[Any, ...] = (None, [], 5)
+    for params in none:
+        it.tell(received({"method": "notifications/cancelled", "params": params}, 2, "s1"))
+        it.tell(received({"id": 1, "method": "tasks/get", "params": params}, 2, "s1"))
+    it.tell(received({"id": 1, "method": "tasks/get", "params": {"taskId": ["t"]}}, 2, "s1"))
+    assert it.evidence.of("c1") == [1]

@@ -1,0 +1,196 @@
+"""A log written as lines and read back: the same, byte for byte, or an error that names the line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.observe import ndjson
+from probe.observe.events import HttpRequest, MessageReceived, ServerState, SessionOpened
+from probe.observe.log import Entry, Gap, Page
+from probe.observe.ndjson import NdjsonError
+
+from .vocabulary import items
+
+HEADER = ndjson.header("r1")
+REQUEST = HttpRequest(3, "POST", "/mcp", "", "1.1", "127.0.0.1:1", (("host", "x"), ("accept", "*/*")))
+
+
+def message(body: bytes, seq: int = 1, id: Any = 5) -> Entry:
+    return Entry(seq, 1000.5, 0.25, MessageReceived(1, "s1", None, "request", "ping", id, body))
+
+
+def read(*lines: bytes) -> ndjson.SavedLog:
+    return ndjson.load([HEADER, *lines])
+
+
+def exact(value: Any) -> str:
+    """Tells 1 from 1.0 and from True, and a list from a tuple."""
+    return repr(value)
+
+
+@given(items())
+def test_what_was_written_comes_back_the_same(written: list[Entry | Gap]) -> None:
+    lines = list(ndjson.dump("r1", written))
+    assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in lines)
+    found = ndjson.load(lines)
+    assert (found.run, exact(list(found.items))) == ("r1", exact(written))
+    assert list(ndjson.dump(found.run, found.items)) == lines
+
+
+def meaning(item: Entry | Gap) -> Any:
+    if isinstance(item, Gap):
+        return item
+    fields = {name: getattr(item.event, name) for name in item.event.__slots__}
+    values = {name: json.loads(value) if isinstance(value, bytes) else value for name, value in fields.items()}
+    return item.seq, item.at, item.mono, item.pair, item.event.kind, values
+
+
+def _rewritten(line: bytes, separators: tuple[str, str], *, ordered: bool) -> bytes:
+    return json.dumps(json.loads(line), sort_keys=ordered, separators=separators).encode() + b"\r\n"
+
+
+@given(items(), st.sampled_from([(",", ":"), (", ", ": ")]), st.booleans())
+def test_lines_that_another_program_has_rewritten_mean_the_same(
+    written: list[Entry | Gap], separators: tuple[str, str], ordered: bool
+) -> None:
+    found = ndjson.load([_rewritten(line, separators, ordered=ordered) for line in ndjson.dump("r1", written)])
+    assert list(map(meaning, found.items)) == list(map(meaning, written))
+
+
+@given(st.data(), items())
+def test_a_log_that_was_read_back_is_read_by_cursors(data: st.DataObject, written: list[Entry | Gap]) -> None:
+    log = ndjson.load(ndjson.dump("r1", written))
+    around = [end for item in log.items for end in ((item.first, item.last) if isinstance(item, Gap) else (item.seq,))]
+    start = max(0, data.draw(st.sampled_from([0, *around])) + data.draw(st.integers(-1, 1)))
+    limit = data.draw(st.integers(1, 3))
+    cursor, found = start, list[Entry | Gap]()
+    while True:
+        page = log.since(cursor, limit)
+        assert len(page.entries) <= limit
+        found += [page.gap] if page.gap else []
+        found += page.entries
+        if page.next == cursor:
+            break
+        cursor = page.next
+    expected = [
+        Gap(max(item.first, start + 1), item.last) if isinstance(item, Gap) else item
+        for item in written
+        if (item.last if isinstance(item, Gap) else item.seq) > start
+    ]
+    assert exact(found) == exact(expected)
+
+
+def test_one_entry_of_a_saved_log() -> None:
+    log = read(ndjson.line(message(b"1", 4)), ndjson.line(Gap(5, 6)), ndjson.line(message(b"2", 7)))
+    assert [log.entry(seq) for seq in (3, 4, 5, 7, 8)] == [None, message(b"1", 4), None, message(b"2", 7), None]
+    assert log.last == 7
+    assert (log.entries, log.gaps) == ([message(b"1", 4), message(b"2", 7)], [Gap(5, 6)])
+
+
+def test_an_empty_log() -> None:
+    log = read()
+    assert (log.run, log.items, log.last, log.since(0, 10)) == ("r1", (), 0, Page(None, [], 0))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{ "id" : 1.0 ,"id":1}',
+        b'{"a":"\\u00e9"}',
+        b'{"message":{"message":1}}',
+        b'",\\"message\\":"',
+        b"12345678901234567890.0",
+        b'{"a":1e2}',
+        b'"}"',
+        b"{}",
+    ],
+)
+def test_a_message_keeps_its_bytes(body: bytes) -> None:
+    assert exact(read(ndjson.line(message(body))).items) == exact((message(body),))
+
+
+@pytest.mark.parametrize("id", [5, "5", 0, "", -1, 2**70, None, ',"message":1,"x":"'])
+def test_ids_keep_their_types(id: Any) -> None:
+    (entry,) = read(ndjson.line(message(b"{}", id=id))).items
+    assert exact(entry) == exact(message(b"{}", id=id))
+
+
+def test_headers_come_back_as_they_were_kept() -> None:
+    entry = Entry(1, 1.0, 2.0, REQUEST)
+    assert read(ndjson.line(entry)).items == (entry,)
+
+
+def test_capabilities_keep_their_bytes() -> None:
+    entry = Entry(1, 1.0, 2.0, SessionOpened("s1", "abc", "2025-11-25", "a", "1", b'{ "x": 1.0 }'))
+    assert read(ndjson.line(entry)).items == (entry,)
+
+
+def test_empty_lines_mean_nothing() -> None:
+    lines = [b"\n", HEADER, b"\r\n", ndjson.line(message(b"{}")), b"\n", b""]
+    assert ndjson.load(lines).items == (message(b"{}"),)
+
+
+STATE = json.loads(Entry(2, 1.0, 2.0, ServerState("ready")).encoded())
+
+
+def changed(**members: Any) -> bytes:
+    return json.dumps({**STATE, **members}).encode()
+
+
+def without(name: str) -> bytes:
+    return json.dumps({key: value for key, value in STATE.items() if key != name}).encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"{", "no JSON"),
+        (b'{"a":NaN}', "no JSON"),
+        (b"[1]", "not an object"),
+        (changed(kind="nope"), "unknown kind 'nope'"),
+        (changed(kind=["x"]), "unknown kind"),
+        (without("kind"), "unknown kind"),
+        (without("seq"), "seq is missing"),
+        (without("pair"), "pair is missing"),
+        (without("state"), "state is missing"),
+        (changed(state=1), "state cannot be 1"),
+        (changed(seq=True), "seq cannot be True"),
+        (changed(seq=2.0), "seq cannot be 2.0"),
+        (changed(at="1"), "at cannot be '1'"),
+        (changed(more=1), "unknown member 'more'"),
+        (changed(seq=1), "1 after 1"),
+        (b'{"kind":"gap","first":2}', "last is missing"),
+        (b'{"kind":"gap","first":3,"last":2}', "a gap from 3 to 2"),
+        (b'{"kind":"gap","first":1,"last":2}', "1 after 1"),
+        (ndjson.line(message(b"{}", 2)).replace(b'"request"', b'"nope"'), "rpc cannot be 'nope'"),
+        (ndjson.line(message(b"{}", 2)).replace(b'"request"', b'["request"]'), "rpc cannot be"),
+        (ndjson.line(Entry(2, 1.0, 2.0, REQUEST)).replace(b'["host","x"]', b'["host"]'), "headers cannot be"),
+        (ndjson.line(Entry(2, 1.0, 2.0, REQUEST)).replace(b'"x"', b"1"), "headers cannot be"),
+    ],
+)
+def test_what_is_no_entry_is_refused_with_its_line(line: bytes, why: str) -> None:
+    with pytest.raises(NdjsonError, match=r"^line 4: ") as caught:
+        read(ndjson.line(message(b"{}")), b"\n", line)
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"", "a log begins with"),
+        (ndjson.line(message(b"{}")), "a log begins with"),
+        (b'{"kind":"log","version":1}', "a log begins with"),
+        (b'{"kind":"log","version":true,"run":"r"}', "a log begins with"),
+        (b'{"kind":"log","version":2,"run":"r"}', "version 2 of the format; this program reads version 1"),
+        (b"kind", "no JSON"),
+    ],
+)
+def test_what_is_no_log_is_refused(line: bytes, why: str) -> None:
+    with pytest.raises(NdjsonError, match=r"^line 1: ") as caught:
+        ndjson.load([line])
+    assert why in str(caught.value)

@@ -1,0 +1,351 @@
+"""The live tables: what a row says after each story, what changed, and that they are bounded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from probe.observe import events
+from probe.observe.evidence import Evidence
+from probe.observe.log import EventLog
+from probe.observe.records import CallRecords
+from probe.observe.tables import TABLES, TableName, Tables
+
+from ..support.facts import emitted, received, record
+from ..support.legacy import RpcError
+from ..support.probe import EPOCH, Probe, running
+
+PROGRESS: dict[str, Any] = {"name": "progress", "arguments": {"steps": 4, "step_ms": 1000}}
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+def tables(probe: Probe) -> Tables:
+    probe.engine.observer.catch_up()
+    return probe.engine.observer.tables
+
+
+def shown(it: Tables, table: TableName) -> list[dict[str, Any]]:
+    return [json.loads(row) for row in it.rows(table, it.all(table))]
+
+
+def rows(probe: Probe, table: TableName) -> list[dict[str, Any]]:
+    return shown(tables(probe), table)
+
+
+class Told:
+    """Tables that are told of single facts."""
+
+    def __init__(self) -> None:
+        self.records = CallRecords(50)
+        self.tables = Tables(self.records, Evidence(50), 50)
+        self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
+
+    def tell(self, *facts: events.Event) -> None:
+        for fact in facts:
+            entry = self.log.entry(self.log.append(fact))
+            assert entry is not None
+            self.tables.take(entry)
+
+    def row(self, table: TableName) -> dict[str, Any]:
+        (row,) = shown(self.tables, table)
+        return row
+
+
+# Sessions.
+
+
+async def test_a_session(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client("2025-06-18", capabilities={"roots": {}})
+    await trio.sleep(3)
+    await client.tool("fail")
+    await client.tool("fail")
+    await client.call("ping")
+    await trio.sleep(2)
+    async with client.post({"jsonrpc": "2.0", "id": 99, "result": {}}) as answer:
+        assert answer.status == 202
+    (row,) = rows(probe, "sessions")
+    assert row == {
+        "id": "s1",
+        "era": "legacy",
+        "revision": "2025-06-18",
+        "client_name": "test-client",
+        "client_version": "1.2.3",
+        "capabilities": {"roots": {}},
+        "opened_at": EPOCH,
+        "last_at": EPOCH + 5,
+        "closed": None,
+        "requests": 4,
+        "methods": {"initialize": 1, "notifications/initialized": 1, "tools/call": 2, "ping": 1},
+        "tools": {"fail": 2},
+        "misuse": 1,
+    }
+    assert await client.delete() == 204
+    assert rows(probe, "sessions")[0]["closed"] == "deleted"
+
+
+async def test_a_modern_client(probe: Probe, autojump_clock: MockClock) -> None:
+    """Requests that say the same of their client are one row; it shows the capabilities declared last."""
+    one, other = probe.modern(capabilities={"roots": {}}), probe.modern(capabilities={})
+    await one.call("tools/list")
+    await trio.sleep(4)
+    await other.call("tools/call", {"name": "fail", "arguments": {}})
+    with pytest.raises(RpcError):
+        await other.call("no/such")
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    async with other.post(note) as answer:
+        await answer.body()
+    (row, unnamed) = rows(probe, "sessions")
+    assert (row["id"], row["era"], row["revision"], row["closed"]) == ("m1", "modern", "2026-07-28", None)
+    assert (row["opened_at"], row["last_at"], row["requests"]) == (EPOCH, EPOCH + 4, 3)
+    assert row["methods"] == {"tools/list": 1, "tools/call": 1, "no/such": 1}
+    assert (row["tools"], row["capabilities"]) == ({"fail": 1}, {})
+    assert (unnamed["client_name"], unnamed["misuse"], row["misuse"]) == ("", 1, 0)
+
+
+def test_names_without_end_are_counted_as_one() -> None:
+    it = Told()
+    it.tell(events.SessionOpened("s1", "id", "2025-11-25", "n", "v", b"{}"))
+    for number in range(300):
+        it.tell(received({**PING, "method": f"m{number}"}, number, "s1"))
+    methods = it.row("sessions")["methods"]
+    assert len(methods) == 101
+    assert methods["(others)"] == 201
+    assert sum(methods.values()) == it.row("sessions")["requests"] == 301
+
+
+# Tasks.
+
+
+async def test_a_task_from_its_creation_to_its_removal(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    arguments = {"itemCount": 4, "delayPerItemMs": 1000}
+    handle = await client.tool("task_with_progress", arguments, task={"ttl": 60_000})
+    (row,) = rows(probe, "tasks")
+    assert (row["id"], row["call"], row["session"]) == (handle["task"]["taskId"], "c1", "s1")
+    assert (row["tool"], row["ttl_ms"], row["removed"], row["created_at"]) == (
+        "task_with_progress", 60_000, None, EPOCH
+    )  # fmt: skip
+    await trio.sleep(2.5)
+    (row,) = rows(probe, "tasks")
+    assert (row["status"], row["progress"], row["total"]) == ("working", 2, 4), "also without a progress token"
+    await trio.sleep(10)
+    (row,) = rows(probe, "tasks")
+    assert (row["status"], row["progress"], row["message"]) == ("completed", 4, "The task is completed.")
+    assert row["updated_at"] == pytest.approx(EPOCH + 4, abs=0.1)
+    await trio.sleep(60)
+    (row,) = rows(probe, "tasks")
+    assert (row["status"], row["removed"]) == ("completed", "expired")
+
+
+def test_a_task_is_queued_before_it_works() -> None:
+    it = Told()
+    it.tell(events.TaskChanged("t1", "s1", "tool", "queued", None, 1000))
+    assert (it.row("tasks")["status"], it.row("tasks")["call"]) == ("queued", None)
+    it.tell(events.TaskChanged("t1", "s1", "tool", "working", "said", 1000))
+    assert (it.row("tasks")["status"], it.row("tasks")["message"]) == ("working", "said")
+
+
+def test_the_progress_of_a_task_changes_its_row() -> None:
+    it = Told()
+    it.records.add(record("c1", task="t1"))
+    it.tell(events.CallStarted("c1", 1, "s1", "t1", 1, "tools/call", "tool", None))
+    it.tell(events.TaskChanged("t1", "s1", "tool", "working", None, 1000))
+    before = it.tables.changes["tasks"].version
+    known = it.records.get("c1")
+    assert known is not None
+    known.steps_done, known.steps_total = 3, 7
+    it.tell(events.CallProgressed("c1", "s1", "t1", 3, 7, None))
+    assert it.tables.changes["tasks"].since(before) == ["t1"]
+    assert (it.row("tasks")["progress"], it.row("tasks")["total"]) == (3, 7)
+
+
+# Calls.
+
+
+async def test_calls_are_their_records_and_change_with_each_of_their_entries(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    async with client.post(client.request("tools/call", PROGRESS)) as answer:
+        await trio.sleep(2.5)
+        (row,) = rows(probe, "calls")
+        assert (row["call"], row["outcome"], row["steps_done"]) == ("c1", None, 2)
+        changes = tables(probe).changes["calls"]
+        version = changes.version
+        assert changes.since(version) == []
+        await trio.sleep(1)
+        assert tables(probe).changes["calls"].since(version) == ["c1"], "progress without a token is seen, too"
+        await client.read(answer)
+    assert rows(probe, "calls")[0]["outcome"] == "completed"
+    assert tables(probe).all("calls") == ["c1"]
+    await client.call("ping")
+    assert rows(probe, "calls") == [probe.record()]
+
+
+async def test_only_tool_calls_are_calls(probe: Probe, autojump_clock: MockClock) -> None:
+    modern = probe.modern()
+    request = modern.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    async with modern.post(request) as ear:
+        await ear.first(1)
+        ear.hang_up()
+        await wait_all_tasks_blocked()
+    assert (tables(probe).all("calls"), tables(probe).changes["calls"].version) == ([], 0)
+
+
+# Streams.
+
+
+async def test_a_stream_that_was_left_and_resumed(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    request = client.request("tools/call", {**PROGRESS, "_meta": {"progressToken": 0}})
+    async with client.post(request) as answer:
+        events = await answer.first(2)
+        (row,) = rows(probe, "streams")
+        asked = probe.events("message.received")[-1]["exchange"]
+        assert row == {
+            "id": "s1/p1",
+            "session": "s1",
+            "stream": "p1",
+            "purpose": "response",
+            "exchange": asked,
+            "opened_at": EPOCH,
+            "messages": 1,
+            "delivered": 1,
+            "connected": True,
+            "ended_at": None,
+            "closed_by": None,
+        }
+        answer.hang_up()
+        await wait_all_tasks_blocked()
+    (row,) = rows(probe, "streams")
+    assert (row["connected"], row["closed_by"], row["ended_at"]) == (False, "client", None)
+    await trio.sleep(2.5)
+    (row,) = rows(probe, "streams")
+    assert (row["messages"], row["delivered"]) == (3, 1)
+    async with client.get(events[0].id) as answer:
+        await answer.first(1)
+        (row,) = rows(probe, "streams")
+        assert (row["connected"], row["closed_by"]) == (True, None)
+        await client.read(answer)
+    (row,) = rows(probe, "streams")
+    assert (row["messages"], row["delivered"], row["connected"], row["closed_by"]) == (5, 5, False, "end of stream")
+    assert row["ended_at"] == pytest.approx(EPOCH + 4, abs=0.1)
+
+
+async def test_a_reader_that_takes_over_is_the_one_that_counts(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    request = client.request("tools/call", {**PROGRESS, "_meta": {"progressToken": 0}})
+    async with client.post(request) as old:
+        (event,) = await old.first(1)
+        async with client.get(event.id) as new:
+            await old.body()
+            await wait_all_tasks_blocked()
+            assert [event["by"] for event in probe.events("http.closed")] == ["displaced by a newer connection"]
+            (row,) = rows(probe, "streams")
+            assert (row["connected"], row["closed_by"]) == (True, None)
+            new.hang_up()
+            await wait_all_tasks_blocked()
+    (row,) = rows(probe, "streams")
+    assert (row["connected"], row["closed_by"]) == (False, "client")
+
+
+async def test_the_standalone_stream_of_a_session(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    async with client.get() as answer:
+        await wait_all_tasks_blocked()
+        (row,) = rows(probe, "streams")
+        assert (row["purpose"], row["exchange"], row["connected"]) == ("standalone", None, True)
+        answer.hang_up()
+        await wait_all_tasks_blocked()
+    (row,) = rows(probe, "streams")
+    assert (row["connected"], row["closed_by"], row["ended_at"]) == (False, "client", None)
+
+
+async def test_a_lone_answer_has_no_reader(probe: Probe, autojump_clock: MockClock) -> None:
+    await probe.modern().call("tools/call", {"name": "simple_tool", "arguments": {}})
+    (row,) = rows(probe, "streams")
+    assert (row["id"], row["messages"], row["delivered"]) == ("m1/r1", 1, 1)
+    assert (row["connected"], row["closed_by"]) == (False, None)
+    assert row["ended_at"] is not None
+
+
+def test_a_lone_answer_that_could_not_be_sent_says_who_left() -> None:
+    it = Told()
+    it.tell(events.StreamOpened(1, "m1", "r1", "response"))
+    it.tell(events.HttpResponse(1, 200, "application/json", "m1", "r1", None))
+    it.tell(events.HttpClosed(1, "m1", "r1", "client", 0))
+    assert (it.row("streams")["connected"], it.row("streams")["closed_by"]) == (False, "client")
+
+
+def test_who_was_displaced_goes_without_a_change_also_when_it_goes_last() -> None:
+    it = Told()
+    it.tell(events.StreamOpened(None, "s1", "g", "standalone"))
+    for reader in (1, 2):
+        it.tell(events.HttpResponse(reader, 200, "text/event-stream", "s1", "g", None))
+    it.tell(events.HttpClosed(2, "s1", "g", "client", 0))
+    it.tell(events.HttpClosed(1, "s1", "g", "displaced by a newer connection", 0))
+    assert (it.row("streams")["connected"], it.row("streams")["closed_by"]) == (False, "client")
+
+
+async def test_a_subscription(probe: Probe, autojump_clock: MockClock) -> None:
+    modern = probe.modern()
+    request = modern.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    async with modern.post(request) as ear:
+        await ear.first(1)
+        (row,) = rows(probe, "streams")
+        assert (row["purpose"], row["connected"], row["messages"]) == ("subscription", True, 1)
+        ear.hang_up()
+        await wait_all_tasks_blocked()
+    (row,) = rows(probe, "streams")
+    assert (row["connected"], row["closed_by"]) == (False, "client")
+
+
+# All of them.
+
+
+def test_the_oldest_rows_make_room() -> None:
+    it = Told()
+    for number in range(2100):
+        it.tell(events.StreamOpened(None, f"s{number}", "g", "standalone"))
+        it.tell(events.SessionOpened(f"s{number}", "id", "2025-11-25", "n", "v", b"{}"))
+        it.tell(events.TaskChanged(f"t{number}", None, "tool", "working", None, 1))
+        it.tell(events.HttpResponse(number, 200, "text/event-stream", f"s{number}", "g", None))
+    for table, newest in (("streams", "s2099/g"), ("sessions", "s2099"), ("tasks", "t2099")):
+        ids = it.tables.all(table)  # type: ignore[arg-type]
+        assert len(ids) == 2000
+        assert ids[-1] == newest
+        assert len(it.tables.changes[table].since(0)) <= 2000  # type: ignore[index]
+    for number in range(2100):
+        it.tell(events.HttpClosed(number, f"s{number}", "g", "client", 0))
+    assert it.tables._readers == {}, "also of those whose rows are gone"
+    assert list(it.tables.rows("streams", ["s0/g", "s2099/g"])) == [*it.tables.rows("streams", ["s2099/g"])]
+
+
+def test_every_change_is_a_new_version() -> None:
+    it = Told()
+    seen = {it.tables.version}
+    facts: list[events.Event] = [
+        events.SessionOpened("s1", "id", "2025-11-25", "n", "v", b"{}"),
+        received(PING, 1, "s1"),
+        events.ClientMisuse("s1", "what", "clause", ""),
+        events.StreamOpened(1, "s1", "p1", "response"),
+        emitted(PING, 1, "s1", stream="p1", position=1),
+        events.StreamEnded("s1", "p1", 1),
+        events.SessionClosed("s1", "idle"),
+    ]
+    for fact in facts:
+        it.tell(fact)
+        assert it.tables.version not in seen, fact.kind
+        seen.add(it.tables.version)
+    before = it.tables.version
+    it.tell(events.ServerState("ready"), received(PING, 2, "s9"), events.StreamEnded("s9", "p1", 1))
+    assert it.tables.version == before
+
+
+async def test_all_tables_of_a_server_that_has_done_nothing_are_empty(autojump_clock: MockClock) -> None:
+    async with running() as probe:
+        assert [rows(probe, table) for table in TABLES] == [[], [], [], []]

@@ -1,0 +1,124 @@
+"""What one writer has still to do: nothing is forgotten unless there is no room, and that is counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from probe.observe.records import CallRecord, CallRecords
+from probe.observe.unwritten import Unwritten
+
+from .calls import record
+
+
+@pytest.fixture
+def records() -> CallRecords:
+    return CallRecords(50)
+
+
+def started(records: CallRecords, unwritten: Unwritten, number: int) -> CallRecord:
+    item = record(number)
+    records.add(item)
+    unwritten.note(item.call, begins=True)
+    return item
+
+
+def write_all(unwritten: Unwritten, entries: int = 1) -> list[tuple[str, int]]:
+    """What is written: each call with how many entries of its evidence were before."""
+    taken = []
+    while (item := unwritten.take()) is not None:
+        unwritten.taken_as(item[0], item[1] + entries)
+        taken.append((item[0].call, item[1]))
+    unwritten.commit()
+    return taken
+
+
+def test_each_change_is_written_once_and_the_longest_waiting_first(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 50)
+    for number in (1, 2):
+        started(records, unwritten, number)
+    for call in ("c1", "c2", "c1"):
+        unwritten.note(call, begins=False)
+    assert len(unwritten) == 2
+    assert write_all(unwritten) == [("c1", 0), ("c2", 0)]
+    assert write_all(unwritten) == []
+    unwritten.note("c1", begins=False)
+    assert write_all(unwritten) == [("c1", 1)]
+
+
+def test_what_was_taken_is_unwritten_until_it_is_known_to_be_written(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 50)
+    for number in (1, 2, 3):
+        started(records, unwritten, number)
+    unwritten.take()
+    assert [item.call for item in unwritten.pending()] == ["c3", "c2", "c1"]
+    unwritten.note("c1", begins=False)
+    assert [item.call for item in unwritten.pending()] == ["c3", "c2", "c1"]
+    unwritten.put_back()
+    assert write_all(unwritten) == [("c1", 0), ("c2", 0), ("c3", 0)]
+    assert unwritten.pending() == []
+
+
+def test_what_could_not_be_written_is_written_with_all_its_evidence(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 50)
+    item = started(records, unwritten, 1)
+    unwritten.take()
+    unwritten.taken_as(item, 4)
+    unwritten.put_back()
+    assert write_all(unwritten, 5) == [("c1", 0)]
+    unwritten.note("c1", begins=False)
+    assert write_all(unwritten) == [("c1", 5)]
+
+
+def test_a_file_that_was_made_anew_gets_all_evidence_again(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 50)
+    started(records, unwritten, 1)
+    write_all(unwritten)
+    unwritten.forget_written()
+    unwritten.note("c1", begins=False)
+    assert write_all(unwritten) == [("c1", 0)]
+
+
+def test_the_longest_waiting_makes_room_and_is_counted(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 3)
+    for number in range(1, 6):
+        started(records, unwritten, number).outcome = "completed"
+    assert (len(unwritten), unwritten.lost) == (3, 2)
+    assert write_all(unwritten) == [("c3", 0), ("c4", 0), ("c5", 0)]
+
+
+def test_a_call_that_runs_makes_room_but_is_written_in_the_end(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 3)
+    long = started(records, unwritten, 1)
+    for number in range(2, 100):
+        started(records, unwritten, number).outcome = "completed"
+    assert records.get("c1") is None
+    long.outcome = "cancelled"
+    unwritten.note("c1", begins=False)
+    assert ("c1", 0) in write_all(unwritten)
+    assert unwritten.lost == 98 - 3 + 1, "not the first, but one more for its return"
+
+
+def test_a_call_that_was_written_whole_is_not_lost_with_what_came_later(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 2)
+    started(records, unwritten, 1).outcome = "completed"
+    write_all(unwritten)
+    unwritten.note("c1", begins=False)
+    for number in (2, 3):
+        started(records, unwritten, number)
+    assert (len(unwritten), unwritten.lost) == (2, 0)
+
+
+def test_a_call_that_the_records_have_forgotten_before_it_was_seen_is_lost_once(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 50)
+    unwritten.note("c1", begins=True)
+    for _ in range(3):
+        unwritten.note("c1", begins=False)
+    assert (len(unwritten), unwritten.lost) == (0, 1)
+
+
+def test_nothing_is_kept_of_calls_that_are_written(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 10)
+    for number in range(1, 200):
+        started(records, unwritten, number).outcome = "completed"
+        write_all(unwritten)
+    assert (unwritten.lost, len(unwritten._running), len(unwritten._taken), len(unwritten._written)) == (0, 0, 0, 10)
