@@ -17,6 +17,7 @@ import trio
 
 from . import load, report
 from .client import Era, WrongAnswerError
+from .feed import Dashboards, feed
 from .http1 import BrokenResponseError
 from .servers import ROOT, UPPER_BOUND, Cores, Measurement, Server, StartError, all_servers, running
 
@@ -34,6 +35,7 @@ class Plan:
     cancellations: int = 120
     busy_clients: int = 32
     listening: load.Listening = field(default_factory=load.Listening)
+    dashboards: Dashboards = field(default_factory=Dashboards)
 
 
 _QUICK = Plan(
@@ -43,6 +45,7 @@ _QUICK = Plan(
     shape=load.Shape(streams=100, messages=20, warm_up_calls=500),
     cancellations=40,
     listening=load.Listening(subscriptions=100, ticks=2, warm_up_calls=500),
+    dashboards=Dashboards(turns=2, warm_up_s=0.5, window_s=1.0),
 )
 
 
@@ -97,6 +100,11 @@ async def _measure(plan: Plan, options: argparse.Namespace, cores: Cores) -> rep
                 _note(f"listen: {server.name}")
                 async with running(server, "listen", cores) as process:
                     results.listens[server.name] = await load.listens(process, plan.listening)
+        for server in servers if options.only in (None, "feed") else ():
+            if server.audited:
+                _note(f"feed: {server.name}")
+                async with running(server, "feed", cores) as process:
+                    results.feeds[server.name] = await feed(process, plan.dashboards)
     return results
 
 

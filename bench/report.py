@@ -12,10 +12,12 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from .feed import Feed
 from .load import Calls, Cancellations, Streams, percentile
 from .servers import OUR_MODERN, OUR_SERVER, UPPER_BOUND, Cores
 
 CONCURRENCIES = (1, 32, 256)
+_FEED_AIM = 0.9
 _SHARE_AIM, _LATENESS_AIM_MS, _STREAM_AIM_KB, _CANCELLATION_AIM_MS = 0.8, 100.0, 45.0, 10.0
 
 
@@ -27,6 +29,7 @@ class Results:
     streams: dict[str, Streams] = field(default_factory=dict)
     cancellations: dict[str, tuple[Cancellations, Cancellations]] = field(default_factory=dict)
     listens: dict[str, Streams] = field(default_factory=dict)
+    feeds: dict[str, Feed] = field(default_factory=dict)
 
     def per_second(self, server: str, concurrency: int) -> float:
         """The median of the rounds."""
@@ -61,6 +64,8 @@ def tables(results: Results) -> Iterable[str]:
         yield from ["", "## From cancellation to the end of the tool's scope, ms", "", *_cancellations(results)]
     if results.listens:
         yield from ["", "## Subscriptions to a resource that ticks", "", *_streams(results.listens)]
+    if results.feeds:
+        yield from ["", "## Calls beside dashboards", "", *_feeds(results.feeds)]
     yield from ["", "## Aims", "", *_aims(results)]
 
 
@@ -72,6 +77,31 @@ def _calls(results: Results) -> list[str]:
     ]
     columns = [f"{concurrency} at once (p50 / p99 ms)" for concurrency in CONCURRENCIES]
     return _table(["server", *columns, "processor per call"], rows)
+
+
+def _feeds(measured: Mapping[str, Feed]) -> list[str]:
+    rows = []
+    for name, found in measured.items():
+        shape = found.shape
+        readers = f"{shape.readers} readers, {shape.stuck} of them stuck"
+        rows.append([name, "none", *_turns(found.without), ""])
+        rows.append([name, readers, *_turns(found.beside), f"{feed_share(found):.1%}"])
+    return _table(["server", "dashboards", "calls per second (p50 / p99 ms)", "processor per call", "of none"], rows)
+
+
+def feed_share(found: Feed) -> float:
+    """The median rate beside readers, as a part of the median one without."""
+    return _median_rate(found.beside) / _median_rate(found.without)
+
+
+def _median_rate(turns: Sequence[Calls]) -> float:
+    return median(turn.per_second for turn in turns)
+
+
+def _turns(turns: Sequence[Calls]) -> tuple[str, str]:
+    p50, p99 = (median(percentile(turn.latencies, percent) for turn in turns) for percent in (50, 99))
+    rate = f"{_median_rate(turns):,.0f} ({p50:.1f} / {p99:.1f})"
+    return rate, f"{median(turn.processor_us for turn in turns):.0f} µs"
 
 
 def _processor_time(results: Results, server: str) -> str:
@@ -138,6 +168,12 @@ def _met(results: Results, name: str) -> Iterable[tuple[str, str]]:
     if listens := results.listens.get(name):
         yield _lateness("a subscription's message", listens)
         yield _size("a subscription at its largest", listens.most_bytes)
+
+
+    if found := results.feeds.get(name):
+        share = feed_share(found)
+        what = f"calls with {found.shape.readers} dashboards: at least {_FEED_AIM:.0%} of those without"
+        yield what, _verdict(f"{share:.1%}", share >= _FEED_AIM)
 
 
 def _lateness(what: str, found: Streams) -> tuple[str, str]:

@@ -29,7 +29,7 @@ CLOCK_URI = "probe://clock"
 TICK_S = 2.0
 """It changes at each multiple of this, by the wall clock."""
 
-Measurement = Literal["calls", "streams", "cancellation", "listen"]
+Measurement = Literal["calls", "streams", "cancellation", "listen", "feed"]
 
 
 class StartError(Exception):
@@ -40,8 +40,8 @@ class StartError(Exception):
 class Server:
     """A server and how it is spoken to: the tool that answers 1,024 characters at once, the one that waits, the era.
 
-    `options` are further arguments for one kind of measurement. `audited`: when a call ended is read from the server's
-    own audit, not from the tool `ended`.
+    `options` are further arguments for one kind of measurement. `audited`: it is ours, so when a call ended is read
+    from the server's own audit, not from the tool `ended`, and there are dashboards.
     """
 
     name: str

@@ -22,6 +22,7 @@ from . import listener
 from .endpoints.paths import Paths
 from .engine.catalogue import UnknownSelectionError
 from .engine.engine import Engine
+from .observe.audit_db import AuditFileError
 from .settings import Settings
 from .tools.catalogue import TOOLSETS
 
@@ -46,9 +47,15 @@ def main(settings: Settings) -> int:
     _tune_garbage_collection()
     try:
         trio.run(partial(serve, settings, announce=_print), strict_exception_groups=True)
-    except* (listener.ListenError, UnknownSelectionError) as group:
-        raise StartError(str(group.exceptions[0])) from None
+    except* (listener.ListenError, UnknownSelectionError, AuditFileError) as group:
+        raise StartError(str(_first(group))) from None
     return 0
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _print(line: str) -> None:
@@ -70,7 +77,8 @@ async def serve(
 ) -> None:
     """Run one server until cancelled or told to stop by a signal; `announce` gets the start-up and drain lines.
 
-    Starts with the list of its URLs. Owns its sockets. Raises `listener.ListenError` and `UnknownSelectionError`.
+    Starts with the list of its URLs. Owns its sockets. Raises `listener.ListenError`, `UnknownSelectionError` and
+    `AuditFileError`.
     """
     engine = Engine(settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
     engine.check_selection(settings.tools)

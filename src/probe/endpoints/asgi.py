@@ -16,6 +16,8 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 NO_CONTENT = 204
+NOSNIFF = (b"x-content-type-options", b"nosniff")
+"""On every page: what a client sent must not become a script where a browser looks at it."""
 
 
 class ClientGoneError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quart import Response
 from quart_trio import QuartTrio
 
-from ..engine.engine import Engine
+from ...engine.engine import Engine
 
 _PAGE = """<!doctype html>
 <html lang="en">

@@ -1,0 +1,240 @@
+"""What the pages answer, as types. Rows and entries stand in answers as they were encoded, so some are only described.
+
+Times are seconds since the epoch. A `run` is one life of a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...engine.audit import AuditStatus
+from ...engine.tool import TaskSupport
+from ...observe.log import Entry
+from ...observe.records import CallRecord
+from ...observe.rows import SessionRow, StreamRow, TaskRow
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A page of the API: a path under which it stands, and what it gives."""
+
+    path: str
+    gives: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What there is. `{…}` in a path stands for an id."""
+
+    name: str
+    version: str
+    run: str
+    pages: list[Link]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Entries from `first` to `last`, both included, that were pushed out of the log."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Entries: oldest first with `since`, newest first with `before`.
+
+    `gap` are entries that belong here and are lost. `next` is where the next page begins: give it as `since` or
+    `before` again. With `before` it is null once the beginning of the log is reached; with `since` there is always
+    more to come. A page may be short, even empty, when a filter passes little. `last` is the newest entry.
+    """
+
+    run: str
+    gap: Span | None
+    events: list[Entry]
+    next: int | None
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTable:
+    """All sessions and modern clients that are known, as of the entry `seq`."""
+
+    run: str
+    seq: int
+    sessions: list[SessionRow]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTable:
+    """All tasks that are known, as of the entry `seq`."""
+
+    run: str
+    seq: int
+    tasks: list[TaskRow]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """All streams that are known, as of the entry `seq`."""
+
+    run: str
+    seq: int
+    streams: list[StreamRow]
+
+
+@dataclass(frozen=True, slots=True)
+class CallPage:
+    """Tool calls, newest first. `next` is the cursor of the next page, null at the end."""
+
+    calls: list[CallRecord]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The entries that belong to a call; not `complete` where some were pushed out of the log."""
+
+    complete: bool
+    events: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class CallDetail:
+    """One tool call with what it rests on."""
+
+    call: CallRecord
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsetInfo:
+    """A group of tools; `default` ones are served where a client's URL does not choose."""
+
+    name: str
+    default: bool
+    tools: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInfo:
+    """A setting that is no limit. Secrets and paths of this machine are not among them."""
+
+    name: str
+    value: str | float
+    unit: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitInfo:
+    """A limit; `used` is how much of it is taken now, where it bounds something that all clients share."""
+
+    name: str
+    value: float
+    unit: str
+    reason: str
+    used: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogInfo:
+    """The event log: the oldest and the newest entry that are kept, how many, and their size."""
+
+    first: int
+    last: int
+    entries: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeedReader:
+    """A reader of the feed: since when, the entry it has reached, and how many it is behind the newest."""
+
+    since: float
+    position: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The server itself: what it is, how it is set, and how much of its limits is used."""
+
+    name: str
+    version: str
+    run: str
+    started_at: float
+    uptime_s: float
+    state: Literal["ready", "draining"]
+    mcp: str
+    revisions: list[str]
+    toolsets: list[ToolsetInfo]
+    settings: list[SettingInfo]
+    limits: list[LimitInfo]
+    log: LogInfo
+    feed: list[FeedReader]
+    audit: AuditStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInfo:
+    """A tool: what it exercises, what a good client `shows`, and what it takes and gives.
+
+    `requires` are client capabilities without which a call is refused; `since` and `until` the first and the last
+    revision that define what the tool does. `docs` is its place in the documentation, from the root of the project.
+    """
+
+    name: str
+    title: str
+    toolset: str
+    description: str
+    exercises: str
+    shows: str
+    task_support: TaskSupport
+    requires: list[str]
+    since: str
+    until: str
+    annotations: Mapping[str, Any] | None
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None
+    docs: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """Every tool that this server has, in the order in which clients see them."""
+
+    tools: list[ToolInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class FeedHello:
+    """First on every connection of the feed. `resumed`: it goes on right behind the id that was given."""
+
+    run: str
+    version: str
+    started_at: float
+    first: int
+    last: int
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FeedGap:
+    """Entries that this reader of the feed does not get; null where nothing is known of what came between."""
+
+    reason: Literal["evicted", "skipped", "restarted"]
+    first: int | None
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a request is refused (RFC 9457). `known` are the parameters that there are, where one was unknown."""
+
+    type: str
+    title: str
+    status: int
+    detail: str

@@ -1,0 +1,28 @@
+"""The side pages of one engine, put together."""
+
+from __future__ import annotations
+
+from quart_trio import QuartTrio
+
+from ...engine.engine import Engine
+from . import calls, events, interaction, listing, problems, responses, server, tables
+from .server import Beside
+
+
+def create(engine: Engine, beside: Beside) -> QuartTrio:
+    """The side pages of one engine, with what they show of the endpoints `beside` them."""
+    app = QuartTrio("probe")
+    # No page here reads a body; this is what Quart would keep of one.
+    app.config["MAX_CONTENT_LENGTH"] = 1024
+    responses.register(app)
+    problems.register(app, f"known are /mcp, /health, /ready, /interaction, /dashboard, {_paths()}")
+    server.register(app, engine, beside)
+    tables.register(app, engine)
+    events.register(app, engine)
+    calls.register(app, engine)
+    interaction.register(app, engine)
+    return app
+
+
+def _paths() -> str:
+    return ", ".join(page.path for page in listing.API)

@@ -1,0 +1,94 @@
+"""`/api/calls`: tool calls, page by page, one with its evidence, and all of them as lines of JSON or as a table."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from hashlib import blake2b
+from typing import Final
+
+from quart import Response
+from quart_trio import QuartTrio
+
+from ...engine.call_store import AuditUnreadableError, CallStore, CursorError
+from ...engine.engine import Engine
+from ...engine.pieces import Pieces
+from ...observe import call_filter
+from ...observe.call_filter import CallFilter
+from . import call_table, listing, responses
+from .problems import not_found, problem
+from .queries import Query, read
+from .responses import array, json_answer
+
+_DEFAULT_LIMIT: Final = 50
+# What an export has in memory at once, beside what a socket has not taken.
+_PIECE_ROWS: Final = 200
+_PIECE_BYTES: Final = 1024 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
+
+
+def register(app: QuartTrio, engine: Engine) -> None:
+    """Add the pages of one engine."""
+    store, limits = engine.audit.calls, engine.settings.limits
+
+    @app.get(listing.CALLS.rule)
+    async def calls() -> Response:
+        query, wanted = _asked(listing.CALLS)
+        limit = min(query.number("limit", _DEFAULT_LIMIT, low=1), limits.api_page)
+        page = await store.page(wanted, query.own.get("cursor"), limit, limits.api_page_bytes)
+        return json_answer({"next": page.next}, {"calls": array(page.rows)})
+
+    @app.get(listing.CALL.rule)
+    async def call(id: str) -> Response:
+        read()
+        found = await store.get(id, limits.api_page_bytes)
+        if found is None:
+            return not_found("there is no such call, or it is kept no longer")
+        evidence = b'{"complete":%b,"events":%b}' % (b"true" if found.complete else b"false", array(found.events))
+        body = b'{"call":%b,"evidence":%b}' % (found.row, evidence)
+        return responses.stable(Response(body, content_type=listing.JSON), blake2b(body, digest_size=16).hexdigest())
+
+    @app.get(listing.CALLS_NDJSON.rule)
+    async def lines() -> Response:
+        _, wanted = _asked(listing.CALLS_NDJSON)
+        rows = _export(store, wanted, b"", lambda row: row + b"\n")
+        return responses.streamed(rows, listing.NDJSON, f"calls-{engine.run}.ndjson")
+
+    @app.get(listing.CALLS_CSV.rule)
+    async def table() -> Response:
+        _, wanted = _asked(listing.CALLS_CSV)
+        rows = _export(store, wanted, call_table.header(), call_table.line)
+        return responses.streamed(rows, f"{listing.CSV}; charset=utf-8; header=present", f"calls-{engine.run}.csv")
+
+    @app.errorhandler(CursorError)
+    async def bad_cursor(error: CursorError) -> Response:
+        return problem(400, "Bad Request", str(error))
+
+    @app.errorhandler(AuditUnreadableError)
+    async def unreadable(error: AuditUnreadableError) -> Response:
+        response = problem(503, "Service Unavailable", str(error))
+        response.headers["retry-after"] = "5"
+        return response
+
+
+def _asked(page: listing.Page) -> tuple[Query, CallFilter]:
+    query = read(page.own, page.filters)
+    return query, call_filter.parse(query.filters, [item.name for item in page.own])
+
+
+async def _export(
+    store: CallStore, wanted: CallFilter, head: bytes, write: Callable[[bytes], bytes]
+) -> AsyncIterator[bytes]:
+    """All rows that pass, newest first, in chunks. A row that starts or changes meanwhile is not there twice."""
+    cursor, chunk, pieces = None, bytearray(head), Pieces()
+    while True:
+        page = await store.page(wanted, cursor, _PIECE_ROWS, _PIECE_BYTES)
+        for row in page.rows:
+            chunk += write(row)
+            await pieces.done(len(row))
+            if len(chunk) >= _CHUNK_BYTES:
+                yield bytes(chunk)
+                chunk.clear()
+        cursor = page.next
+        if cursor is None:
+            yield bytes(chunk)
+            return

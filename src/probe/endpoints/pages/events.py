@@ -1,0 +1,167 @@
+"""`/api/events`: the event log, page by page, one entry, and all of it as lines of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass, field
+
+import trio
+from quart import Response
+from quart_trio import QuartTrio
+
+from ...engine.engine import Engine
+from ...observe import event_filter, ndjson
+from ...observe.event_filter import EventFilter
+from ...observe.log import Entry, EventLog, Gap
+from ...settings import Limits
+from . import listing, responses
+from .problems import not_found
+from .queries import LONGEST_NUMBER, BadQueryError, Query, read
+from .responses import array, json_answer
+
+# Entries that are looked at between two checkpoints, where nothing has to be encoded.
+_PIECE = 100
+# A line of the log that is larger goes out by itself; smaller ones go together.
+_CHUNK_BYTES = 64 * 1024
+
+
+@dataclass(slots=True)
+class Scan:
+    """One page in the making: its `rows`, the `gap` in it, and `next`, where the following page begins.
+
+    It is `full` when it has as many rows or bytes as it may, or when enough entries have been looked at.
+    """
+
+    wanted: EventFilter
+    limit: int
+    limits: Limits
+    next: int | None = None
+    gap: Gap | None = None
+    rows: list[bytes] = field(default_factory=list)
+    looked: int = 0
+    full: bool = False
+    _bytes: int = 0
+
+    @property
+    def piece(self) -> int:
+        """How many entries to look at next."""
+        return min(_PIECE, self.limits.api_scan - self.looked)
+
+    async def take(self, entry: Entry) -> bool:
+        """Look at one more entry; others run in between. False where the page has no room for it."""
+        if self.full or (self.wanted.matches(entry) and not self._add(entry.encoded())):
+            self.full = True
+            return False
+        self.looked += 1
+        self.full = len(self.rows) >= self.limit or self.looked >= self.limits.api_scan
+        # An entry that was encoded has taken long enough; of the others it is many that do.
+        if self.wanted.text is not None or self.wanted.passes_all or self.looked % _PIECE == 0:
+            await trio.lowlevel.checkpoint()
+        return True
+
+    def _add(self, row: bytes) -> bool:
+        self._bytes += len(row)
+        fits = not self.rows or self._bytes <= self.limits.api_page_bytes
+        if fits:
+            self.rows.append(row)
+        return fits
+
+
+async def forward(log: EventLog, scan: Scan, since: int) -> None:
+    """Entries after `since`, oldest first. A gap stands before a page's first entry, never within a page."""
+    scan.next = since
+    while not scan.full:
+        page = log.since(scan.next, scan.piece)
+        if page.gap is not None and scan.looked:
+            return
+        scan.gap, scan.next = scan.gap or page.gap, max(scan.next, log.first - 1)
+        if not page.entries:
+            return
+        for entry in page.entries:
+            if not await scan.take(entry):
+                return
+            scan.next = entry.seq
+
+
+async def backward(log: EventLog, scan: Scan, before: int) -> None:
+    """Entries before `before`, newest first; what is older than the log keeps is a gap at the end."""
+    upper = min(before, log.last + 1)
+    while not scan.full and upper > log.first:
+        lower = max(upper - scan.piece, log.first)
+        for entry in reversed(log.since(lower - 1, upper - lower).entries):
+            if not await scan.take(entry):
+                break
+            upper = entry.seq
+    scan.next = upper if upper > log.first else None
+    if scan.next is None and upper > 1:
+        scan.gap = Gap(1, upper - 1)
+
+
+async def lines(engine: Engine, wanted: EventFilter, since: int) -> AsyncIterator[bytes]:
+    """The log as it stands, in pieces, with a line for what was pushed out before it was read."""
+    end, chunk = engine.log.last, bytearray(ndjson.header(engine.run))
+    while since < end:
+        page = engine.log.since(since, min(_PIECE, end - since))
+        if page.gap is not None:
+            chunk += ndjson.line(page.gap)
+        for entry in page.entries:
+            if wanted.matches(entry):
+                chunk += ndjson.line(entry)
+                await trio.lowlevel.checkpoint()
+            if len(chunk) >= _CHUNK_BYTES:
+                yield bytes(chunk)
+                chunk.clear()
+        since = page.next
+        await trio.lowlevel.checkpoint()
+    yield bytes(chunk)
+
+
+def register(app: QuartTrio, engine: Engine) -> None:
+    """Add the pages of one engine."""
+    log, limits = engine.log, engine.settings.limits
+
+    @app.get(listing.EVENTS.rule)
+    async def events() -> Response:
+        query, wanted = _asked(listing.EVENTS)
+        limit = min(query.number("limit", limits.api_page, low=1), limits.api_page)
+        scan = Scan(wanted, limit, limits)
+        if "before" in query.own:
+            if "since" in query.own:
+                raise BadQueryError("since and before exclude each other")
+            await backward(log, scan, query.number("before", 0))
+        else:
+            await forward(log, scan, query.number("since", 0))
+        gap = None if scan.gap is None else asdict(scan.gap)
+        return json_answer(
+            {"run": engine.run, "gap": gap, "next": scan.next, "last": log.last}, {"events": array(scan.rows)}
+        )
+
+    @app.get(listing.EVENT.rule)
+    async def event(seq: str) -> Response:
+        read()
+        number = int(seq) if seq.isascii() and seq.isdecimal() and len(seq) <= LONGEST_NUMBER else 0
+        entry = log.entry(number)
+        if entry is None:
+            return not_found(_missing(log, number))
+        response = Response(entry.encoded(), content_type=listing.JSON)
+        return responses.stable(response, f"{engine.run}-{number}")
+
+    @app.get(listing.EVENTS_NDJSON.rule)
+    async def all_events() -> Response:
+        query, wanted = _asked(listing.EVENTS_NDJSON)
+        return responses.streamed(
+            lines(engine, wanted, query.number("since", 0)), listing.NDJSON, f"events-{engine.run}.ndjson"
+        )
+
+
+def _asked(page: listing.Page) -> tuple[Query, EventFilter]:
+    query = read(page.own, page.filters)
+    return query, event_filter.parse(query.filters, [item.name for item in page.own])
+
+
+def _missing(log: EventLog, number: int) -> str:
+    if number == 0:
+        return "an entry is named by its number, which counts from 1"
+    if number < log.first:
+        return f"entry {number} was pushed out of the log; the oldest is {log.first}"
+    return f"there is no entry {number} yet; the newest is {log.last}"

@@ -1,0 +1,182 @@
+"""What pages there are: where each stands, what it takes and gives. The pages and their description use this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ...observe.call_filter import ERAS, OUTCOMES, RUNNING, TRANSPORTS
+from ...observe.call_filter import NAMES as CALL_FILTERS
+from ...observe.event_filter import EVENTS as KINDS
+from ...observe.event_filter import NAMES as EVENT_FILTERS
+from ...observe.log import Entry
+from ...observe.tables import TABLES
+from ...wire.jsonrpc import Json
+from . import answers
+from .queries import Parameter
+
+JSON = "application/json"
+EVENT_STREAM = "text/event-stream"
+NDJSON = "application/x-ndjson"
+CSV = "text/csv"
+
+_NUMBER: Json = {"type": "integer", "minimum": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. `answer` is what it gives as JSON; one of another `media` type is streamed.
+
+    `own` parameters are the page's, `filters` choose what it gives. A `stable` page has an ETag. `refuses` are statuses
+    beside those that any page may answer.
+    """
+
+    path: str
+    gives: str
+    answer: type | None = None
+    media: str = JSON
+    own: tuple[Parameter, ...] = ()
+    filters: tuple[Parameter, ...] = ()
+    stable: bool = False
+    refuses: tuple[int, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """The path as Quart writes it."""
+        return self.path.replace("{", "<").replace("}", ">")
+
+
+def _filters(
+    names: Iterable[str], meanings: Mapping[str, str], schemas: Mapping[str, Json]
+) -> tuple[Parameter, ...]:
+    # Subscripted, so that a filter without a meaning here is found at the start.
+    return tuple(Parameter(name, meanings[name], schemas.get(name, {"type": "string"})) for name in names)
+
+
+_EVENT_MEANINGS = MappingProxyType(
+    {
+        "session": "The label of a session or a modern client, such as `s7` or `m7`.",
+        "direction": "`in` from the client, `out` to it.",
+        "kind": "A kind, or what stands before a dot for all that begin so; several with commas.",
+        "method": "The method of a message.",
+        "call": "The id of a call.",
+        "task": "The id of a task.",
+        "stream": "The id of a stream, which counts within its session.",
+        "exchange": "The number of an HTTP request with its response.",
+        "text": "Anywhere in the entry, upper and lower case alike.",
+    }
+)
+_EVENT_SCHEMAS: Mapping[str, Json] = MappingProxyType(
+    {
+        "direction": {"type": "string", "enum": ["in", "out"]},
+        "kind": {"type": "string", "examples": [", ".join(kind.kind for kind in KINDS[:2])]},
+        "exchange": _NUMBER,
+    }
+)
+EVENT_FILTER = _filters(EVENT_FILTERS, _EVENT_MEANINGS, _EVENT_SCHEMAS)
+
+SINCE = Parameter("since", "Entries after this one, oldest first; 0, the default, for all.", _NUMBER)
+BEFORE = Parameter("before", "Entries before this one, newest first; any large number for the newest.", _NUMBER)
+LIMIT = Parameter("limit", "At most so many; `api_page` bounds it.", {"type": "integer", "minimum": 1})
+
+INDEX = Page("/api", "what there is, with links", answers.Index)
+OPENAPI = Page("/api/openapi.json", "this description", stable=True)
+SERVER = Page("/api/server", "version, run, start, state, settings, limits with their use", answers.Server)
+TOOLS = Page("/api/tools", "every tool: what it takes, gives, and a good client shows", answers.ToolList, stable=True)
+SESSIONS = Page("/api/sessions", "sessions and modern clients", answers.SessionTable)
+TASKS = Page("/api/tasks", "tasks", answers.TaskTable)
+STREAMS = Page("/api/streams", "streams", answers.StreamTable)
+EVENTS = Page(
+    "/api/events",
+    "entries of the event log, page by page",
+    answers.EventPage,
+    own=(SINCE, BEFORE, LIMIT),
+    filters=EVENT_FILTER,
+)
+EVENT = Page("/api/events/{seq}", "one entry", Entry, stable=True)
+EVENTS_NDJSON = Page(
+    "/api/events.ndjson", "the event log, one JSON object a line", media=NDJSON, own=(SINCE,), filters=EVENT_FILTER
+)
+
+_CALL_MEANINGS = MappingProxyType(
+    {
+        "tool": "The name of a tool.",
+        "toolset": "The name of a toolset.",
+        "outcome": "How it ended, or `running`; several with commas.",
+        "session": "The label of a session or a modern client.",
+        "client": "The name of the client.",
+        "era": "The era of the protocol.",
+        "revision": "The protocol revision.",
+        "transport": "How the call came.",
+        "task": "The id of the task it became.",
+        "run": "The run of the server.",
+        "from": "Started at this time or later: RFC 3339, or seconds since the epoch.",
+        "until": "Started before this time, likewise.",
+        "text": "Anywhere in the row, upper and lower case alike.",
+    }
+)
+_CALL_SCHEMAS: Mapping[str, Json] = MappingProxyType(
+    {
+        "outcome": {"type": "string", "enum": [*OUTCOMES, RUNNING]},
+        "era": {"type": "string", "enum": list(ERAS)},
+        "transport": {"type": "string", "enum": list(TRANSPORTS)},
+    }
+)
+_INSIDE = (
+    Parameter("arguments", "A value inside the arguments: `arguments.steps=5`.", pattern="^arguments[.]"),
+    Parameter("result", "A value inside the result: `result.structuredContent.done=false`.", pattern="^result[.]"),
+)
+CALL_FILTER = (*_filters(CALL_FILTERS, _CALL_MEANINGS, _CALL_SCHEMAS), *_INSIDE)
+CURSOR = Parameter("cursor", "Where the page begins: `next` of the one before.")
+
+CALLS = Page(
+    "/api/calls",
+    "tool calls, newest first",
+    answers.CallPage,
+    own=(LIMIT, CURSOR),
+    filters=CALL_FILTER,
+    refuses=(503,),
+)
+CALL = Page(
+    "/api/calls/{id}", "one tool call with its evidence", answers.CallDetail, stable=True, refuses=(503,)
+)
+CALLS_NDJSON = Page(
+    "/api/calls.ndjson", "tool calls, one JSON object a line", media=NDJSON, filters=CALL_FILTER, refuses=(503,)
+)
+CALLS_CSV = Page("/api/calls.csv", "tool calls as a table", media=CSV, filters=CALL_FILTER, refuses=(503,))
+CALLS_LIVE = Page(
+    "/api/calls/live", "tool calls as they start and end", media=EVENT_STREAM, filters=CALL_FILTER, refuses=(406, 503)
+)
+
+FEED = Page(
+    "/dashboard/events",
+    "the feed: entries and changed rows as they come",
+    media=EVENT_STREAM,
+    own=(
+        Parameter("since", "Go on behind this id, `RUN-SEQ`; the header Last-Event-ID does the same."),
+        Parameter("tail", "Without an id: begin with so many of the newest entries.", _NUMBER),
+        Parameter("tables", f"Send rows of these that change: {', '.join(TABLES)}; several with commas."),
+    ),
+    filters=EVENT_FILTER,
+    refuses=(406, 503),
+)
+
+API = (
+    INDEX,
+    OPENAPI,
+    SERVER,
+    TOOLS,
+    SESSIONS,
+    TASKS,
+    STREAMS,
+    EVENTS,
+    EVENT,
+    EVENTS_NDJSON,
+    CALLS,
+    CALL,
+    CALLS_NDJSON,
+    CALLS_CSV,
+    CALLS_LIVE,
+)
+"""Every page under `/api`."""

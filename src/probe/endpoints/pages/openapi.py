@@ -1,0 +1,155 @@
+"""The description of the API for programs (OpenAPI 3.1), made from the vocabulary and from the pages themselves.
+
+`python -m probe.endpoints.pages.openapi` prints it as docs/openapi.json has it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from typing import Any, get_args
+
+from ... import __version__
+from ...engine.audit import AuditStatus
+from ...observe.call_filter import OUTCOMES
+from ...observe.events import Event
+from ...observe.log import Entry
+from ...observe.records import CallRecord
+from ...observe.rows import SessionRow, StreamRow, TaskRow
+from ...wire.jsonrpc import Json
+from . import answers, listing
+from .queries import Parameter
+from .schemas import Schemas, closed, discriminated, reference
+
+_TABLES = {"tasks": TaskRow, "calls": CallRecord, "sessions": SessionRow, "streams": StreamRow}
+_NUMBERED = re.compile(r"\{(\w+)\}")
+_REFUSALS = {
+    "400": "A parameter is unknown, or is not what it must be.",
+    "403": "The request comes from a page or for a name that is not this server's.",
+    "404": "There is nothing of that name.",
+    "405": "Another method than GET or HEAD.",
+    "406": "The client does not take server-sent events.",
+    "503": "There are as many readers as there may be, or the audit cannot be read now.",
+}
+_ALWAYS = ("400", "403", "405")
+
+
+def document() -> Json:
+    """The whole description."""
+    schemas = Schemas({CallRecord: "CallRow", answers.ToolInfo: "Tool", AuditStatus: "AuditInfo"})
+    _add_entries(schemas)
+    _add_calls(schemas)
+    _add_feed(schemas)
+    _add_problem(schemas)
+    paths = {page.path: {"get": _operation(page, schemas)} for page in (*listing.API, listing.FEED)}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "MCP Probe",
+            "version": __version__,
+            "description": "What the server saw, and what it did. Every page is read-only.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": schemas.collected()},
+    }
+
+
+def _operation(page: listing.Page, schemas: Schemas) -> Json:
+    gives: Json = {"description": page.gives, "content": {page.media: {"schema": _content(page, schemas)}}}
+    statuses = (*_ALWAYS, *map(str, page.refuses), *(["404"] if _in_path(page) else []))
+    refusals = {status: _refusal(_REFUSALS[status]) for status in statuses}
+    unchanged = {"304": {"description": "It is as it was when it had this ETag."}} if page.stable else {}
+    return {
+        "summary": page.gives,
+        "operationId": re.sub(r"\W+", "_", page.path).strip("_"),
+        "parameters": [*_in_path(page), *map(_in_query, (*page.own, *page.filters))],
+        "responses": {"200": gives, **unchanged, **refusals},
+    }
+
+
+def _content(page: listing.Page, schemas: Schemas) -> Json:
+    if page.answer is not None:
+        return schemas.of(page.answer)
+    return {"type": "object"} if page.media == listing.JSON else {"type": "string"}
+
+
+def _refusal(why: str) -> Json:
+    # What the host policy refuses is an error of JSON-RPC, as on /mcp: it is judged before the page is looked for.
+    media = "application/json" if why == _REFUSALS["403"] else "application/problem+json"
+    schema: Json = {"type": "object"} if media == "application/json" else reference("Problem")
+    return {"description": why, "content": {media: {"schema": schema}}}
+
+
+def _in_path(page: listing.Page) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _NUMBERED.findall(page.path)
+    ]
+
+
+def _in_query(item: Parameter) -> Json:
+    place: Json = {"name": item.name, "in": "query", "description": item.description}
+    if item.pattern is None:
+        return {**place, "schema": item.schema}
+    names: Json = {"type": "string", "pattern": item.pattern}
+    values: Json = {"type": "object", "propertyNames": names, "additionalProperties": {"type": "string"}}
+    return {**place, "style": "form", "explode": True, "schema": values}
+
+
+def _add_entries(schemas: Schemas) -> None:
+    place: dict[str, Json] = {
+        "seq": {"type": "integer", "minimum": 1},
+        "at": {"type": "number"},
+        "mono": {"type": "number"},
+        "pair": {"type": ["integer", "null"]},
+    }
+    kinds = {
+        kind.kind: schemas.add(kind.__name__, schemas.object_of(kind, {**place, "kind": {"const": kind.kind}}))
+        for kind in get_args(Event)
+    }
+    schemas.add("Entry", discriminated("kind", kinds, inspect.cleandoc(Entry.__doc__ or "")))
+
+
+def _add_calls(schemas: Schemas) -> None:
+    token_type: Json = {"enum": ["string", "integer", None], "type": ["string", "null"]}
+    row = schemas.object_of(CallRecord, {"id": {"type": "string"}, "progress_token_type": token_type})
+    # What bounds a row is no part of it.
+    del row["properties"]["max_result_bytes"]
+    row["required"].remove("max_result_bytes")
+    row["properties"]["outcome"] = {"enum": [*OUTCOMES, None], "type": ["string", "null"]}
+    schemas.add("CallRow", row)
+
+
+def _add_feed(schemas: Schemas) -> None:
+    schemas.of(answers.FeedHello)
+    schemas.of(answers.FeedGap)
+    rows = {
+        table: schemas.add(
+            f"Changed{table.title()}",
+            closed(
+                {"table": {"const": table}, "rows": {"type": "array", "items": schemas.of(row)}},
+                f"Rows of {table} that are new or have changed.",
+            ),
+        )
+        for table, row in _TABLES.items()
+    }
+    schemas.add("FeedRows", discriminated("table", rows, "Rows of one table that have changed, whole, by their `id`."))
+
+
+def _add_problem(schemas: Schemas) -> None:
+    problem = schemas.object_of(answers.Problem)
+    problem["properties"]["known"] = {"type": "array", "items": {"type": "string"}}
+    schemas.add("Problem", problem)
+
+
+def encoded(value: Any) -> str:
+    """JSON as it is committed: the same bytes for the same description."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(encoded(document()))

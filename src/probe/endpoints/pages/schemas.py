@@ -1,0 +1,110 @@
+"""JSON Schemas made from the types in which this program says what it tells: dataclasses, with their docstrings.
+
+Written here and not left to a library, so that what is published changes only when the vocabulary does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from ...wire.jsonrpc import Json
+
+_PLAIN: Mapping[Any, str] = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+
+
+class Schemas:
+    """Collects the schemas of named types. `names` gives types another name than their own."""
+
+    def __init__(self, names: Mapping[Any, str]) -> None:
+        self._names = names
+        self._made: dict[str, Json] = {}
+
+    def collected(self) -> Json:
+        """Every schema that was added or referred to, by name."""
+        return dict(sorted(self._made.items()))
+
+    def add(self, name: str, schema: Json) -> Json:
+        """Name a schema; gives the reference to it."""
+        self._made[name] = schema
+        return reference(name)
+
+    def of(self, hint: Any) -> Json:
+        """The schema of a type, a reference where it has a name. Raises `TypeError` for what has no JSON."""
+        if is_dataclass(hint):
+            return self._named(hint)
+        if hint in _PLAIN:
+            return {"type": _PLAIN[hint]}
+        if hint is bytes or hint is Any:
+            return {"description": "Any JSON value."}
+        return self._generic(get_origin(hint), get_args(hint), hint)
+
+    def object_of(self, owner: type, extra: Mapping[str, Json] = {}) -> Json:
+        """The schema of an object with the fields of a dataclass, all of them required, and `extra` ones."""
+        hints = get_type_hints(owner)
+        properties = {**extra, **{spec.name: self.of(hints[spec.name]) for spec in fields(owner)}}
+        return closed(properties, inspect.cleandoc(owner.__doc__ or ""))
+
+    def _named(self, owner: Any) -> Json:
+        name = self._names.get(owner, owner.__name__)
+        if name not in self._made:
+            # The place is taken first: types may refer to each other.
+            self._made[name] = {}
+            self._made[name] = self.object_of(owner)
+        return reference(name)
+
+    def _generic(self, origin: Any, arguments: tuple[Any, ...], hint: Any) -> Json:
+        if origin in (Union, types.UnionType):
+            return _either([self.of(item) for item in arguments])
+        if origin is Literal:
+            return {"enum": list(arguments), "type": "string"}
+        if origin is list or (origin is tuple and arguments[1:] == (...,)):
+            return {"type": "array", "items": self.of(arguments[0])}
+        if origin is tuple:
+            items = [self.of(item) for item in arguments]
+            return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+        if origin is not None and issubclass(origin, Mapping):
+            return {"type": "object", "additionalProperties": self.of(arguments[1])}
+        raise TypeError(f"{hint!r} has no JSON Schema here")
+
+
+def closed(properties: Mapping[str, Json], description: str) -> Json:
+    """An object with these members, each of which is always there."""
+    return {
+        "type": "object",
+        "description": description,
+        "properties": dict(properties),
+        "required": sorted(properties),
+    }
+
+
+def reference(name: str) -> Json:
+    """Where a named schema stands in the description."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def discriminated(by: str, members: Mapping[str, Json], description: str) -> Json:
+    """One of several objects; the value of the member `by` tells which. `members` are references by that value."""
+    mapping = {value: member["$ref"] for value, member in members.items()}
+    return {
+        "description": description,
+        "oneOf": list(members.values()),
+        "discriminator": {"propertyName": by, "mapping": mapping},
+    }
+
+
+def _either(options: Iterable[Json]) -> Json:
+    options = list(options)
+    if all(option.keys() == {"type"} for option in options):
+        return {"type": [option["type"] for option in options]}
+    null = {"type": "null"}
+    rest = [option for option in options if option != null]
+    if len(rest) == 1 and "enum" in rest[0]:
+        return {"enum": [*rest[0]["enum"], None], "type": [rest[0]["type"], "null"]}
+    if any(option.keys() == {"description"} for option in rest):
+        # What may be anything may be null.
+        return {"description": "Any JSON value, or null."}
+    return {"oneOf": options}

@@ -1,0 +1,143 @@
+"""`/api`, `/api/server`, `/api/tools`, `/api/openapi.json`: what there is, how it is set, and how much is used."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from quart import Response, request
+from quart_trio import QuartTrio
+
+from ... import __version__
+from ...engine.engine import SERVER_INFO, Engine
+from ...engine.tool import Tool
+from ...settings import Limits, Settings, described
+from ...wire.jsonrpc import encode
+from ...wire.revisions import LEGACY, MODERN
+from . import answers, listing, openapi, responses
+from .queries import read
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What other endpoints of the same server tell about themselves."""
+
+    unsent_bytes: Callable[[], int]
+    feed_readers: Callable[[], Sequence[answers.FeedReader]]
+
+
+def register(app: QuartTrio, engine: Engine, beside: Beside) -> None:
+    """Add the pages of one engine."""
+    # Neither changes while the server runs, and here is where making them holds up nobody.
+    tools = encode(asdict(_tools(engine)))
+    description = openapi.encoded(openapi.document()).encode()
+
+    @app.get(listing.INDEX.rule)
+    async def index() -> Response:
+        read()
+        pages = [answers.Link(page.path, page.gives) for page in listing.API]
+        return responses.json_answer(asdict(answers.Index(SERVER_INFO["title"], __version__, engine.run, pages)))
+
+    @app.get(listing.SERVER.rule)
+    async def server() -> Response:
+        read()
+        origin = engine.settings.public_url.rstrip("/") or request.host_url.rstrip("/")
+        return responses.json_answer(asdict(_server(engine, origin, beside)))
+
+    @app.get(listing.TOOLS.rule)
+    async def all_tools() -> Response:
+        return _constant(tools)
+
+    @app.get(listing.OPENAPI.rule)
+    async def openapi_json() -> Response:
+        return _constant(description)
+
+
+def _constant(body: bytes) -> Response:
+    read()
+    tag = hashlib.sha256(body).hexdigest()[:16]
+    return responses.stable(Response(body, content_type=listing.JSON), tag)
+
+
+def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
+    log, readers = engine.log, list(beside.feed_readers())
+    used = {**_used(engine), "max_unsent_bytes": beside.unsent_bytes(), "max_feed_readers": len(readers)}
+    return answers.Server(
+        name=SERVER_INFO["title"],
+        version=__version__,
+        run=engine.run,
+        started_at=engine.started_at,
+        uptime_s=round(engine.clock.wall() - engine.started_at, 3),
+        state="draining" if engine.draining else "ready",
+        mcp=f"{origin}/mcp",
+        revisions=[*LEGACY, *MODERN],
+        toolsets=list(_toolsets(engine)),
+        settings=list(_settings(engine.settings)),
+        limits=list(_limits(engine.settings.limits, used)),
+        log=answers.LogInfo(log.first, log.last, len(log), log.bytes),
+        feed=readers,
+        audit=engine.audit.status,
+    )
+
+
+def _used(engine: Engine) -> dict[str, float]:
+    return {
+        "max_sessions": sum(1 for _ in engine.sessions),
+        "max_tasks": len(engine.tasks.everyone()),
+        "max_calls": len(engine.modern.running),
+        "max_listens": len(engine.modern.listeners),
+        "event_log_events": len(engine.log),
+        "event_log_bytes": engine.log.bytes,
+        "call_records": len(engine.records),
+    }
+
+
+def _settings(settings: Settings) -> Iterator[answers.SettingInfo]:
+    for spec in described(Settings):
+        if spec.public:
+            yield answers.SettingInfo(spec.name, getattr(settings, spec.name), spec.unit, spec.reason)
+
+
+def _limits(limits: Limits, used: Mapping[str, float]) -> Iterator[answers.LimitInfo]:
+    for spec in described(Limits):
+        yield answers.LimitInfo(spec.name, getattr(limits, spec.name), spec.unit, spec.reason, used.get(spec.name))
+
+
+def _catalogue(engine: Engine) -> tuple[Mapping[str, Tool], Mapping[str, str]]:
+    everything = engine.offer("all", MODERN[-1]).catalogue
+    return everything.tools, everything.toolset_of
+
+
+def _toolsets(engine: Engine) -> Iterator[answers.ToolsetInfo]:
+    toolset_of = _catalogue(engine)[1]
+    served = engine.offer(engine.settings.tools, MODERN[-1]).catalogue.tools
+    for group in dict.fromkeys(toolset_of.values()):
+        tools = [tool for tool, own in toolset_of.items() if own == group]
+        yield answers.ToolsetInfo(group, all(tool in served for tool in tools), tools)
+
+
+def _tools(engine: Engine) -> answers.ToolList:
+    tools, toolset_of = _catalogue(engine)
+    return answers.ToolList([_tool(tool, toolset_of[tool.name]) for tool in tools.values()])
+
+
+def _tool(tool: Tool, toolset: str) -> answers.ToolInfo:
+    entry: Mapping[str, Any] = tool.describe()
+    return answers.ToolInfo(
+        name=tool.name,
+        title=tool.title,
+        toolset=toolset,
+        description=tool.description,
+        exercises=tool.exercises,
+        shows=tool.shows,
+        task_support=tool.task_support,
+        requires=list(tool.requires),
+        since=tool.since,
+        until=tool.until,
+        annotations=tool.annotations,
+        input_schema=entry["inputSchema"],
+        output_schema=tool.output_schema,
+        docs=f"docs/tools.md#{toolset}",
+    )

@@ -1,0 +1,184 @@
+"""`/api/server`, `/api/tools` and the live tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from probe import __version__
+from probe.settings import Limits, Settings, described
+from probe.tools.catalogue import TOOLSETS
+
+from ..support.api import LOCAL, page
+from ..support.http import exchange
+from ..support.probe import EPOCH, Probe, running
+
+ROOT = Path(__file__).parents[2]
+TEXTS = {spec.name for spec in described(Settings) if spec.type is str}
+SHOWN = {"host", "public_url", "tools", "allowed_hosts", "allowed_origins"}
+KEY = "5ec2e7" + "0" * 58
+
+
+def limit(server: Any, name: str) -> Any:
+    return next(item for item in server["limits"] if item["name"] == name)
+
+
+async def test_the_server_says_who_it_is_and_since_when() -> None:
+    before = trio.current_time()
+    async with running() as probe:
+        made = trio.current_time()
+        server = await page(probe, "/api/server")
+        now = trio.current_time()
+        assert (server["name"], server["version"], server["run"]) == ("MCP Probe", __version__, probe.engine.run)
+        assert (server["started_at"], server["state"]) == (EPOCH, "ready")
+        assert server["uptime_s"] <= now - before
+        later = await page(probe, "/api/server")
+        assert later["uptime_s"] >= now - made
+        assert server["revisions"] == ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+
+
+async def test_the_address_of_mcp_is_as_the_page_was_asked_for_unless_it_is_set(probe: Probe) -> None:
+    assert (await page(probe, "/api/server"))["mcp"] == "http://127.0.0.1:8000/mcp"
+    async with running(public_url="https://probe.example/") as other:
+        assert (await page(other, "/api/server"))["mcp"] == "https://probe.example/mcp"
+
+
+async def test_a_draining_server_says_so() -> None:
+    async with running(grace_s=0) as probe:
+        await probe.engine.drain()
+        assert (await page(probe, "/api/server"))["state"] == "draining"
+
+
+async def test_toolsets_are_shown_with_their_tools_and_whether_they_are_served() -> None:
+    async with running(tools="probe,chatty") as probe:
+        groups = (await page(probe, "/api/server"))["toolsets"]
+    assert [(group["name"], group["tools"]) for group in groups] == [
+        (group.name, [tool.name for tool in group.tools]) for group in TOOLSETS
+    ]
+    assert [group["name"] for group in groups if group["default"]] == ["probe"]
+
+
+async def test_every_limit_is_shown_with_its_unit_and_reason() -> None:
+    async with running(max_tasks=7) as probe:
+        server = await page(probe, "/api/server")
+    assert [item["name"] for item in server["limits"]] == [spec.name for spec in fields(Limits)]
+    assert all(item["unit"] and item["reason"] for item in server["limits"])
+    assert limit(server, "max_tasks")["value"] == 7
+
+
+async def test_use_of_limits_is_shown(probe: Probe) -> None:
+    names = ("max_sessions", "max_tasks", "max_calls", "max_listens", "call_records", "max_feed_readers")
+    before = await page(probe, "/api/server")
+    assert [limit(before, name)["used"] for name in names] == [0] * 6
+    assert limit(before, "max_unsent_bytes")["used"] == 0
+    assert limit(before, "max_body_bytes")["used"] is None, "nothing that is shared"
+    client = await probe.client()
+    task = {"name": "pure_task", "arguments": {"durationMs": 60_000}, "task": {"ttl": 600_000}}
+    await client.call("tools/call", task)
+    modern = probe.modern()
+
+    async def call() -> None:
+        slow = {"name": "simple_tool", "arguments": {"delayMs": 5000}}
+        async with modern.post(modern.request("tools/call", slow)):
+            await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(call)
+        async with (
+            modern.post(modern.request("subscriptions/listen", {"notifications": {}})),
+            exchange(probe.app, "GET", "/dashboard/events", LOCAL),
+        ):
+            await trio.testing.wait_all_tasks_blocked()
+            during = await page(probe, "/api/server")
+        nursery.cancel_scope.cancel()
+    assert [limit(during, name)["used"] for name in names] == [1, 1, 1, 1, 2, 1]
+    assert len(during["feed"]) == 1
+
+
+async def test_the_use_of_the_log_is_shown(probe: Probe) -> None:
+    await probe.client()
+    server, log = await page(probe, "/api/server"), probe.engine.log
+    assert server["log"] == {"first": 1, "last": log.last, "entries": len(log), "bytes": log.bytes}
+    assert limit(server, "event_log_events")["used"] == len(log)
+    assert limit(server, "event_log_bytes")["used"] == log.bytes
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/server", "/api/tools", "/api/openapi.json"])
+async def test_no_secret_setting_and_no_path_can_be_read(path: str) -> None:
+    values = {name: f"hidden-{name}" for name in TEXTS - SHOWN - {"request_state_keys", "audit_db"}}
+    async with running(request_state_keys=KEY, **values) as probe:
+        async with exchange(probe.app, "GET", path, LOCAL) as answer:
+            body = (await answer.body()).decode()
+        assert KEY not in body
+        assert "hidden-" not in body
+
+
+async def test_a_text_is_shown_only_where_that_was_decided(probe: Probe) -> None:
+    """A setting that is added is not shown until somebody says that it may be."""
+    shown = {item["name"]: item["value"] for item in (await page(probe, "/api/server"))["settings"]}
+    assert {name for name in shown if name in TEXTS} == SHOWN
+    assert "request_state_keys" in TEXTS - SHOWN
+    assert shown.keys() - SHOWN == {spec.name for spec in described(Settings)} - TEXTS
+    assert shown["host"] == probe.engine.settings.host
+
+
+async def test_the_audit_says_where_it_is_kept(probe: Probe) -> None:
+    audit = (await page(probe, "/api/server"))["audit"]
+    assert audit == {"store": "memory", "state": "ok", "since": None, "why": None, "lost": 0}
+
+
+# --- tools ---
+
+
+async def test_every_tool_is_shown_as_it_is(probe: Probe) -> None:
+    tools = (await page(probe, "/api/tools"))["tools"]
+    assert [tool["name"] for tool in tools] == [tool.name for group in TOOLSETS for tool in group.tools]
+    by_name = {tool["name"]: tool for tool in tools}
+    for group in TOOLSETS:
+        for tool in group.tools:
+            shown, entry = by_name[tool.name], tool.describe()
+            assert shown["input_schema"] == entry["inputSchema"]
+            assert shown["output_schema"] == tool.output_schema
+            assert (shown["toolset"], shown["task_support"]) == (group.name, tool.task_support)
+            assert (shown["since"], shown["until"]) == (tool.since, tool.until)
+            assert shown["shows"] == tool.shows != ""
+            assert shown["requires"] == list(tool.requires)
+
+
+async def test_every_tool_leads_to_its_place_in_the_documentation(probe: Probe) -> None:
+    for tool in (await page(probe, "/api/tools"))["tools"]:
+        file, anchor = tool["docs"].split("#")
+        text = (ROOT / file).read_text(encoding="utf-8")
+        part = text.split(f'<a id="{anchor}"></a>')[1].split("<a id=")[0]
+        assert re.search(rf"^\| `{tool['name']}` \|", part, re.MULTILINE)
+
+
+# --- tables ---
+
+
+@pytest.mark.parametrize("name", ["sessions", "tasks", "streams"])
+async def test_a_table_is_whole_and_as_new_as_the_log(name: str, probe: Probe) -> None:
+    assert (await page(probe, f"/api/{name}"))[name] == []
+    for _ in range(3):
+        client = await probe.client()
+        task = {"name": "pure_task", "arguments": {"durationMs": 60_000}, "task": {"ttl": 600_000}}
+        await client.call("tools/call", task)
+        await client.tool("progress", {"steps": 1, "step_ms": 0})
+    # Asked at once, before anything that follows the log has had its turn.
+    table = await page(probe, f"/api/{name}")
+    assert (table["run"], table["seq"]) == (probe.engine.run, probe.engine.log.last)
+    assert len(table[name]) >= 3
+    assert len({row["id"] for row in table[name]}) == len(table[name])
+
+
+async def test_rows_say_what_clients_did(probe: Probe) -> None:
+    client = await probe.client()
+    await client.tool("simple_tool")
+    (row,) = (await page(probe, "/api/sessions"))["sessions"]
+    assert (row["client_name"], row["era"], row["tools"]) == ("test-client", "legacy", {"simple_tool": 1})
