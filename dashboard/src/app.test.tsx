@@ -1,0 +1,68 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import { page, userEvent } from "vitest/browser";
+import { render } from "vitest-browser-react";
+import { App } from "~/app";
+import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { FakeFeed } from "~/testing/fake-source";
+
+// views ask the API for what the feed does not bring; here there is none
+beforeEach(() => {
+  vi.spyOn(globalThis, "fetch").mockImplementation(() => Promise.resolve(Response.json({ detail: "none" }, { status: 404 })));
+  return () => vi.restoreAllMocks();
+});
+
+async function opened(path: string) {
+  history.replaceState(null, "", `/dashboard${path}`);
+  const fake = new FakeFeed();
+  await render(<App feed={fake.feed} />);
+  return fake;
+}
+
+test.each([
+  ["", "Live"],
+  ["/live", "Live"],
+  ["/tasks", "Tasks"],
+  ["/tasks/some-task", "Task some-task"],
+  ["/calls", "Calls"],
+  ["/calls/compare?a=1&b=2", "Compare two calls"],
+  ["/sessions/s1", "Sessions"],
+  ["/timeline", "Timeline"],
+  ["/server", "Server"],
+  ["/help", "Help"],
+])("/dashboard%s shows %s", async (path, heading) => {
+  await opened(path);
+  await expect.element(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
+});
+
+test("the connection is shown", async () => {
+  const fake = await opened("/live");
+  const pill = page.getByRole("status", { name: "Connection" });
+  await expect.element(pill).toHaveTextContent("connecting");
+  fake.source.hello("a");
+  fake.frame();
+  await expect.element(pill).toHaveTextContent("live");
+});
+
+test("the theme can be chosen and is remembered", async () => {
+  await opened("/live");
+  await page.getByRole("radio", { name: "Dark" }).click({ force: true });
+  expect(document.documentElement.dataset["theme"]).toBe("dark");
+  expect(localStorage.getItem("mcp-probe-theme")).toBe("dark");
+  await page.getByRole("radio", { name: "System" }).click({ force: true });
+  expect(document.documentElement.dataset["theme"]).toBeUndefined();
+});
+
+test("? shows the keys and Escape hides them", async () => {
+  await opened("/live");
+  await userEvent.keyboard("?");
+  await expect.element(page.getByRole("dialog", { name: "Keys" })).toBeVisible();
+  await expectAccessible();
+  await userEvent.keyboard("{Escape}");
+  await expect.element(page.getByRole("dialog", { name: "Keys" })).not.toBeInTheDocument();
+});
+
+test("the shell is accessible in light and dark", async () => {
+  await opened("/live");
+  await expect.element(page.getByRole("heading", { level: 1 })).toBeVisible();
+  await inBothThemes(() => expectAccessible());
+});

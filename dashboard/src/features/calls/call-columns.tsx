@@ -1,0 +1,101 @@
+import type { CallRow } from "~/api/schema";
+import { EraBadge, StatusBadge } from "~/ui/badge";
+import type { Column } from "~/ui/data-table";
+import { ProgressBar } from "~/ui/progress-bar";
+import { Duration, Running, Time } from "~/ui/time";
+import { formatDuration } from "~/ui/time-format";
+import { oneLine, stateOfCall } from "./calls";
+import styles from "./calls.module.css";
+
+interface Choosing {
+  chosen: readonly string[];
+  toggle: (id: string) => void;
+}
+
+/** The columns of a table of calls; the first chooses calls to compare. */
+export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
+  return [
+    {
+      key: "choose",
+      head: "A/B",
+      width: "1.6rem",
+      cell: (call) => (
+        <input
+          type="checkbox"
+          className={styles["choose"]}
+          aria-label={`compare call ${call.id}`}
+          checked={chosen.includes(call.id)}
+          onClick={(event) => event.stopPropagation()}
+          onChange={() => toggle(call.id)}
+        />
+      ),
+    },
+    { key: "started", head: "Started", width: "5.9rem", cell: (call) => <Time at={call.started_at} /> },
+    { key: "tool", head: "Tool", width: "8.6rem", cell: (call) => <span title={call.tool}>{call.tool}</span> },
+    {
+      key: "arguments",
+      head: "Arguments",
+      width: "minmax(6rem, 1fr)",
+      cell: (call) => <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>,
+    },
+    { key: "client", head: "Client", width: "minmax(7rem, 9rem)", cell: (call) => <Client call={call} /> },
+    { key: "outcome", head: "Outcome", width: "6.8rem", cell: (call) => <StatusBadge status={stateOfCall(call)} /> },
+    { key: "done", head: "Done", width: "2.6rem", cell: (call) => <Done call={call} /> },
+    { key: "steps", head: "Steps", width: "6.8rem", cell: (call) => <Steps call={call} /> },
+    { key: "cancelled", head: "Cancelled by", width: "9.2rem", cell: (call) => <CancelledBy call={call} /> },
+    {
+      key: "duration",
+      head: "Duration",
+      width: "4.6rem",
+      align: "end",
+      cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />),
+    },
+    { key: "messages", head: "Emitted/delivered", width: "6.7rem", align: "end", cell: (call) => <Messages call={call} /> },
+  ];
+}
+
+function Client({ call }: { call: CallRow }) {
+  return (
+    <span className={styles["client"]} title={`${call.client_name} ${call.client_version}, ${call.revision}`}>
+      <EraBadge era={call.era} revision={call.revision} />
+      <span className={styles["ellipsis"]}>
+        {call.session ?? "no session"} {call.client_name}
+      </span>
+    </span>
+  );
+}
+
+function Done({ call }: { call: CallRow }) {
+  if (call.outcome === null) return <span className={styles["quiet"]}>–</span>;
+  return <span className={call.done ? undefined : styles["strong"]}>{String(call.done)}</span>;
+}
+
+function Steps({ call }: { call: CallRow }) {
+  if (call.steps_done === null && call.outcome !== null) return <span className={styles["quiet"]}>none</span>;
+  return (
+    <ProgressBar label={`steps of call ${call.id}`} done={call.steps_done} total={call.steps_total} status={stateOfCall(call)} />
+  );
+}
+
+function CancelledBy({ call }: { call: CallRow }) {
+  if (call.cancelled_by === null) return null;
+  return (
+    <>
+      <span className={styles["strong"]} title={call.cancel_reason ?? "no reason given"}>
+        {call.cancelled_by}
+      </span>
+      {call.cancel_latency_ms !== null && (
+        <span title="until the work had stopped">, {formatDuration(call.cancel_latency_ms)}</span>
+      )}
+    </>
+  );
+}
+
+function Messages({ call }: { call: CallRow }) {
+  const missing = call.emitted - call.delivered;
+  return (
+    <span title={missing === 0 ? undefined : `${missing} emitted and not delivered`} className={missing === 0 ? undefined : styles["strong"]}>
+      {call.emitted} / {call.delivered}
+    </span>
+  );
+}

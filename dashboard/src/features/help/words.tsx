@@ -1,0 +1,27 @@
+import { KeyValues } from "~/ui/key-values";
+
+const WORDS: readonly (readonly [string, string])[] = [
+  ["emitted", "The server made a message. Nothing is said yet of whether it left."],
+  ["delivered", "A socket took the message. Emitted and never delivered: nobody was reading, or reading stopped."],
+  ["coalesced", "Progress that came too fast and was merged into the next report; the last report is never lost."],
+  ["queued", "A task was made and its work has not begun. A word of this server's own: the client is told working."],
+  ["outcome", "How a call ended: completed, tool error (a result with isError), protocol error (a JSON-RPC error), cancelled, timed out, disconnected, input required (2026-07-28: the answer asks for more, and the client calls again), or lost (it ran when an earlier server died)."],
+  ["done", "The work came to its own end. A cancelled call is never done, whatever progress it had made."],
+  ["cancelled by", "What asked the work to stop: notification (notifications/cancelled), disconnect (2026-07-28: the response was closed), tasks_cancel, deadline, ttl (the task's time to live), session_end, shutdown."],
+  ["latency, scope exit", "The time from the moment of cancellation until all of the work had stopped."],
+  ["answered", "A response was sent. After a cancellation there must be none."],
+  ["session s7, m7", "s7 is a session of the legacy era. m7 stands for one modern client (address, name, version), whose requests have no session. Neither is the session id, which is secret."],
+  ["era", "legacy: 2025-03-26, 2025-06-18 and 2025-11-25, with initialize and sessions. modern: 2026-07-28, where each request says everything."],
+  ["exchange", "One HTTP request with its response."],
+  ["stream", "Server-sent events for one request (response), for a session (standalone) or for subscriptions/listen (subscription). In the legacy era it can outlive its connection and be resumed."],
+  ["pair", "The entry of the request that a response answers, found by direction, by exchange or session, and by the typed id."],
+  ["id 5, id \"5\"", "A number and a string; they are different ids. Ids and progress tokens are shown as they are in JSON."],
+  ["misuse", "The client did what its revision forbids, or what cannot have an effect. The clause names the rule."],
+  ["gap", "Entries that this page did not get: evicted (pushed out of the log), skipped (too many at once; they can be loaded), restarted (another run of the server)."],
+  ["run", "One life of the server. Numbers of entries and calls begin anew with each."],
+];
+
+/** The words that the pages use, and exactly what they mean. */
+export function Words() {
+  return <KeyValues items={WORDS} />;
+}

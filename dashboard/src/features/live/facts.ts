@@ -1,0 +1,108 @@
+import type { Entry } from "~/api/schema";
+
+/** What an entry may say of what it belongs to. */
+export interface Belongs {
+  pair: number | null;
+  session?: string | null;
+  exchange?: number | null;
+  stream?: string | null;
+  call?: string | null;
+  task?: string | null;
+}
+
+export type Direction = "in" | "out";
+
+const DIRECTIONS: Readonly<Record<string, Direction>> = {
+  "http.request": "in",
+  "message.received": "in",
+  "http.response": "out",
+  "message.emitted": "out",
+  "message.delivered": "out",
+  "message.dropped": "out",
+};
+
+/** From the client or to it, as the API filters it; null for what happened inside the server. */
+export function directionOf(entry: Entry): Direction | null {
+  return DIRECTIONS[entry.kind] ?? null;
+}
+
+/** What the chips of the view show or hide. An entry is in the group of its kind, and in `problems` as well if it is one. */
+export const GROUPS = ["messages", "http", "calls", "tasks", "streams", "sessions", "server", "problems"] as const;
+export type Group = (typeof GROUPS)[number];
+
+const GROUP_OF: Readonly<Record<string, Group>> = {
+  message: "messages",
+  http: "http",
+  call: "calls",
+  task: "tasks",
+  stream: "streams",
+  session: "sessions",
+  "client.seen": "sessions",
+  "client.misuse": "problems",
+  limit: "problems",
+  server: "server",
+  audit: "server",
+};
+
+/** The groups of an entry as bits, in the order of `GROUPS`. */
+export function groupsOf(entry: Entry): number {
+  const own = GROUP_OF[entry.kind] ?? GROUP_OF[entry.kind.split(".", 1)[0] ?? ""];
+  return (own === undefined ? 0 : bit(own)) | (isProblem(entry) ? bit("problems") : 0);
+}
+
+export function bit(group: Group): number {
+  return 1 << GROUPS.indexOf(group);
+}
+
+const BAD_OUTCOMES = new Set(["tool_error", "protocol_error", "timed_out", "disconnected"]);
+
+function isProblem(entry: Entry): boolean {
+  switch (entry.kind) {
+    case "client.misuse":
+    case "limit.reached":
+    case "message.dropped":
+      return true;
+    case "message.received":
+    case "message.emitted":
+      return entry.rpc === "error" || entry.rpc === "invalid";
+    case "http.response":
+      return entry.status >= 400 || entry.problem !== null;
+    case "call.settled":
+      return BAD_OUTCOMES.has(entry.outcome);
+    case "task.changed":
+      return entry.status === "failed";
+    case "audit.state":
+      return entry.state !== "ok";
+    default:
+      return false;
+  }
+}
+
+interface Facts {
+  direction: Direction | null;
+  groups: number;
+  /** The whole entry as JSON in lower case, made when somebody searches. */
+  text: string | null;
+  /** What others tell of it, null as long as they have not: see `Relations`. */
+  session: string | null;
+  method: string | null;
+  folds: boolean;
+}
+
+const remembered = new WeakMap<Entry, Facts>();
+
+/** What an entry alone tells, worked out once. */
+export function factsOf(entry: Entry): Facts {
+  const before = remembered.get(entry);
+  if (before !== undefined) return before;
+  const facts = { direction: directionOf(entry), groups: groupsOf(entry), text: null, session: null, method: null, folds: false };
+  remembered.set(entry, facts);
+  return facts;
+}
+
+/** Whether the entry has `text`, which is in lower case, anywhere in its JSON, as the API's `text=` has it. */
+export function contains(entry: Entry, text: string): boolean {
+  const facts = factsOf(entry);
+  facts.text ??= JSON.stringify(entry).toLowerCase();
+  return facts.text.includes(text);
+}

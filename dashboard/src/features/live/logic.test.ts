@@ -1,0 +1,245 @@
+import { expect, test } from "vitest";
+import type { Entry } from "~/api/schema";
+import { filter, filtersOf } from "./filters";
+import { at, brief, typedId } from "./json-text";
+import { type Line, merge } from "./merge";
+import { RelationsOfRuns } from "./relations";
+import { Story } from "./story";
+import { summaryOf } from "./summary";
+import { placeOf } from "./use-live-url";
+
+const asLines = (entries: readonly Entry[], run = "a"): readonly Line[] =>
+  entries.map((entry) => ({ type: "entry", key: `${run}-${entry.seq}`, run, entry }));
+
+const relate = (lines: readonly Line[]) => new RelationsOfRuns().extend(lines);
+
+const gap = (reason: "skipped" | "evicted", first: number, last: number): Line => ({
+  type: "gap",
+  key: `a-gap-${first}`,
+  run: "a",
+  gap: { reason, first, last },
+});
+
+function told(story: Story) {
+  const lines = asLines(story.entries);
+  const runs = relate(lines);
+  const relations = runs.get("a");
+  if (relations === undefined) throw new Error("there is no run");
+  const entry = (seq: number) => {
+    const found = relations.bySeq.get(seq);
+    if (found === undefined) throw new Error(`there is no entry ${seq}`);
+    return found;
+  };
+  const search = (query: string) => filter(lines, runs, "a", filtersOf(new URLSearchParams(query)));
+  return { lines, runs, relations, entry, search, line: (seq: number) => summaryOf(entry(seq), relations) };
+}
+
+const seqs = (lines: readonly Line[]) => lines.map((line) => (line.type === "entry" ? line.entry.seq : `${line.gap.reason} ${line.gap.first}-${line.gap.last}`));
+
+/** Two legacy clients and a modern one, all with the same ids and tokens but for their types. */
+function threeClients(): Story {
+  const story = new Story();
+  story.opened("s1", "one");
+  story.opened("s2", "two");
+  story.opened("m1", "three", "2026-07-28");
+  story.call("s1", 1, 0, 2);
+  story.call("s2", "1", "0", 2);
+  story.call("m1", 1, 0, 2);
+  return story;
+}
+
+test("clients with the same ids stay apart in session, pair and delivery", () => {
+  const { search, relations, entry } = told(threeClients());
+  for (const session of ["s1", "s2", "m1"]) {
+    const answers = search(`session=${session}&method=tools/call&direction=out`).lines;
+    expect(answers.length).toBe(1);
+    const answer = entry(Number(seqs(answers)[0]));
+    expect(JSON.stringify(answer)).toContain(`done by ${session}`);
+    expect(answer.pair !== null && relations.sessionOf(entry(answer.pair))).toBe(session);
+    const delivery = answer.kind === "message.emitted" ? relations.deliveryOf(answer) : null;
+    expect(delivery).toMatchObject({ session });
+  }
+});
+
+test("an HTTP request is found by the session that its exchange turned out to have", () => {
+  const { search } = told(threeClients());
+  expect(search("session=s2&show=http").lines.length).toBe(2);
+});
+
+test("each count is what choosing it would show", () => {
+  const { search } = told(threeClients());
+  const { counts } = search("session=s1");
+  for (const group of ["messages", "http", "calls", "streams", "sessions", "problems"] as const) {
+    expect([group, counts.groups[group]]).toEqual([group, search(`session=s1&show=${group}`).counts.entries]);
+  }
+  for (const direction of ["in", "out"] as const) expect(counts.direction[direction]).toBe(search(`session=s1&direction=${direction}`).lines.length);
+  for (const session of ["s1", "s2", "m1"]) expect(counts.sessions.get(session)).toBe(search(`session=${session}`).lines.length);
+  for (const [method, number] of counts.methods) expect(number).toBe(search(`session=s1&method=${method}`).lines.length);
+  expect([...counts.methods.keys()].toSorted()).toEqual(["notifications/progress", "tools/call"]);
+});
+
+test("text is found anywhere in an entry, upper and lower case alike", () => {
+  const { search } = told(threeClients());
+  expect(search("text=DONE BY S2").lines.length).toBe(1);
+  expect(search('text="progressToken":"0"').lines.length).toBe(3);
+  expect(search("text=nothing of it").lines).toEqual([]);
+});
+
+test("kinds are chosen together, and a problem is also of its kind", () => {
+  const story = new Story();
+  const { exchange, seq } = story.request("s1", 1, "no/such");
+  const error = story.emit({ exchange, session: "s1", stream: null, position: null }, { id: 1, error: { code: -32601, message: "no" } }, seq);
+  const misuse = story.add({ kind: "client.misuse", session: "s1", what: "w", clause: "c", detail: "d", exchange: null });
+  const limit = story.add({ kind: "limit.reached", session: null, limit: "max_tasks", value: 1 });
+  const { search } = told(story);
+  expect(seqs(search("show=problems").lines)).toEqual([limit, misuse, error]);
+  expect(seqs(search("show=messages").lines)).toEqual([error, seq]);
+  expect(seqs(search("show=problems,messages").lines)).toEqual([limit, misuse, error, seq]);
+});
+
+test("deliveries are folded into messages that are here, and only into those", () => {
+  const story = new Story();
+  const of = { exchange: 1, session: "s1", stream: "p1" };
+  const orphan = story.deliver({ ...of, stream: "p0" }, 1);
+  const message = story.emit({ ...of, position: 1 }, { method: "notifications/progress" });
+  story.deliver(of, 1);
+  const { search } = told(story);
+  expect([seqs(search("").lines), search("").counts.folded]).toEqual([[message, orphan], 1]);
+  expect(search("deliveries=rows").lines.length).toBe(3);
+});
+
+/** How far a message got, as far as these lines tell. */
+const stateOf = (all: readonly Line[], seq: number) => {
+  const relations = relate(all).get("a");
+  const entry = relations?.bySeq.get(seq);
+  return entry?.kind === "message.emitted" ? relations?.deliveryOf(entry) : undefined;
+};
+
+test("a message is delivered, not yet, or nobody can say", () => {
+  const story = new Story();
+  const of = { exchange: 1, session: "s1", stream: "p1" };
+  const first = story.emit({ ...of, position: 1 }, { method: "x" });
+  const second = story.emit({ ...of, position: 2 }, { method: "x" });
+  const delivery = story.deliver(of, 1);
+  story.deliver({ ...of, session: "s2" }, 2);
+  const lines = asLines(story.entries);
+  expect(stateOf(lines, first)).toMatchObject({ seq: delivery });
+  expect(stateOf(lines, second)).toBe("not yet");
+  expect(stateOf([...lines, gap("skipped", 5, 9)], second)).toBe("unknown");
+});
+
+test("a label of an earlier run is somebody else", () => {
+  const story = threeClients();
+  const lines = [...asLines(story.entries, "old"), ...asLines(story.entries, "new")];
+  const runs = relate(lines);
+  const search = (query: string) => filter(lines, runs, "new", filtersOf(new URLSearchParams(query)));
+  expect(search("session=s1").lines.every((line) => line.run === "new")).toBe(true);
+  expect(search("session=old/s1").lines.every((line) => line.run === "old")).toBe(true);
+  expect(search("session=s1").lines.length).toBe(search("session=old/s1").lines.length);
+});
+
+test("relations grow with the list, and forget what left it", () => {
+  const story = new Story();
+  for (let id = 0; id < 3000; id += 1) story.call("s1", id, 0, 1);
+  const lines = asLines(story.entries);
+  const all = new RelationsOfRuns();
+  const sizes = [];
+  for (let end = 1000; end <= lines.length; end += 1000) sizes.push(all.extend(lines.slice(Math.max(0, end - 5000), end)).get("a")?.bySeq.size ?? 0);
+  expect(sizes.slice(0, 6)).toEqual([1000, 2000, 3000, 4000, 5000, 6000]);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(16_000);
+  expect(sizes.at(-1)).toBeGreaterThanOrEqual(5000);
+});
+
+test("what belongs to a call is found by it", () => {
+  const { search, relations } = told(threeClients());
+  const call = [...relations.calls.keys()][1] ?? "";
+  const found = search(`call=${call}`).lines;
+  expect(found.length).toBe(5);
+  expect(found.every((line) => line.type === "entry" && relations.sessionOf(line.entry) === "s2")).toBe(true);
+  expect(search("stream=s1/p1").lines.length).toBeGreaterThan(0);
+  expect(search("stream=s2/p1").lines).toEqual([]);
+});
+
+test("gaps stay in their places whatever the filters", () => {
+  const story = threeClients();
+  const lines = asLines(story.entries);
+  const all = [...lines.slice(0, 5), gap("skipped", 100, 200), ...lines.slice(5)];
+  const found = filter(all, relate(all), "a", filtersOf(new URLSearchParams("text=nothing of it")));
+  expect(seqs(found.lines)).toEqual(["skipped 100-200"]);
+});
+
+const number = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, index) => ({ seq: first + index, kind: "server.state", pair: null }) as unknown as Entry);
+
+test("fetched entries fill a gap, and what is still missing stays one", () => {
+  const items = [...asLines(number(1, 2)), gap("skipped", 3, 9), ...asLines(number(10, 11))];
+  const merged = merge(items, { run: "a", entries: number(3, 5), evicted: 0 });
+  expect(seqs(merged)).toEqual([1, 2, 3, 4, 5, "skipped 6-9", 10, 11]);
+  expect(seqs(merge(items, { run: "a", entries: number(3, 9), evicted: 0 }))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  expect(seqs(merge(items, { run: "a", entries: number(5, 6), evicted: 4 }))).toEqual([1, 2, "evicted 3-4", 5, 6, "skipped 7-9", 10, 11]);
+  expect(merge(items, { run: "a", entries: [], evicted: 0 })).toBe(items);
+});
+
+test("older entries come before, without duplicates, and with a gap where the page kept only newer ones", () => {
+  const items = asLines(number(10, 12));
+  expect(seqs(merge(items, { run: "a", entries: number(7, 10), evicted: 0 }))).toEqual([7, 8, 9, 10, 11, 12]);
+  expect(seqs(merge(items, { run: "a", entries: number(3, 5), evicted: 0 }))).toEqual([3, 4, 5, "passed 6-9", 10, 11, 12]);
+  expect(seqs(merge([], { run: "a", entries: number(3, 5), evicted: 0 }))).toEqual([3, 4, 5]);
+});
+
+test("entries of another run are left where they are", () => {
+  const items = [...asLines(number(1, 3), "old"), ...asLines(number(5, 6))];
+  const merged = merge(items, { run: "a", entries: number(4, 4), evicted: 0 });
+  expect(merged.map((line) => line.key)).toEqual(["old-1", "old-2", "old-3", "a-4", "a-5", "a-6"]);
+});
+
+test("a line says what its entry says", () => {
+  const story = threeClients();
+  const received = story.request("s1", 9, "tools/call", { name: "echo", arguments: { text: "hi" } });
+  const refused = story.emit({ exchange: received.exchange, session: "s1", stream: null, position: null }, { id: 9, error: { code: -32602, message: "Unknown tool" } }, received.seq);
+  const cancel = story.add({ kind: "message.received", rpc: "notification", method: "notifications/cancelled", id: null, message: { params: { requestId: "1", reason: "stop" } } });
+  const settled = story.add({ kind: "call.settled", call: "c1", outcome: "cancelled", cancelled_by: "notification", steps_done: 5, steps_total: 100, duration_ms: 260, answered: false, sent_after_cancel: 0 });
+  const limit = story.add({ kind: "limit.reached", session: null, limit: "max_tasks", value: 10 });
+  const misuse = story.add({ kind: "client.misuse", session: "s1", what: "cancellation without effect", clause: "basic/utilities/cancellation", detail: "request 9", exchange: null });
+  const problem = story.add({ kind: "http.response", exchange: 1, status: 404, content_type: "application/json", session: null, stream: null, problem: "unknown session" });
+  const { line, search } = told(story);
+  const one = (query: string) => line(Number(seqs(search(query).lines).at(-1)));
+  expect(one("session=s1&method=tools/call").text).toBe('progress {"steps":2,"step_ms":50} · token 0');
+  expect(one("session=s2&method=tools/call").text).toBe('progress {"steps":2,"step_ms":50} · token "0"');
+  expect(one("session=s2&method=notifications/progress").text).toBe('1/2 "step 1" · token "0"');
+  expect(line(refused)).toEqual({ mark: { text: "-32602", tone: "bad" }, text: "Unknown tool" });
+  expect(line(cancel).text).toBe('request "1" · "stop"');
+  expect(line(settled)).toEqual({ mark: { text: "cancelled", tone: "warn" }, text: "cancelled by notification · 5/100 steps · 260 ms · not answered" });
+  expect(line(limit)).toEqual({ mark: { text: "max_tasks", tone: "bad" }, text: "at 10" });
+  expect(line(misuse).text).toBe("request 9 · basic/utilities/cancellation");
+  expect(line(problem)).toEqual({ mark: { text: "404", tone: "bad" }, text: "unknown session · application/json" });
+});
+
+test("a kind that this page does not know is shown as it is", () => {
+  const story = new Story();
+  const seq = story.add({ kind: "of.the.future" as "server.state", news: 1 });
+  const { line, search } = told(story);
+  expect(line(seq).text).toContain('"news":1');
+  expect(search("").lines.length).toBe(1);
+});
+
+test("ids keep their types, and a number that lost digits says so", () => {
+  expect([0, "0", "", -1, 2 ** 53].map((id) => typedId(id))).toEqual(["0", '"0"', '""', "-1", "≈9007199254740992"]);
+});
+
+test("a large value is not written out", () => {
+  const deep = { list: Array.from({ length: 100_000 }, (_, index) => ({ index, text: "x".repeat(100) })), text: "y".repeat(1e6) };
+  expect(brief(deep, 100).length).toBe(101);
+  expect(brief({ a: [1, "b", null, true], c: {} })).toBe('{"a":[1,"b",null,true],"c":{}}');
+  expect([at({ a: [{ b: 1 }] }, "a", 0, "b"), at({}, "toString"), at(null, "a")]).toEqual([1, undefined, undefined]);
+});
+
+test("a place is a number, with the run before it where it is known", () => {
+  expect([placeOf("7"), placeOf("ab-12-7"), placeOf("x"), placeOf("-7"), placeOf("")]).toEqual([
+    { run: null, seq: 7 },
+    { run: "ab-12", seq: 7 },
+    null,
+    null,
+    null,
+  ]);
+});

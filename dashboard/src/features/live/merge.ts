@@ -1,0 +1,76 @@
+import type { Entry, FeedGap } from "~/api/schema";
+
+/** What the view lists: entries, and places where some are missing. `passed`: this page kept only newer ones. */
+export type Line =
+  | { type: "entry"; key: string; run: string; entry: Entry }
+  | { type: "gap"; key: string; run: string; gap: Omit<FeedGap, "reason"> & { reason: FeedGap["reason"] | "passed" } };
+
+type Gap = Extract<Line, { type: "gap" }>;
+
+/** Entries of one run that were fetched from the API; oldest first, without duplicates. */
+export interface Fetched {
+  run: string;
+  entries: readonly Entry[];
+  /** The newest entry that the log is known to have lost. */
+  evicted: number;
+}
+
+const NONE: readonly Entry[] = [];
+
+/**
+ * The items of the feed (oldest first) with the fetched entries in their places.
+ *
+ * A gap shrinks to what is still missing. Between older history and the feed's oldest entry a gap is put where entries
+ * lie between, as the feed keeps only its newest ones.
+ */
+export function merge(items: readonly Line[], fetched: Fetched): readonly Line[] {
+  if (fetched.entries.length === 0 && fetched.evicted === 0) return items;
+  const { entries } = fetched;
+  let next = 0;
+  const merged: Line[] = [];
+  let reached = 0;
+  const put = (entry: Entry) => {
+    merged.push({ type: "entry", key: `${fetched.run}-${entry.seq}`, run: fetched.run, entry });
+    reached = entry.seq;
+  };
+  const hole = (first: number, last: number, of: Gap | null) => {
+    if (first <= last) merged.push(missing(fetched, first, last, of));
+  };
+  const upTo = (seq: number) => {
+    const from = next;
+    while (next < entries.length && (entries[next]?.seq ?? 0) <= seq) next += 1;
+    return from === next ? NONE : entries.slice(from, next);
+  };
+  for (const item of items) {
+    if (item.run !== fetched.run || (item.type === "gap" && item.gap.last === null)) {
+      merged.push(item);
+    } else if (item.type === "entry") {
+      const { seq } = item.entry;
+      for (const entry of upTo(seq - 1)) put(entry);
+      upTo(seq);
+      if (reached > 0) hole(reached + 1, seq - 1, null);
+      merged.push(item);
+      reached = seq;
+    } else {
+      const last = item.gap.last ?? 0;
+      const first = item.gap.first ?? last;
+      for (const entry of upTo(first - 1)) put(entry);
+      if (reached > 0) hole(reached + 1, first - 1, null);
+      reached = first - 1;
+      for (const entry of upTo(last)) {
+        hole(reached + 1, entry.seq - 1, item);
+        put(entry);
+      }
+      hole(reached + 1, last, item);
+      reached = last;
+    }
+  }
+  for (const entry of entries.slice(next)) put(entry);
+  return merged;
+}
+
+function missing({ run, evicted }: Fetched, first: number, last: number, of: Gap | null): Gap {
+  const reason = last <= evicted ? "evicted" : (of?.gap.reason ?? "passed");
+  const whole = of !== null && of.gap.first === first && of.gap.last === last && of.gap.reason === reason;
+  return whole ? of : { type: "gap", key: `${run}-gap-${first}-${last}`, run, gap: { reason, first, last } };
+}

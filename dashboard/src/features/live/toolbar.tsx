@@ -1,0 +1,137 @@
+import { useCallback } from "react";
+import { Button } from "~/ui/button";
+import { Segmented, Select } from "~/ui/choice";
+import { SearchField } from "~/ui/search-field";
+import { GROUPS } from "./facts";
+import type { Counts, Filters } from "./filters";
+import { useKnown } from "./known";
+import styles from "./live.module.css";
+import type { useLiveUrl } from "./use-live-url";
+
+interface ToolbarProps {
+  url: ReturnType<typeof useLiveUrl>;
+  counts: Counts;
+  paused: boolean;
+  /** New items since the pause. */
+  behind: number;
+  onPause: () => void;
+  onEmpty: () => void;
+}
+
+/** The filters, each choice with the number of entries that it would show, and the pause. */
+export function Toolbar({ url, counts, paused, behind, onPause, onEmpty }: ToolbarProps) {
+  const { filters, change } = url;
+  // the field waits for typing to rest, and would wait anew for each new function
+  const search = useCallback((text: string) => change({ text }), [change]);
+  return (
+    <>
+      <Sessions filters={filters} counts={counts} onChange={(session) => change({ session })} />
+      <Segmented
+        label="Direction"
+        options={[
+          { value: "", label: "All" },
+          { value: "in", label: `→ in ${counts.direction.in}` },
+          { value: "out", label: `← out ${counts.direction.out}` },
+        ]}
+        value={filters.direction}
+        onChange={(direction) => change({ direction })}
+      />
+      <Methods filters={filters} counts={counts} onChange={(method) => change({ method })} />
+      <SearchField label="Text anywhere in the entry" value={filters.text} onChange={search} />
+      <span className={styles["actions"]}>
+        <Button aria-pressed={paused} onClick={onPause}>
+          {paused ? `Resume (${behind} new)` : "Pause"}
+        </Button>
+        <Button look="quiet" title="Empties this list; the log of the server keeps everything" onClick={onEmpty}>
+          Empty
+        </Button>
+      </span>
+      <Groups url={url} counts={counts} />
+    </>
+  );
+}
+
+interface ChoiceProps {
+  filters: Filters;
+  counts: Counts;
+  onChange: (value: string) => void;
+}
+
+function Sessions({ filters, counts, onChange }: ChoiceProps) {
+  const known = useKnown();
+  const name = (key: string) => {
+    const slash = key.lastIndexOf("/");
+    const client = known.client(slash === -1 ? known.run : key.slice(0, slash), key.slice(slash + 1));
+    return client === null ? key : `${key} · ${client.name} ${client.version}`;
+  };
+  return <Counted label="Client" all="all" values={counts.sessions} name={name} value={filters.session} onChange={onChange} />;
+}
+
+function Methods({ filters, counts, onChange }: ChoiceProps) {
+  return <Counted label="Method" all="all" values={counts.methods} name={(method) => method} value={filters.method} onChange={onChange} />;
+}
+
+interface CountedProps {
+  label: string;
+  all: string;
+  values: ReadonlyMap<string, number>;
+  name: (value: string) => string;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+function Counted({ label, all, values, name, value, onChange }: CountedProps) {
+  // the chosen one stays in the list when nothing of it is left
+  const keys = [...new Set([...values.keys(), ...(value === "" ? [] : [value])])].toSorted(byName);
+  const options = keys.map((key) => ({ value: key, label: `${name(key)} (${values.get(key) ?? 0})` }));
+  return (
+    <span className={styles["select"]}>
+      <Select label={label} options={[{ value: "", label: all }, ...options]} value={value} onChange={onChange} />
+    </span>
+  );
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+const byName = (a: string, b: string) => collator.compare(a, b);
+
+function Groups({ url, counts }: { url: ToolbarProps["url"]; counts: Counts }) {
+  const { filters, change, clear } = url;
+  const { groups, topics, fold } = filters;
+  const filtered = groups.length + topics.length > 0 || [filters.session, filters.direction, filters.method, filters.text].some((each) => each !== "");
+  const toggle = (group: (typeof GROUPS)[number]) => {
+    const wanted = groups.includes(group) ? groups.filter((each) => each !== group) : [...groups, group];
+    change({ show: wanted.join(",") });
+  };
+  return (
+    <div className={styles["groups"]} role="group" aria-label="Kinds of entries">
+      {GROUPS.map((group) => (
+        <Button key={group} small aria-pressed={groups.includes(group)} onClick={() => toggle(group)}>
+          {group === "http" ? "HTTP" : group} <span className={styles["quiet"]}>{counts.groups[group]}</span>
+        </Button>
+      ))}
+      {topics.map(([topic, value]) => (
+        <Button key={`${topic} ${value}`} small aria-pressed title="Remove this filter" onClick={() => change({ [topic]: "" })}>
+          {topic} {value} ✕
+        </Button>
+      ))}
+      <Button
+        small
+        look="quiet"
+        aria-pressed={fold}
+        title="Whether a message was delivered is told in its own row"
+        onClick={() => change({ deliveries: fold ? "rows" : "" })}
+      >
+        Fold deliveries
+      </Button>
+      <span className={styles["quiet"]}>
+        {counts.entries} {counts.entries === 1 ? "entry" : "entries"}
+        {counts.folded > 0 && `, ${counts.folded} deliveries folded`}
+      </span>
+      {filtered && (
+        <Button small look="quiet" onClick={clear}>
+          Clear filters
+        </Button>
+      )}
+    </div>
+  );
+}

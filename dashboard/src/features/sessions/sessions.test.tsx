@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { page, userEvent } from "vitest/browser";
+import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { callRow, sessionRow } from "~/testing/rows";
+import { answerApi, openView } from "~/testing/view";
+import SessionsView from "./view";
+
+const MISUSE = { seq: 7, at: 1_795_258_465, mono: 1, pair: null, kind: "client.misuse", session: "s1", exchange: 3, what: "cancellation without effect", clause: "2025-11-25 basic/utilities/cancellation", detail: "request 99 is unknown" };
+
+const ROWS = [
+  sessionRow({ id: "s1", client_name: "agent", misuse: 1, opened_at: 10, methods: { "tools/list": 1 }, capabilities: { elicitation: { form: {} } } }),
+  sessionRow({ id: "s2", client_name: "editor", opened_at: 20, closed: "deleted" }),
+  sessionRow({ id: "m1", client_name: "gateway", opened_at: 30, era: "modern", revision: "2026-07-28" }),
+];
+
+async function opened(path = "") {
+  const asked = answerApi((_, query) => ({ run: "r", gap: null, last: 9, next: null, events: query.get("kind") === "client.misuse" ? [MISUSE] : [] }));
+  const view = await openView(SessionsView, "/sessions/:id?", `/sessions${path}`);
+  view.show({ sessions: ROWS, calls: [callRow({ session: "s1" }), callRow({ call: "c2", session: "s2" })] }, "run");
+  return { ...view, asked };
+}
+
+beforeEach(() => page.viewport(1280, 800));
+afterEach(() => vi.restoreAllMocks());
+
+test("sessions and clients are listed, the newest first, with why they are closed", async () => {
+  await opened();
+  await expect.element(page.getByRole("row", { name: /s2 editor 1\.2 legacy .* closed: deleted/ })).toBeVisible();
+  await expect.element(page.getByRole("row", { name: /m1 gateway 1\.2 modern 2026-07-28 .* no session/ })).toBeVisible();
+  expect(page.getByRole("row").elements().slice(1).map((row) => row.textContent?.slice(0, 2))).toEqual(["m1", "s2", "s1"]);
+});
+
+test("the era filters, and the address says so", async () => {
+  await opened();
+  await page.getByRole("radio", { name: "Modern" }).click({ force: true });
+  await expect.element(page.getByRole("row", { name: /s1/ })).not.toBeInTheDocument();
+  expect(location.search).toBe("?era=modern");
+});
+
+test("Enter opens one with its capabilities, misuse and what it exercised; Escape closes it", async () => {
+  const { asked } = await opened();
+  (page.getByRole("row", { name: /m1/ }).element() as HTMLElement).focus();
+  await userEvent.keyboard("{End}{Enter}");
+  await expect.element(page.getByRole("heading", { name: "s1: agent 1.2" })).toBeVisible();
+  await expect.element(page.getByRole("row", { name: /request 99 is unknown 2025-11-25 basic/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /^Tools listed ✓ 1×/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /^Progress: token sent ✓ 1×/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /^Sampling not yet not declared call sampling_demo/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("link", { name: "its entries" })).toHaveAttribute("href", "/dashboard/live?session=s1");
+  expect(asked.some((url) => url.includes("session=s1") && url.includes("kind=client.misuse"))).toBe(true);
+  await userEvent.keyboard("{Escape}");
+  await expect.poll(() => location.pathname).toBe("/dashboard/sessions");
+});
+
+test("a session that is not known is said to be so", async () => {
+  await opened("/s99");
+  await expect.element(page.getByText(/This run of the server knows no/)).toBeVisible();
+});
+
+test("while nothing has connected, it says how to connect", async () => {
+  answerApi((path) => (path === "/api/server" ? { mcp: "http://probe.example/mcp" } : undefined));
+  await openView(SessionsView, "/sessions/:id?", "/sessions");
+  await expect.element(page.getByText("No client has connected yet")).toBeVisible();
+  await page.getByRole("radio", { name: "VS Code" }).click({ force: true });
+  await expect.element(page.getByRole("group", { name: ".vscode/mcp.json" })).toMatchTextContent(/"url": "http:..probe.example.mcp"/);
+  await inBothThemes(() => expectAccessible());
+});
+
+test("it is accessible in light and dark", async () => {
+  await opened("/s1");
+  await expect.element(page.getByRole("row", { name: /request 99/ })).toBeInTheDocument();
+  await inBothThemes(() => expectAccessible());
+  expect(page.getByRole("row").elements().length).toBeGreaterThan(3);
+});

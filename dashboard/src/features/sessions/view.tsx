@@ -1,0 +1,79 @@
+import { useCallback, useMemo } from "react";
+import { useLocation, useParams, useSearch } from "wouter";
+import type { SessionRow } from "~/api/schema";
+import { useMcpAddress } from "~/api/use-server";
+import { useFeed } from "~/feed/use-feed";
+import { Segmented } from "~/ui/choice";
+import { DataTable } from "~/ui/data-table";
+import { EmptyState } from "~/ui/empty-state";
+import { NothingConnected } from "~/ui/nothing-connected";
+import { Page } from "~/ui/page";
+import { SearchField } from "~/ui/search-field";
+import { useUrlState } from "~/ui/url-state";
+import { COLUMNS, FEW_COLUMNS } from "./columns";
+import { SessionDetail } from "./detail";
+
+const ERAS = [
+  { value: "", label: "Both eras" },
+  { value: "legacy", label: "Legacy" },
+  { value: "modern", label: "Modern" },
+];
+
+function matches(row: SessionRow, era: string, text: string): boolean {
+  const words = `${row.id} ${row.client_name} ${row.client_version} ${row.revision} ${row.closed ?? ""}`.toLowerCase();
+  return (era === "" || row.era === era) && words.includes(text.toLowerCase());
+}
+
+/** Sessions of the legacy era and the clients of the modern one, the newest first; one of them with all that it did. */
+export default function SessionsView() {
+  const all = useFeed((snapshot) => snapshot.tables.sessions);
+  const { id } = useParams<{ id?: string }>();
+  const [, navigate] = useLocation();
+  const search = useSearch();
+  const [era, setEra] = useUrlState("era");
+  const [text, setText] = useUrlState("text");
+  const rows = useMemo(
+    () => all.filter((row) => matches(row, era, text)).toSorted((a, b) => b.opened_at - a.opened_at),
+    [all, era, text],
+  );
+  const go = useCallback(
+    (session: string) => navigate(`/sessions${session === "" ? "" : `/${session}`}${search === "" ? "" : `?${search}`}`),
+    [navigate, search],
+  );
+  const close = useCallback(() => go(""), [go]);
+  return (
+    <Page
+      title="Sessions"
+      tools={
+        <>
+          <Segmented label="Era" options={ERAS} value={era} onChange={setEra} />
+          <SearchField label="Search sessions" value={text} onChange={setText} />
+          <span>
+            {rows.length} of {all.length}
+          </span>
+        </>
+      }
+      drawer={id !== undefined && <SessionDetail id={id} onClose={close} />}
+    >
+      <DataTable
+        label="Sessions and clients"
+        columns={id === undefined ? COLUMNS : FEW_COLUMNS}
+        rows={rows}
+        rowKey={(row) => row.id}
+        selected={id}
+        onSelect={(row) => go(row.id)}
+        empty={<Nothing known={all.length} />}
+      />
+    </Page>
+  );
+}
+
+function Nothing({ known }: { known: number }) {
+  const address = useMcpAddress();
+  if (known > 0) return <EmptyState title="No session matches">{known} are hidden by the filters.</EmptyState>;
+  return (
+    <NothingConnected address={address}>
+      Each session and each client appears here, with what it declares and what it has exercised.
+    </NothingConnected>
+  );
+}

@@ -1,0 +1,92 @@
+import { Link } from "wouter";
+import type { CallRow, Entry, TaskRow } from "~/api/schema";
+import { StatusBadge } from "~/ui/badge";
+import { CopyButton } from "~/ui/copy-button";
+import { Fact, Facts } from "~/ui/key-values";
+import { Panel } from "~/ui/panel";
+import { ProgressBar } from "~/ui/progress-bar";
+import { Duration, Time } from "~/ui/time";
+import { sentAfterCancel } from "./task-moments";
+import { QUEUED, isOver } from "./tasks";
+import styles from "./tasks.module.css";
+import { Ttl } from "./ttl";
+
+interface FactsProps {
+  id: string;
+  /** Its row, unless it has made room for newer ones. */
+  task: TaskRow | undefined;
+  call: CallRow | undefined;
+}
+
+export function TaskFacts({ id, task, call }: FactsProps) {
+  const session = task?.session ?? call?.session ?? null;
+  return (
+    <Panel title="Facts" actions={<CopyButton text={id} label="Copy id" />}>
+      <Facts>
+        <Fact name="Task">
+          <code>{id}</code>
+        </Fact>
+        <Fact name="Tool">{task?.tool ?? call?.tool}</Fact>
+        <Fact name="Session">
+          {session === null ? "unknown" : <Link href={`/sessions/${encodeURIComponent(session)}`}>{session}</Link>}
+        </Fact>
+        <Fact name="Client">{call ? `${call.client_name} ${call.client_version}` : "unknown"}</Fact>
+        {task ? <RowFacts task={task} /> : <Fact name="Status">unknown: the table of tasks no longer has it</Fact>}
+      </Facts>
+    </Panel>
+  );
+}
+
+function RowFacts({ task }: { task: TaskRow }) {
+  return (
+    <>
+      <Fact name="Status">
+        <StatusBadge status={task.status} />
+        {task.status === "queued" && <p className={styles["quiet"]}>{QUEUED}</p>}
+      </Fact>
+      <Fact name="Status message">{task.message ?? "none"}</Fact>
+      <Fact name="Progress">
+        {task.progress === null ? (
+          "none reported"
+        ) : (
+          <ProgressBar label="progress" done={task.progress} total={task.total} status={task.status} />
+        )}
+      </Fact>
+      <Fact name="Created">
+        <Time at={task.created_at} look="both" />
+      </Fact>
+      <Fact name={isOver(task) ? "Last change" : "Updated"}>
+        <Time at={task.updated_at} look="both" />
+      </Fact>
+      <Fact name="TTL">
+        <Duration ms={task.ttl_ms} />
+      </Fact>
+      <Fact name="TTL left">
+        <Ttl task={task} />
+      </Fact>
+    </>
+  );
+}
+
+/** Who stopped the work, and how long that took. */
+export function Cancellation({ call, entries }: { call: CallRow; entries: readonly Entry[] }) {
+  const after = sentAfterCancel(entries);
+  return (
+    <Panel title="Cancellation">
+      <Facts>
+        <Fact name="By">
+          <span className={styles["strong"]}>{call.cancelled_by}</span>
+        </Fact>
+        <Fact name="Reason">{call.cancel_reason ?? "none given"}</Fact>
+        <Fact name="Work stopped after">
+          {call.cancel_latency_ms === null ? "unknown" : <Duration ms={call.cancel_latency_ms} />}
+        </Fact>
+        <Fact name="Messages after it">{after ?? "unknown"}</Fact>
+        <Fact name="Steps">
+          {call.steps_done ?? "unknown"} of {call.steps_total ?? "unknown"}
+        </Fact>
+        <Fact name="Done">{String(call.done)}</Fact>
+      </Facts>
+    </Panel>
+  );
+}

@@ -1,0 +1,122 @@
+import { useMemo } from "react";
+import { useLocation } from "wouter";
+import type { SessionRow, TaskRow } from "~/api/schema";
+import { useMcpAddress } from "~/api/use-server";
+import { useFeed } from "~/feed/use-feed";
+import { StatusBadge } from "~/ui/badge";
+import { Button } from "~/ui/button";
+import { Select } from "~/ui/choice";
+import { type Column, DataTable } from "~/ui/data-table";
+import { EmptyState } from "~/ui/empty-state";
+import { NothingConnected } from "~/ui/nothing-connected";
+import { Page } from "~/ui/page";
+import { ProgressBar } from "~/ui/progress-bar";
+import { SearchField } from "~/ui/search-field";
+import { Time } from "~/ui/time";
+import { useUrlState } from "~/ui/url-state";
+import { QUEUED, STATUSES, wantedTasks, whose } from "./tasks";
+import styles from "./tasks.module.css";
+import { Ttl } from "./ttl";
+
+function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
+  return [
+    { key: "id", head: "Task", width: "minmax(6rem, 9rem)", cell: (task) => <code title={task.id}>{task.id}</code> },
+    { key: "tool", head: "Tool", width: "9rem", cell: (task) => task.tool },
+    {
+      key: "status",
+      head: "Status",
+      width: "7rem",
+      cell: (task) => <StatusBadge status={task.status} title={task.status === "queued" ? QUEUED : undefined} />,
+    },
+    {
+      key: "progress",
+      head: "Progress",
+      width: "minmax(8rem, 10rem)",
+      cell: (task) => (
+        <ProgressBar label={`progress of task ${task.id}`} done={task.progress} total={task.total} status={task.status} />
+      ),
+    },
+    { key: "message", head: "Status message", width: "minmax(8rem, 1fr)", cell: (task) => <Message task={task} /> },
+    { key: "client", head: "Client", width: "minmax(6rem, 8.5rem)", cell: (task) => whose(task.session, sessions) },
+    { key: "created", head: "Created", width: "5.9rem", cell: (task) => <Time at={task.created_at} /> },
+    { key: "updated", head: "Updated", width: "5rem", cell: (task) => <Time at={task.updated_at} look="ago" /> },
+    { key: "ttl", head: "TTL left", width: "6rem", align: "end", cell: (task) => <Ttl task={task} /> },
+  ];
+}
+
+function Message({ task }: { task: TaskRow }) {
+  if (task.message === null) return <span className={styles["quiet"]}>none</span>;
+  return <span title={task.message}>{task.message}</span>;
+}
+
+/** All tasks that the server knows, as they change. */
+export function TaskList() {
+  const [, navigate] = useLocation();
+  const tasks = useFeed((snapshot) => snapshot.tables.tasks);
+  const sessions = useFeed((snapshot) => snapshot.tables.sessions);
+  const [status, setStatus] = useUrlState("status");
+  const [session, setSession] = useUrlState("session");
+  const [text, setText] = useUrlState("text");
+  const rows = useMemo(() => wantedTasks(tasks, { status, session, text }), [tasks, status, session, text]);
+  const columns = useMemo(() => columnsFor(sessions), [sessions]);
+  const labels = [...new Set(tasks.map((task) => task.session ?? ""))].filter((label) => label !== "");
+  const tools = (
+    <>
+      <Select
+        label="Status"
+        options={[{ value: "", label: "all" }, ...STATUSES.map((value) => ({ value, label: value.replaceAll("_", " ") }))]}
+        value={status}
+        onChange={setStatus}
+      />
+      <Select
+        label="Session"
+        options={[{ value: "", label: "all" }, ...labels.map((value) => ({ value, label: whose(value, sessions) }))]}
+        value={session}
+        onChange={setSession}
+      />
+      <SearchField label="Search tasks" value={text} onChange={setText} />
+      <span className={styles["count"]}>
+        {rows.length} of {tasks.length}
+      </span>
+    </>
+  );
+  return (
+    <Page title="Tasks" tools={tools}>
+      {rows.some((task) => task.status === "queued") && <p className={styles["note"]}>{QUEUED}</p>}
+      <DataTable
+        label="Tasks"
+        columns={columns}
+        rows={rows}
+        rowKey={(task) => task.id}
+        onSelect={(task) => navigate(`/tasks/${encodeURIComponent(task.id)}`)}
+        empty={tasks.length === 0 ? <NoTasks /> : <NoneWanted />}
+      />
+    </Page>
+  );
+}
+
+function NoTasks() {
+  const address = useMcpAddress();
+  const connected = useFeed((snapshot) => snapshot.hello === null || snapshot.tables.sessions.length > 0);
+  const hint = (
+    <>
+      Each task appears here as soon as a client creates one. Call <code>task_with_progress</code> as a task for one with
+      progress, <code>cancellable_task</code> to cancel it, <code>pausable_task</code> for one that asks for input.
+    </>
+  );
+  if (!connected) return <NothingConnected address={address}>{hint}</NothingConnected>;
+  return (
+    <EmptyState title="No tasks yet">
+      <p>{hint}</p>
+    </EmptyState>
+  );
+}
+
+function NoneWanted() {
+  const [, navigate] = useLocation();
+  return (
+    <EmptyState title="No task passes these filters">
+      <Button onClick={() => navigate("/tasks")}>Clear the filters</Button>
+    </EmptyState>
+  );
+}

@@ -1,0 +1,25 @@
+import { progressOf } from "~/api/evidence";
+import type { Entry } from "~/api/schema";
+
+const OF_TASK = new Set(["task.changed", "task.removed", "call.started", "call.cancelled", "call.settled"]);
+const ASKED = new Set(["tasks/cancel", "tasks/result", "tasks/update"]);
+
+/** The entries that tell the story of a task: its statuses, its progress, what stopped it, and who asked for its result. */
+export function storyOf(entries: readonly Entry[]): Entry[] {
+  return entries.filter(
+    (entry) =>
+      OF_TASK.has(entry.kind) ||
+      progressOf(entry) !== null ||
+      (entry.kind === "message.received" && ASKED.has(entry.method ?? "")),
+  );
+}
+
+/** The entry that the story counts from: the creation of the task, or the oldest that is left. */
+export function beginning(story: readonly Entry[]): Entry | undefined {
+  return story.find((entry) => entry.kind === "task.changed") ?? story[0];
+}
+
+/** How many messages the settled call sent after its cancellation; null when that entry is not there. */
+export function sentAfterCancel(entries: readonly Entry[]): number | null {
+  return entries.findLast((entry) => entry.kind === "call.settled")?.sent_after_cancel ?? null;
+}

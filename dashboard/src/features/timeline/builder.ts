@@ -1,0 +1,171 @@
+import type { Entry, MessageEmitted } from "~/api/schema";
+import { type Lane, TERMINAL, type Tick } from "./lane";
+
+type Of<Kind extends Entry["kind"]> = Extract<Entry, { kind: Kind }>;
+
+/** Puts the lanes together, entry by entry. Everything is found by run and by the server's own names, never by request id. */
+export class Builder {
+  readonly lanes = new Map<string, Lane>();
+  // messages of which is not known yet whether a socket took them, by stream (or exchange) and position
+  readonly #pending = new Map<string, Map<number, Tick>>();
+  #run = "";
+
+  take(run: string, entry: Entry): void {
+    this.#run = run;
+    switch (entry.kind) {
+      case "call.started": return this.#started(entry);
+      case "call.cancelled": return this.#cancelled(entry);
+      case "call.settled": return this.#settled(entry);
+      case "call.progressed": return this.#progressed(entry);
+      case "task.changed": return this.#taskChanged(entry);
+      case "task.removed": return this.#fact(this.#task(entry.task), { Removed: entry.why });
+      case "stream.opened": return this.#streamOpened(entry);
+      case "stream.ended": return this.#streamEnded(entry);
+      case "http.response": return this.#read(entry);
+      case "http.closed": return this.#left(entry);
+      case "message.emitted": return this.#emitted(entry);
+      case "message.delivered": return this.#delivered(entry);
+      default: return undefined;
+    }
+  }
+
+  #call(id: string | null): Lane | undefined {
+    return this.lanes.get(`${this.#run}/call/${id}`);
+  }
+
+  #task(id: string | null): Lane | undefined {
+    return this.lanes.get(`${this.#run}/task/${id}`);
+  }
+
+  #stream({ session, stream }: { session: string | null; stream: string | null }): Lane | undefined {
+    return this.lanes.get(`${this.#run}/stream/${session}/${stream}`);
+  }
+
+  #fact(lane: Lane | undefined, facts: Readonly<Record<string, string>>): void {
+    if (lane !== undefined) lane.facts = { ...lane.facts, ...facts };
+  }
+
+  #started(entry: Of<"call.started">): void {
+    const { call, tool, method, session, at, seq } = entry;
+    const facts = {
+      Method: method,
+      "Request id": JSON.stringify(entry.request_id),
+      "Progress token": entry.progress_token === null ? "none" : JSON.stringify(entry.progress_token),
+      ...(entry.task !== null && { Task: entry.task }),
+    };
+    const href = tool === null ? `/live?at=${seq}` : `/calls/${this.#run}.${call}`;
+    this.#add({ key: `${this.#run}/call/${call}`, kind: "call", session, id: call, name: tool ?? method, href, from: at, state: "running", facts });
+  }
+
+  #add(lane: Omit<Lane, "to" | "cancelled" | "ticks" | "phases">): Lane {
+    const whole: Lane = { ...lane, to: null, cancelled: null, ticks: [], phases: [] };
+    this.lanes.set(lane.key, whole);
+    return whole;
+  }
+
+  #cancelled({ call, task, at, by, reason, effect }: Of<"call.cancelled">): void {
+    if (!effect) return;
+    for (const lane of [this.#call(call), this.#task(task)]) {
+      if (lane !== undefined) lane.cancelled ??= { at, by, reason };
+    }
+  }
+
+  #settled(entry: Of<"call.settled">): void {
+    const { steps_done: done, steps_total: total, scope_exit_ms: exit } = entry;
+    const facts = {
+      ...(done !== null && { Steps: total === null ? String(done) : `${done} of ${total}` }),
+      ...(exit !== null && { "Scope exit": `${exit} ms after the cancellation`, "Sent after it": String(entry.sent_after_cancel) }),
+      Answered: entry.answered ? "yes" : "no",
+    };
+    const lane = this.#call(entry.call);
+    this.#fact(lane, facts);
+    if (lane !== undefined) Object.assign(lane, { to: entry.at, state: entry.outcome });
+    const task = this.#task(entry.task);
+    this.#fact(task, facts);
+    if (task !== undefined && task.to !== null) task.to = Math.max(task.to, entry.at);
+  }
+
+  #progressed({ call, task, at, progress, total, message }: Of<"call.progressed">): void {
+    const tick: Tick = { what: "unheard", at, delivered: null, label: `${progressText(progress, total, message)}, no token` };
+    this.#call(call)?.ticks.push(tick);
+    this.#task(task)?.ticks.push(tick);
+  }
+
+  #taskChanged({ task, session, tool, at, status, message }: Of<"task.changed">): void {
+    const lane =
+      this.#task(task) ??
+      this.#add({ key: `${this.#run}/task/${task}`, kind: "task", session, id: task, name: tool, href: `/tasks/${task}`, from: at, state: status, facts: {} });
+    const last = lane.phases.at(-1);
+    if (last !== undefined) last.to = at;
+    lane.state = status;
+    if (TERMINAL.has(status)) lane.to = at;
+    else lane.phases.push({ from: at, to: null, status, note: message ?? "" });
+    if (message !== null) this.#fact(lane, { Message: message });
+  }
+
+  #streamOpened({ session, stream, at, purpose, exchange }: Of<"stream.opened">): void {
+    const query = new URLSearchParams({ ...(session !== null && { session }), stream });
+    const key = `${this.#run}/stream/${session}/${stream}`;
+    const facts = exchange === null ? {} : { Exchange: String(exchange) };
+    this.#add({ key, kind: "stream", session, id: stream, name: purpose, href: `/live?${query}`, from: at, state: "open", facts });
+  }
+
+  #streamEnded(entry: Of<"stream.ended">): void {
+    const lane = this.#stream(entry);
+    if (lane !== undefined) Object.assign(lane, { to: entry.at, state: "ended" });
+  }
+
+  #read(entry: Of<"http.response">): void {
+    if (entry.stream === null || entry.content_type !== "text/event-stream") return;
+    this.#stream(entry)?.phases.push({ from: entry.at, to: null, status: "connected", note: `exchange ${entry.exchange}` });
+  }
+
+  #left(entry: Of<"http.closed">): void {
+    const phase = this.#stream(entry)?.phases.findLast((each) => each.note === `exchange ${entry.exchange}`);
+    if (phase === undefined) return;
+    phase.to = entry.at;
+    phase.note += `, closed by ${entry.by}`;
+  }
+
+  #emitted(entry: MessageEmitted): void {
+    const tick: Tick = { what: kindOf(entry), at: entry.at, delivered: null, label: labelOf(entry) };
+    for (const lane of [this.#call(entry.call), this.#task(entry.task), entry.stream === null ? undefined : this.#stream(entry)]) {
+      lane?.ticks.push(tick);
+    }
+    const place = this.#place(entry);
+    const waiting = this.#pending.get(place) ?? new Map<number, Tick>();
+    this.#pending.set(place, waiting.set(entry.position ?? waiting.size, tick));
+  }
+
+  #delivered(entry: Of<"message.delivered">): void {
+    const waiting = this.#pending.get(this.#place(entry));
+    if (waiting === undefined) return;
+    for (const [position, tick] of waiting) {
+      const taken = entry.stream === null || (position >= entry.first && position <= entry.last);
+      if (!taken) continue;
+      tick.delivered = entry.at;
+      waiting.delete(position);
+    }
+  }
+
+  #place({ session, stream, exchange }: { session: string | null; stream: string | null; exchange: number | null }): string {
+    return stream === null ? `${this.#run}/exchange/${exchange}` : `${this.#run}/${session}/${stream}`;
+  }
+}
+
+function kindOf({ rpc, method }: MessageEmitted): Tick["what"] {
+  if (method === "notifications/progress") return "progress";
+  if (rpc === "request") return "request";
+  return rpc === "notification" ? "message" : "answer";
+}
+
+function progressText(progress: unknown, total: unknown, message: unknown): string {
+  const share = total === null || total === undefined ? String(progress) : `${String(progress)} of ${String(total)}`;
+  return `progress ${share}${typeof message === "string" ? ` “${message}”` : ""}`;
+}
+
+function labelOf({ rpc, method, message }: MessageEmitted): string {
+  if (method !== "notifications/progress") return method ?? rpc;
+  const { params } = message as { params?: { progress?: unknown; total?: unknown; message?: unknown } };
+  return progressText(params?.progress, params?.total, params?.message);
+}

@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import { callRow, cancelledCall, taskRow } from "~/testing/rows";
+import { delivered, itemsOf, progress, settled, started } from "~/testing/log";
+import { chosen, linesOf } from "./groups";
+import { counted } from "./lane";
+import { lanesOf } from "./lanes";
+import { axisOf, momentAt } from "./scale";
+import { cancellation } from "./words";
+
+const NONE = { tasks: [], calls: [], sessions: [], streams: [] };
+
+function lane(items: ReturnType<typeof itemsOf>, key: string, tables = NONE as Parameters<typeof lanesOf>[1], run = "r") {
+  const found = lanesOf(items, tables, run).find((each) => each.key === key);
+  if (found === undefined) throw new Error(`there is no ${key}`);
+  return found;
+}
+
+test("a call is a lane from its start to the exit of its scope", () => {
+  const items = itemsOf("r", [started(10, "c1", "s1"), settled(12, "c1", "s1", { outcome: "tool_error" })]);
+  expect(lane(items, "r/call/c1")).toMatchObject({ from: 10, to: 12, state: "tool_error", href: "/calls/r.c1", session: "s1" });
+});
+
+test("emitted and delivered are different facts", () => {
+  const items = itemsOf("r", [started(10, "c1", "s1"), progress(11, "c1", "s1", 1), progress(12, "c1", "s1", 2), delivered(12.5, "s1", 1, 1)]);
+  expect(lane(items, "r/call/c1").ticks.map((tick) => [tick.at, tick.delivered])).toEqual([[11, 12.5], [12, null]]);
+  expect(counted(lane(items, "r/call/c1"))).toEqual({ emitted: 2, delivered: 1, progress: 2 });
+});
+
+test("streams of two sessions with the same names do not mix", () => {
+  const items = itemsOf("r", [started(10, "c1", "s1"), started(10, "c2", "s2"), progress(11, "c1", "s1", 1), progress(11, "c2", "s2", 1), delivered(12, "s1", 1, 1)]);
+  expect(lane(items, "r/call/c1").ticks[0]?.delivered).toBe(12);
+  expect(lane(items, "r/call/c2").ticks[0]?.delivered).toBeNull();
+});
+
+test("the moment of cancellation comes before the end, and one without effect is none", () => {
+  const cancel = { kind: "call.cancelled", session: "s1", task: null, request_id: 5, by: "notification", reason: "stop", call: "c1" };
+  const items = itemsOf("r", [
+    started(10, "c1", "s1"),
+    { ...cancel, at: 11, effect: true },
+    settled(11.5, "c1", "s1", { outcome: "cancelled", cancelled_by: "notification", scope_exit_ms: 500 }),
+    started(10, "c2", "s1"),
+    { ...cancel, at: 13, effect: false, call: "c2" },
+  ]);
+  expect(lane(items, "r/call/c2").cancelled).toBeNull();
+  expect(lane(items, "r/call/c1")).toMatchObject({ cancelled: { at: 11, by: "notification", reason: "stop" }, to: 11.5 });
+  expect(cancellation(lane(items, "r/call/c1"))).toBe("by notification at +1.00 s (“stop”), its scope exited 500 ms later");
+});
+
+const change = (at: number, status: string) => ({ kind: "task.changed", at, task: "t1", session: "s1", tool: "pure_task", status, message: null, ttl_ms: 1 });
+
+test("a task goes through its statuses and ends with the last", () => {
+  const items = itemsOf("r", [change(1, "queued"), change(2, "working"), change(3, "input_required"), change(5, "completed")]);
+  const task = lane(items, "r/task/t1");
+  expect(task.phases.map(({ from, to, status }) => [from, to, status])).toEqual([[1, 2, "queued"], [2, 3, "working"], [3, 5, "input_required"]]);
+  expect([task.to, task.state]).toEqual([5, "completed"]);
+});
+
+test("rows tell what the entries at hand do not", () => {
+  const calls = [cancelledCall({ call: "c1", id: "r.c1", run: "r", started_at: 10, duration_ms: 900, cancel_latency_ms: 100 }), callRow({ call: "c2", id: "r.c2", run: "r", started_at: 20, duration_ms: 1000 })];
+  const tables = { ...NONE, calls };
+  const items = itemsOf("r", [started(20, "c2", "s1")]);
+  expect(lane(items, "r/call/c1", tables).cancelled?.at).toBeCloseTo(10.8);
+  expect(lane(items, "r/call/c2", tables)).toMatchObject({ to: 21, state: "completed" });
+});
+
+test("a task that was removed ended when its work did, not when it was removed", () => {
+  const calls = [callRow({ call: "c1", id: "r.c1", run: "r", started_at: 10, duration_ms: 1000 })];
+  const tasks = [taskRow({ id: "t1", call: "c1", status: "completed", created_at: 10, updated_at: 300, removed: "expired" })];
+  expect(lane([], "r/task/t1", { ...NONE, calls, tasks })).toMatchObject({ from: 10, to: 11 });
+});
+
+test("what ran in an earlier run of the server has no known end", () => {
+  const items = itemsOf("old", [started(10, "c1", "s1"), started(12, "c2", "s1")]);
+  expect(lane(items, "old/call/c1", NONE as Parameters<typeof lanesOf>[1], "new")).toMatchObject({ to: 12, state: "end unknown" });
+});
+
+test("only lanes in the span that pass the filters are chosen, under their clients", () => {
+  const items = itemsOf("r", [started(10, "c1", "s1"), settled(11, "c1", "s1"), started(20, "c2", "s1"), started(21, "c3", "m2")]);
+  const lanes = lanesOf(items, NONE as Parameters<typeof lanesOf>[1], "r");
+  const keys = (kind: string, session: string) => chosen(lanes, { from: 15, until: 30 }, 30, kind, session).map((each) => each.id);
+  expect([keys("", ""), keys("task", ""), keys("", "s1")]).toEqual([["c3", "c2"], [], ["c2"]]);
+  expect(linesOf(lanes, []).map((line) => (line.type === "client" ? line.name : line.lane.id))).toEqual(["m2", "c3", "s1", "c2", "c1"]);
+});
+
+test("the axis has lines at round moments, and a place is a moment", () => {
+  expect(axisOf({ from: 1000.4, until: 1060.4 }, 700).map(({ at }) => at)).toEqual([1010, 1020, 1030, 1040, 1050, 1060]);
+  expect(momentAt({ from: 100, until: 200 }, 500, 250)).toBe(150);
+});

@@ -1,0 +1,65 @@
+import type { SessionRow } from "~/api/schema";
+import { Badge } from "~/ui/badge";
+import { Button } from "~/ui/button";
+import { Segmented, Select } from "~/ui/choice";
+import { formatClock, formatDuration } from "~/ui/time-format";
+import { clientName } from "./groups";
+import type { ShownSpan } from "./use-span";
+
+interface ToolbarProps {
+  kind: string;
+  onKind: (kind: string) => void;
+  session: string;
+  onSession: (session: string) => void;
+  look: string;
+  onLook: (look: string) => void;
+  sessions: readonly SessionRow[];
+  span: ShownSpan;
+  onPause: () => void;
+  onFollow: () => void;
+}
+
+const KINDS = [
+  { value: "", label: "All" },
+  { value: "call", label: "Calls" },
+  { value: "task", label: "Tasks" },
+  { value: "stream", label: "Streams" },
+];
+
+const LOOKS = [
+  { value: "", label: "Picture" },
+  { value: "table", label: "Table" },
+];
+
+/** What is shown of which span, and how. */
+export function Toolbar({ kind, onKind, session, onSession, look, onLook, sessions, span, onPause, onFollow }: ToolbarProps) {
+  const clients = sessions.map(({ id }) => ({ value: id, label: clientName(id, sessions) }));
+  return (
+    <>
+      <Segmented label="Lanes" options={KINDS} value={kind} onChange={onKind} />
+      <Select label="Client" options={[{ value: "", label: "all" }, ...clients]} value={session} onChange={onSession} />
+      <Segmented label="Shown as" options={LOOKS} value={look} onChange={onLook} />
+      <span>
+        <Button look="quiet" aria-label="Earlier" title="Earlier (←)" onClick={() => span.pan(-0.25)}>
+          ←
+        </Button>
+        <Button look="quiet" aria-label="Later" title="Later (→)" onClick={() => span.pan(0.25)}>
+          →
+        </Button>
+        <Button look="quiet" aria-label="Zoom in" title="Zoom in (+)" onClick={() => span.zoom(0.5)}>
+          +
+        </Button>
+        <Button look="quiet" aria-label="Zoom out" title="Zoom out (−)" onClick={() => span.zoom(2)}>
+          −
+        </Button>
+      </span>
+      <Button onClick={span.live ? onPause : onFollow}>{span.live ? "Pause" : "Follow"}</Button>
+      <SpanBadge span={span} />
+    </>
+  );
+}
+
+function SpanBadge({ span: { live, from, until } }: { span: ShownSpan }) {
+  const length = formatDuration((until - from) * 1000);
+  return live ? <Badge tone="good">live, the last {length}</Badge> : <Badge tone="warn">{`paused at ${formatClock(from)}, ${length}`}</Badge>;
+}

@@ -1,0 +1,93 @@
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { useSearchParams } from "wouter";
+import { useServer } from "~/api/use-server";
+import type { Span } from "./lane";
+
+const MINUTE = 60;
+const SHORTEST = 0.05;
+const LONGEST = 6 * 3600;
+// a moving picture that does not tire the machine; once a second for those who want no motion
+const TICK_MS = 200;
+
+/** The clock of the server in seconds since the epoch; it stands still while `runs` is false. */
+function useClock(runs: boolean): number {
+  const { data, dataUpdatedAt } = useServer();
+  const ahead = data === undefined ? 0 : data.started_at + data.uptime_s - dataUpdatedAt / 1000;
+  // less than what the request itself takes is no difference
+  const offset = Math.abs(ahead) < 1 ? 0 : ahead;
+  const [now, setNow] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    if (!runs) return undefined;
+    const every = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1000 : TICK_MS;
+    const timer = setInterval(() => setNow(Date.now() / 1000), every);
+    return () => clearInterval(timer);
+  }, [runs]);
+  return now + offset;
+}
+
+export interface ShownSpan extends Span {
+  now: number;
+  /** Whether it follows the clock. */
+  live: boolean;
+  /** Stands still at a span. */
+  hold: (span: Span) => void;
+  /** Follows the clock again, with the usual length. */
+  follow: () => void;
+  /** Shows a `factor` of what is shown: around its middle, or up to now. */
+  zoom: (factor: number) => void;
+  /** Goes later (or earlier) by a share of what is shown, and stands still. */
+  pan: (share: number) => void;
+}
+
+const clamp = (length: number) => Math.min(LONGEST, Math.max(SHORTEST, length));
+
+/** Which span is shown, from the URL: `from` and `until` when it stands still, else the last `span` seconds. */
+export function useSpan(): ShownSpan {
+  const [params, setParams] = useSearchParams();
+  const [from, until] = [Number(params.get("from") ?? Number.NaN), Number(params.get("until") ?? Number.NaN)];
+  const live = !(until > from);
+  const now = useClock(live);
+  const length = clamp(Number(params.get("span") ?? MINUTE) || MINUTE);
+  const set = useCallback(
+    (values: Readonly<Record<string, number>>) => {
+      setParams(
+        (before) => {
+          const after = new URLSearchParams(before);
+          for (const name of ["from", "until", "span"]) after.delete(name);
+          for (const [name, value] of Object.entries(values)) after.set(name, String(Math.round(value * 1000) / 1000));
+          return after;
+        },
+        { replace: true },
+      );
+    },
+    [setParams],
+  );
+  const span = live ? { from: now - length, until: now } : { from, until };
+  const hold = useCallback((shown: Span) => set({ from: shown.from, until: shown.until }), [set]);
+  const follow = useCallback(() => set({}), [set]);
+  const zoom = (factor: number) => {
+    if (live) return set({ span: clamp(length * factor) });
+    const middle = (from + until) / 2;
+    const half = clamp((until - from) * factor) / 2;
+    return hold({ from: middle - half, until: middle + half });
+  };
+  const pan = (share: number) => {
+    const step = (span.until - span.from) * share;
+    hold({ from: span.from + step, until: span.until + step });
+  };
+  return { ...span, now, live, hold, follow, zoom, pan };
+}
+
+/** The width of an element in pixels, 0 before it is known, and the callback that takes the element. */
+export function useWidth(): [number, (element: HTMLElement | null) => void] {
+  const [width, setWidth] = useState(0);
+  const observer = useMemo(() => new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0)), []);
+  const take = useCallback(
+    (element: HTMLElement | null) => {
+      observer.disconnect();
+      if (element !== null) observer.observe(element);
+    },
+    [observer],
+  );
+  return [width, take];
+}

@@ -1,0 +1,103 @@
+import { type KeyboardEvent, useCallback, useMemo, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useMcpAddress } from "~/api/use-server";
+import type { Snapshot } from "~/feed/feed";
+import { useHoldableFeed } from "~/feed/use-feed";
+import { EmptyState } from "~/ui/empty-state";
+import { NothingConnected } from "~/ui/nothing-connected";
+import { Page } from "~/ui/page";
+import { useUrlState } from "~/ui/url-state";
+import { Facts } from "./facts";
+import { chosen, clientName, linesOf } from "./groups";
+import type { Lane } from "./lane";
+import { LaneTable } from "./lane-table";
+import { lanesOf } from "./lanes";
+import { Patterns } from "./patterns";
+import { Swimlanes } from "./swimlanes";
+import styles from "./timeline.module.css";
+import { Toolbar } from "./toolbar";
+import { type ShownSpan, useSpan } from "./use-span";
+
+function useLanes({ items, tables, hello }: Snapshot): Lane[] {
+  const run = hello?.run ?? "";
+  return useMemo(() => lanesOf(items, tables, run), [items, tables, run]);
+}
+
+/** Keys for the span as a whole; those that move from lane to lane are the picture's own. */
+function pressed(event: KeyboardEvent, span: ShownSpan, pause: () => void, follow: () => void): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey || (event.target as Element).closest("input, select, button, a") !== null) return false;
+  const actions: Readonly<Record<string, () => void>> = {
+    ArrowLeft: () => span.pan(-0.25),
+    ArrowRight: () => span.pan(0.25),
+    "+": () => span.zoom(0.5),
+    "=": () => span.zoom(0.5),
+    "-": () => span.zoom(2),
+    "0": follow,
+    " ": span.live ? pause : follow,
+  };
+  actions[event.key]?.();
+  return Object.hasOwn(actions, event.key);
+}
+
+/** Calls, tasks and streams over time, under the client that each belongs to. */
+export default function TimelineView() {
+  const { snapshot, setPaused } = useHoldableFeed();
+  const { sessions } = snapshot.tables;
+  const [, navigate] = useLocation();
+  const [kind, setKind] = useUrlState("show");
+  const [session, setSession] = useUrlState("session");
+  const [look, setLook] = useUrlState("as");
+  const [selected, setSelected] = useUrlState("lane");
+  const [hovered, setHovered] = useState<string | null>(null);
+  const span = useSpan();
+  const lanes = useLanes(snapshot);
+  const shown = chosen(lanes, span, span.now, kind, session);
+  const fact = lanes.find((lane) => lane.key === (hovered ?? selected));
+  const nameOf = useCallback((label: string | null) => clientName(label, sessions), [sessions]);
+  const pause = () => {
+    setPaused(true);
+    span.hold(span);
+  };
+  const follow = () => {
+    setPaused(false);
+    span.follow();
+  };
+  const select = (lane: Lane) => {
+    setHovered(null);
+    if (lane.key !== selected) setSelected(lane.key);
+  };
+  const open = (lane: Lane) => navigate(lane.href);
+  const tools = (
+    <Toolbar kind={kind} onKind={setKind} session={session} onSession={setSession} look={look} onLook={setLook} sessions={sessions} span={span} onPause={pause} onFollow={follow} />
+  );
+  return (
+    <Page title="Timeline" tools={tools}>
+      <Patterns />
+      {/* oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- keys for all that is inside, each with a button too */}
+      <div className={styles["body"]} onKeyDown={(event) => pressed(event, span, pause, follow) && event.preventDefault()}>
+        {look === "table" ? (
+          <LaneTable lanes={shown} nameOf={nameOf} now={span.now} selected={selected} onOpen={open} />
+        ) : (
+          <>
+            {shown.length === 0 ? <Nothing known={lanes.length} connected={sessions.length > 0} /> : <Swimlanes lines={linesOf(shown, sessions)} span={span} selected={selected} onSelect={select} onHover={(lane) => setHovered(lane.key)} onOpen={open} />}
+            <Facts lane={fact} client={nameOf(fact?.session ?? null)} now={span.now} />
+          </>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function Nothing({ known, connected }: { known: number; connected: boolean }) {
+  const address = useMcpAddress();
+  if (!connected && known === 0) {
+    return <NothingConnected address={address}>Each call, task and stream becomes a bar here, with its progress and the moment of a cancellation.</NothingConnected>;
+  }
+  return (
+    <EmptyState title="Nothing in this span">
+      <p>
+        {known} lanes are outside it, or hidden by the filters. Zoom out, or call <Link href="/help#progress">progress</Link> to see one grow.
+      </p>
+    </EmptyState>
+  );
+}

@@ -1,0 +1,154 @@
+import { expect, test } from "vitest";
+import { FakeFeed } from "~/testing/fake-source";
+
+function started() {
+  const fake = new FakeFeed();
+  const stop = fake.feed.start();
+  return { fake, stop, now: () => (fake.frame(), fake.feed.snapshot()) };
+}
+
+const seqs = (items: readonly { key: string }[]) => items.map((item) => item.key);
+
+test("nothing is opened before start, and stop closes it", () => {
+  const fake = new FakeFeed();
+  expect(fake.sources).toEqual([]);
+  const stop = fake.feed.start();
+  expect(fake.source.url).toBe("/dashboard/events?tables=tasks%2Ccalls%2Csessions%2Cstreams&tail=500");
+  stop();
+  expect(fake.source.readyState).toBe(fake.source.CLOSED);
+});
+
+test("many events make one snapshot, with the next frame", () => {
+  const { fake } = started();
+  let published = 0;
+  fake.feed.subscribe(() => (published += 1));
+  fake.source.hello("a");
+  for (let seq = 1; seq <= 50; seq += 1) fake.source.entry("a", seq);
+  expect(fake.feed.snapshot().items).toEqual([]);
+  expect(fake.frame()).toBe(1);
+  expect([published, fake.feed.snapshot().items.length]).toEqual([1, 50]);
+  expect(fake.frame()).toBe(0);
+});
+
+test("what did not change keeps its identity", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  fake.source.entry("a", 1);
+  const before = now();
+  fake.source.say("rows", { table: "tasks", rows: [{ id: "t1" }] });
+  const after = now();
+  expect(after.items).toBe(before.items);
+  expect(after.tables.calls).toBe(before.tables.calls);
+  expect(after.tables.tasks).not.toBe(before.tables.tasks);
+});
+
+test("an entry that came already is not shown twice", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  for (const seq of [1, 2, 2, 1, 3]) fake.source.entry("a", seq);
+  expect(seqs(now().items)).toEqual(["a-1", "a-2", "a-3"]);
+});
+
+test("gaps stand where entries are missing", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  fake.source.entry("a", 1);
+  fake.source.say("gap", { reason: "skipped", first: 2, last: 8 }, "a-8");
+  fake.source.entry("a", 9);
+  const items = now().items;
+  expect(items.map((item) => (item.type === "gap" ? item.gap : item.entry.seq))).toEqual([
+    1,
+    { reason: "skipped", first: 2, last: 8 },
+    9,
+  ]);
+});
+
+test("the newest 10,000 are kept and all are counted", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  for (let seq = 1; seq <= 25_000; seq += 1) fake.source.entry("a", seq);
+  const { items, total } = now();
+  expect([items.length, items[0]?.key, items.at(-1)?.key, total]).toEqual([10_000, "a-15001", "a-25000", 25_000]);
+});
+
+test("the status says what the connection is", () => {
+  const { fake, now } = started();
+  expect(now().status).toBe("connecting");
+  fake.source.fail();
+  expect(now().status).toBe("connecting");
+  fake.source.hello("a");
+  expect(now().status).toBe("live");
+  fake.source.fail();
+  expect(now().status).toBe("stale");
+  fake.source.hello("a", { resumed: true });
+  expect(now().status).toBe("live");
+  fake.source.fail(true);
+  expect(now().status).toBe("closed");
+});
+
+test("after a refusal it connects again behind the last entry, each time later", () => {
+  const { fake } = started();
+  fake.source.hello("a");
+  fake.source.entry("a", 7);
+  const waits = [];
+  for (let attempt = 0; attempt < 6; attempt += 1) {
+    fake.source.fail(true);
+    const delay = fake.delays.at(-1);
+    waits.push(delay?.ms);
+    delay?.callback();
+  }
+  expect(waits).toEqual([1000, 2000, 4000, 8000, 15_000, 15_000]);
+  expect(new URLSearchParams(fake.source.url.split("?")[1]).get("since")).toBe("a-7");
+});
+
+test("a stop ends the attempts", () => {
+  const { fake, stop } = started();
+  fake.source.fail(true);
+  expect(fake.delays.length).toBe(1);
+  stop();
+  expect(fake.delays).toEqual([]);
+});
+
+test("a new run counts from the beginning and empties the tables", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  fake.source.entry("a", 5);
+  fake.source.say("rows", { table: "tasks", rows: [{ id: "t1" }] });
+  fake.source.fail();
+  fake.source.hello("b");
+  fake.source.say("gap", { reason: "restarted", first: null, last: null }, "b-0");
+  fake.source.entry("b", 1);
+  const { items, tables, hello } = now();
+  expect(seqs(items)).toEqual(["a-5", "b-gap-1", "b-1"]);
+  expect([tables.tasks, hello?.run]).toEqual([[], "b"]);
+});
+
+test("a new connection replaces the rows, later ones change them in place", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  fake.source.say("rows", { table: "tasks", rows: [{ id: "t1" }, { id: "t2" }] });
+  fake.source.say("rows", { table: "tasks", rows: [{ id: "t1", status: "failed" }] });
+  expect(now().tables.tasks).toEqual([{ id: "t1", status: "failed" }, { id: "t2" }]);
+  fake.source.fail();
+  fake.source.hello("a", { resumed: true });
+  fake.source.say("rows", { table: "tasks", rows: [{ id: "t2" }] });
+  expect(now().tables.tasks).toEqual([{ id: "t2" }]);
+});
+
+test("rows of a table that this page does not know are left alone", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  fake.source.say("rows", { table: "hosts", rows: [{ id: "h" }] });
+  expect(Object.keys(now().tables)).toEqual(["tasks", "calls", "sessions", "streams"]);
+});
+
+test("clear forgets the items, and what comes next is shown", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  fake.source.entry("a", 1);
+  now();
+  fake.feed.clear();
+  expect(now().items).toEqual([]);
+  fake.source.entry("a", 2);
+  expect(seqs(now().items)).toEqual(["a-2"]);
+});

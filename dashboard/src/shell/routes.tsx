@@ -1,0 +1,40 @@
+import { Suspense, lazy } from "react";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+import { EmptyState } from "~/ui/empty-state";
+import { ErrorBoundary } from "./error-boundary";
+
+const Live = lazy(() => import("~/features/live/view"));
+const Tasks = lazy(() => import("~/features/tasks/view"));
+const Calls = lazy(() => import("~/features/calls/view"));
+const Compare = lazy(() => import("~/features/calls/compare"));
+const Sessions = lazy(() => import("~/features/sessions/view"));
+const Timeline = lazy(() => import("~/features/timeline/view"));
+const Server = lazy(() => import("~/features/server/view"));
+const Help = lazy(() => import("~/features/help/view"));
+
+/** Which view an address shows. Views read what is selected with `useParams` and their filters with `useUrlState`. */
+export function Routes() {
+  const [location] = useLocation();
+  return (
+    <ErrorBoundary key={location.split("/")[1]}>
+      <Suspense fallback={null}>
+        <Switch>
+          <Route path="/">
+            <Redirect to="/live" replace />
+          </Route>
+          <Route path="/live" component={Live} />
+          <Route path="/tasks/:id?" component={Tasks} />
+          <Route path="/calls/compare" component={Compare} />
+          <Route path="/calls/:id?" component={Calls} />
+          <Route path="/sessions/:id?" component={Sessions} />
+          <Route path="/timeline" component={Timeline} />
+          <Route path="/server" component={Server} />
+          <Route path="/help/:tool?" component={Help} />
+          <Route>
+            <EmptyState title="There is no such view" />
+          </Route>
+        </Switch>
+      </Suspense>
+    </ErrorBoundary>
+  );
+}

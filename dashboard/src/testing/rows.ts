@@ -1,0 +1,109 @@
+import type { CallRow, Entry, SessionRow, TaskRow } from "~/api/schema";
+
+/** A call that has ended well, with whatever a test wants to be different. */
+export function callRow(more: Partial<CallRow> = {}): CallRow {
+  const call = more.call ?? "c1";
+  return {
+    id: `run.${call}`,
+    run: "run",
+    call,
+    seq: 3,
+    tool: "progress",
+    toolset: "streaming",
+    arguments: { steps: 10, step_ms: 200 },
+    result: { content: [{ type: "text", text: "done" }], structuredContent: { done: true } },
+    era: "legacy",
+    revision: "2025-11-25",
+    transport: "http",
+    session: "s1",
+    client_name: "agent",
+    client_version: "1.2",
+    request_id: 5,
+    progress_token: 0,
+    progress_token_type: "integer",
+    exchange: 4,
+    task: null,
+    started_at: 1_795_258_465,
+    duration_ms: 2000,
+    outcome: "completed",
+    done: true,
+    steps_done: 10,
+    steps_total: 10,
+    emitted: 10,
+    delivered: 10,
+    coalesced: 0,
+    cancelled_by: null,
+    cancel_reason: null,
+    cancel_latency_ms: null,
+    answered: true,
+    answer_delivered: true,
+    ...more,
+  };
+}
+
+/** The same, cancelled after 4 of 10 steps. */
+export function cancelledCall(more: Partial<CallRow> = {}): CallRow {
+  return callRow({
+    outcome: "cancelled",
+    done: false,
+    steps_done: 4,
+    emitted: 4,
+    delivered: 4,
+    duration_ms: 902.05,
+    cancelled_by: "notification",
+    cancel_reason: "the user pressed Stop",
+    cancel_latency_ms: 2.067,
+    answered: false,
+    answer_delivered: false,
+    result: null,
+    ...more,
+  });
+}
+
+export function taskRow(more: Partial<TaskRow> = {}): TaskRow {
+  return {
+    id: "t1",
+    tool: "task_with_progress",
+    session: "s1",
+    call: "c1",
+    status: "working",
+    message: "Starting item 3 of 8",
+    progress: 2,
+    total: 8,
+    created_at: 1_795_258_465,
+    updated_at: 1_795_258_466,
+    ttl_ms: 60_000,
+    removed: null,
+    ...more,
+  };
+}
+
+export function sessionRow(more: Partial<SessionRow> = {}): SessionRow {
+  return {
+    id: "s1",
+    era: "legacy",
+    revision: "2025-11-25",
+    client_name: "agent",
+    client_version: "1.2",
+    opened_at: 1_795_258_460,
+    last_at: 1_795_258_466,
+    closed: null,
+    requests: 3,
+    methods: {},
+    tools: {},
+    misuse: 0,
+    capabilities: {},
+    ...more,
+  };
+}
+
+/** An entry of the log, `ms` after the others' beginning; what of its kind a test does not need is left out. */
+export function entry(seq: number, ms: number, kind: Entry["kind"], more: object = {}): Entry {
+  return { seq, at: 1_795_258_465 + ms / 1000, mono: 100 + ms / 1000, kind, pair: null, session: "s1", call: null, task: null, ...more } as Entry;
+}
+
+/** The notification that tells progress, as it is made for a stream. */
+export function progressEntry(seq: number, ms: number, progress: number, total: number | null = 10, more: object = {}): Entry {
+  const message = { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 0, progress, ...(total !== null && { total }) } };
+  return entry(seq, ms, "message.emitted", { rpc: "notification", method: "notifications/progress", id: null, message, ...more });
+}

@@ -1,0 +1,53 @@
+import type { ReactNode } from "react";
+import styles from "./badge.module.css";
+import { type Tone, stateOf } from "./states";
+
+interface BadgeProps {
+  children: ReactNode;
+  tone?: Tone;
+  /** A dot before the text, for what is a state and not a kind. */
+  dot?: boolean;
+  title?: string | undefined;
+}
+
+/** A short word with a colour. The word alone says everything; the colour only helps the eye. */
+export function Badge({ children, tone = "neutral", dot = false, title }: BadgeProps) {
+  const names = [styles["badge"], styles[tone], dot && styles["dot"]].filter(Boolean).join(" ");
+  return (
+    <span className={names} title={title}>
+      {children}
+    </span>
+  );
+}
+
+/** An outcome, a task's status, a connection's state, a kind of message: whatever ui/states.ts knows. */
+export function StatusBadge({ status, title }: { status: string; title?: string | undefined }) {
+  const { label, tone } = stateOf(status);
+  return (
+    <Badge tone={tone} dot title={title}>
+      {label}
+    </Badge>
+  );
+}
+
+/** Which era of the protocol; `revision` is shown where it is known. */
+export function EraBadge({ era, revision }: { era: string; revision?: string | null | undefined }) {
+  return (
+    <Badge tone={era === "modern" ? "violet" : "neutral"} title={revision ?? undefined}>
+      {era}
+    </Badge>
+  );
+}
+
+/** `in`: from the client; `out`: to it. */
+export function DirectionBadge({ direction }: { direction: "in" | "out" }) {
+  return direction === "in" ? (
+    <Badge tone="info" title="from the client">
+      → in
+    </Badge>
+  ) : (
+    <Badge tone="good" title="to the client">
+      ← out
+    </Badge>
+  );
+}

@@ -1,0 +1,28 @@
+import { Segmented } from "./choice";
+import { CodeBlock } from "./code-block";
+import styles from "./connect-client.module.css";
+import { connectSnippets } from "./connect-snippets";
+import { CopyButton } from "./copy-button";
+import { useUrlState } from "./url-state";
+
+interface ConnectClientProps {
+  /** The MCP address of this server. */
+  address: string;
+}
+
+/** How to connect a client to this server: what to copy, for each of the usual ones. */
+export function ConnectClient({ address }: ConnectClientProps) {
+  const snippets = connectSnippets(address);
+  const [chosen, choose] = useUrlState("client", snippets[0].value);
+  const shown = snippets.find((snippet) => snippet.value === chosen) ?? snippets[0];
+  return (
+    <div className={styles["connect"]}>
+      <p className={styles["address"]}>
+        MCP address <code>{address}</code> <CopyButton text={address} label="Copy address" />
+      </p>
+      <Segmented label="Client" options={snippets} value={shown.value} onChange={choose} />
+      <p className={styles["hint"]}>{shown.hint}</p>
+      <CodeBlock title={shown.title} code={shown.code} wrap />
+    </div>
+  );
+}

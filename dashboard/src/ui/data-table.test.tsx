@@ -1,0 +1,86 @@
+import { useState } from "react";
+import { expect, test } from "vitest";
+import { page, userEvent } from "vitest/browser";
+import { render } from "vitest-browser-react";
+import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { type Column, DataTable } from "./data-table";
+
+interface Thing {
+  id: string;
+}
+
+const COLUMNS: readonly Column<Thing>[] = [
+  { key: "id", head: "Id", cell: (row) => row.id, width: "10rem" },
+  { key: "size", head: "Size", cell: (row) => row.id.length, width: "minmax(0, 1fr)", align: "end" },
+];
+
+const things = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ id: `t${from + index}` }));
+
+function Table({ rows }: { rows: readonly Thing[] }) {
+  const [selected, setSelected] = useState<string>();
+  return (
+    <div style={{ display: "flex", flexDirection: "column", height: 400 }}>
+      <DataTable
+        label="Things"
+        columns={COLUMNS}
+        rows={rows}
+        rowKey={(row) => row.id}
+        selected={selected}
+        onSelect={(row) => setSelected(row.id)}
+        empty={<p>nothing</p>}
+      />
+    </div>
+  );
+}
+
+const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name} `) });
+const focused = () => document.activeElement?.firstElementChild?.textContent;
+
+test("of many rows those in view exist, and all are counted", async () => {
+  await render(<Table rows={things(0, 10_000)} />);
+  await expect.element(page.getByRole("grid", { name: "Things" })).toHaveAttribute("aria-rowcount", "10001");
+  await expect.element(row("t0")).toBeVisible();
+  expect(page.getByRole("row").length).toBeLessThan(60);
+});
+
+test("the keyboard moves through all rows and Enter selects", async () => {
+  await render(<Table rows={things(0, 10_000)} />);
+  await expect.element(row("t0")).toBeVisible();
+  await userEvent.keyboard("{Tab}{ArrowDown}{ArrowDown}");
+  await expect.poll(focused).toBe("t2");
+  await userEvent.keyboard("{End}");
+  await expect.poll(focused).toBe("t9999");
+  await userEvent.keyboard("{ArrowUp}{Enter}");
+  await expect.element(row("t9998")).toHaveAttribute("aria-selected", "true");
+  await userEvent.keyboard("{Home}");
+  await expect.poll(focused).toBe("t0");
+});
+
+test("a click selects, and only that row", async () => {
+  await render(<Table rows={things(0, 5)} />);
+  await row("t3").click();
+  await expect.element(row("t3")).toHaveAttribute("aria-selected", "true");
+  expect(document.querySelectorAll("[aria-selected=true]").length).toBe(1);
+});
+
+test("rows that come in above do not move those in view, unless the top is in view", async () => {
+  const { rerender } = await render(<Table rows={things(100, 1000)} />);
+  const grid = page.getByRole("grid").element();
+  await rerender(<Table rows={things(99, 1000)} />);
+  expect(grid.scrollTop).toBe(0);
+  grid.scrollTop = 300;
+  await expect.poll(() => grid.scrollTop).toBe(300);
+  await rerender(<Table rows={things(90, 1000)} />);
+  await expect.poll(() => grid.scrollTop).toBe(300 + 9 * 30);
+});
+
+test("no rows are what the view says about it", async () => {
+  await render(<Table rows={[]} />);
+  await expect.element(page.getByText("nothing")).toBeVisible();
+});
+
+test("it is accessible in light and dark", async () => {
+  await render(<Table rows={things(0, 5)} />);
+  await row("t3").click();
+  await inBothThemes(() => expectAccessible());
+});

@@ -1,0 +1,161 @@
+import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
+import { type CSSProperties, type KeyboardEvent, type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import styles from "./data-table.module.css";
+
+export interface Column<Row> {
+  key: string;
+  head: string;
+  /** One line; what does not fit is cut. */
+  cell: (row: Row) => ReactNode;
+  /** A CSS grid track: `6rem`, `minmax(8rem, 1fr)`. */
+  width: string;
+  align?: "end";
+}
+
+interface DataTableProps<Row> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowKey: (row: Row) => string;
+  /** The key of the selected row. */
+  selected?: string | undefined;
+  /** A click or Enter on a row. */
+  onSelect?: (row: Row) => void;
+  /** In pixels, one for all rows. */
+  rowHeight?: number;
+  /** Shown instead of the table when there are no rows. */
+  empty?: ReactNode;
+}
+
+/** The box that scrolls. It keeps the rows in view in place when others come in above, unless its top is in view. */
+function useAnchoredBox(keyAt: (index: number) => string | undefined, rowHeight: number) {
+  const box = useRef<HTMLDivElement>(null);
+  const first = useRef<string | undefined>(undefined);
+  useLayoutEffect(() => {
+    const before = first.current;
+    first.current = keyAt(0);
+    if (before === undefined || before === first.current || box.current === null || box.current.scrollTop === 0) return;
+    // beyond this many new rows the place is given up: looking for it must stay quick
+    for (let index = 1; index < 5000 && keyAt(index) !== undefined; index += 1) {
+      if (keyAt(index) === before) {
+        box.current.scrollTop += index * rowHeight;
+        return;
+      }
+    }
+  });
+  return box;
+}
+
+/** Which row an arrow key and its like lead to; undefined for other keys. */
+function target(key: string, from: number, count: number, page: number): number | undefined {
+  const steps = new Map(Object.entries({ ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -count, End: count }));
+  const step = steps.get(key);
+  return step === undefined ? undefined : Math.max(0, Math.min(count - 1, from + step));
+}
+
+/**
+ * A table of any number of rows, of which only those in view exist. It fills its parent, which must be a flex column.
+ *
+ * One row is in the tab order; arrows, Page, Home and End move from it, Enter selects.
+ */
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, columns, rows, rowKey, selected, onSelect, rowHeight = 30, empty } = props;
+  const [active, setActive] = useState<string | null>(null);
+  // the row that gets the focus as soon as it exists
+  const wanted = useRef<string | null>(null);
+  const keyAt = (index: number) => {
+    const row = rows[index];
+    return row === undefined ? undefined : rowKey(row);
+  };
+  const box = useAnchoredBox(keyAt, rowHeight);
+  const tabbed = active ?? selected;
+  const current = tabbed === undefined ? 0 : Math.max(0, rows.findIndex((row) => rowKey(row) === tabbed));
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    // the row in the tab order exists always, or the keyboard would lose its place by scrolling
+    rangeExtractor: (range) => {
+      const shown = new Set([current, ...defaultRangeExtractor(range)]);
+      return [...shown].filter((index) => index < rows.length).toSorted((a, b) => a - b);
+    },
+  });
+  const move = (event: KeyboardEvent, index: number) => {
+    const row = rows[index];
+    if (event.key === "Enter" && row !== undefined && event.target === event.currentTarget) onSelect?.(row);
+    const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 0) / rowHeight) - 2);
+    const next = target(event.key, index, rows.length, page);
+    const key = next === undefined ? undefined : keyAt(next);
+    if (next === undefined || key === undefined) return;
+    event.preventDefault();
+    wanted.current = key;
+    setActive(key);
+    virtual.scrollToIndex(next, { align: "auto" });
+  };
+  const focusWanted = (key: string, element: HTMLElement | null) => {
+    if (element === null || wanted.current !== key) return;
+    wanted.current = null;
+    element.focus({ preventScroll: true });
+  };
+  const choose = (row: Row) => {
+    setActive(rowKey(row));
+    onSelect?.(row);
+  };
+  if (rows.length === 0 && empty !== undefined) return empty;
+  const style = { "--columns": columns.map((column) => column.width).join(" ") } as CSSProperties;
+  return (
+    <div ref={box} className={styles["table"]} role="grid" aria-label={label} aria-rowcount={rows.length + 1} style={style}>
+      <Head columns={columns} />
+      <div className={styles["rows"]} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, start }) => {
+          const row = rows[index];
+          if (row === undefined) return null;
+          const key = rowKey(row);
+          return (
+            <div
+              key={key}
+              ref={(element) => focusWanted(key, element)}
+              role="row"
+              aria-rowindex={index + 2}
+              aria-selected={key === selected}
+              tabIndex={index === current ? 0 : -1}
+              className={`${styles["row"]} ${styles["line"]} ${onSelect ? styles["open"] : ""}`}
+              style={{ height: rowHeight, transform: `translateY(${start}px)` }}
+              onClick={() => choose(row)}
+              onKeyDown={(event) => move(event, index)}
+            >
+              <Cells columns={columns} row={row} />
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function Head<Row>({ columns }: { columns: readonly Column<Row>[] }) {
+  return (
+    <div className={styles["head"]} role="rowgroup">
+      <div className={styles["line"]} role="row" aria-rowindex={1}>
+        {columns.map((column) => (
+          <div key={column.key} role="columnheader" className={className(column)}>
+            {column.head}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Cells<Row>({ columns, row }: { columns: readonly Column<Row>[]; row: Row }) {
+  return columns.map((column) => (
+    <div key={column.key} role="gridcell" className={className(column)}>
+      {column.cell(row)}
+    </div>
+  ));
+}
+
+function className<Row>(column: Column<Row>): string {
+  return `${styles["cell"]} ${column.align === "end" ? styles["end"] : ""}`;
+}

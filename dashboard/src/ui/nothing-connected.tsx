@@ -1,0 +1,21 @@
+import type { ReactNode } from "react";
+import { ConnectClient } from "./connect-client";
+import { EmptyState } from "./empty-state";
+
+interface NothingConnectedProps {
+  /** The MCP address of this server. */
+  address: string;
+  /** What the view will show once a client has connected. */
+  children: ReactNode;
+}
+
+/** What every view shows while no client has ever connected. */
+export function NothingConnected({ address, children }: NothingConnectedProps) {
+  return (
+    <EmptyState title="No client has connected yet">
+      <p>{children}</p>
+      <br />
+      <ConnectClient address={address} />
+    </EmptyState>
+  );
+}

@@ -1,0 +1,56 @@
+export type Tone = "neutral" | "info" | "good" | "warn" | "bad" | "violet";
+
+export interface State {
+  label: string;
+  tone: Tone;
+}
+
+const state = (label: string, tone: Tone): State => ({ label, tone });
+
+/** The words of the event log, the audit and the protocol that are a state, and how each looks everywhere. */
+const STATES: Readonly<Record<string, State>> = {
+  // calls
+  running: state("running", "info"),
+  completed: state("completed", "good"),
+  tool_error: state("tool error", "bad"),
+  protocol_error: state("protocol error", "bad"),
+  cancelled: state("cancelled", "warn"),
+  timed_out: state("timed out", "bad"),
+  disconnected: state("disconnected", "warn"),
+  input_required: state("input required", "violet"),
+  lost: state("lost", "bad"),
+  // tasks
+  queued: state("queued", "neutral"),
+  working: state("working", "info"),
+  failed: state("failed", "bad"),
+  removed: state("removed", "neutral"),
+  expired: state("expired", "neutral"),
+  // sessions and streams
+  open: state("open", "good"),
+  ended: state("ended", "neutral"),
+  deleted: state("deleted", "neutral"),
+  idle: state("idle", "neutral"),
+  shutdown: state("shutdown", "neutral"),
+  // the feed
+  connecting: state("connecting", "info"),
+  live: state("live", "good"),
+  stale: state("stale", "warn"),
+  closed: state("closed", "neutral"),
+  // the server and its audit file
+  ready: state("ready", "good"),
+  draining: state("draining", "warn"),
+  stopped: state("stopped", "neutral"),
+  ok: state("ok", "good"),
+  failing: state("failing", "bad"),
+  // messages
+  request: state("request", "info"),
+  notification: state("notification", "neutral"),
+  response: state("response", "good"),
+  error: state("error", "bad"),
+  invalid: state("invalid", "bad"),
+};
+
+/** How a state looks; one that this table does not know is shown by its own name. */
+export function stateOf(name: string): State {
+  return (Object.hasOwn(STATES, name) ? STATES[name] : undefined) ?? state(name.replaceAll("_", " "), "neutral");
+}

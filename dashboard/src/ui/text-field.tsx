@@ -1,0 +1,65 @@
+import { useId, useState } from "react";
+import styles from "./field.module.css";
+
+interface TextFieldProps {
+  label: string;
+  value: string;
+  /** Called with Enter, and when the field is left after a change. */
+  onChange: (value: string) => void;
+  type?: "text" | "datetime-local";
+  placeholder?: string;
+  /** Offered while typing. */
+  suggestions?: readonly string[];
+  /** What is wrong with the value. */
+  error?: string | null | undefined;
+}
+
+/** One line of text. */
+export function TextField({ label, value, onChange, type = "text", placeholder, suggestions, error }: TextFieldProps) {
+  const id = useId();
+  const [typed, setTyped] = useState({ text: value, from: value });
+  // a value that comes from outside (the URL, a reset) replaces what was typed
+  if (typed.from !== value) setTyped({ text: value, from: value });
+  const commit = () => {
+    if (typed.text !== value) onChange(typed.text);
+  };
+  return (
+    <span className={styles["with-error"]}>
+      <label className={styles["field"]}>
+        <span className={styles["label"]}>{label}</span>
+        <input
+          type={type}
+          className={`${styles["input"]} ${styles["text"]}`}
+          placeholder={placeholder}
+          step={type === "text" ? undefined : 1}
+          list={suggestions && `${id}-suggestions`}
+          aria-invalid={error != null}
+          aria-describedby={error == null ? undefined : `${id}-error`}
+          value={typed.text}
+          onChange={(event) => setTyped({ text: event.target.value, from: value })}
+          onBlur={commit}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") commit();
+          }}
+        />
+      </label>
+      {suggestions && (
+        <datalist id={`${id}-suggestions`}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} aria-label={each} />
+          ))}
+        </datalist>
+      )}
+      <FieldError id={`${id}-error`} error={error} />
+    </span>
+  );
+}
+
+/** What is wrong with a field, under it; announced when it comes. */
+export function FieldError({ id, error }: { id?: string; error: string | null | undefined }) {
+  return (
+    <span id={id} role="alert" className={styles["error"]}>
+      {error}
+    </span>
+  );
+}
