@@ -235,7 +235,7 @@ class Settings:
         0.25,
         unit="seconds",
         low=0.01,
-        high=1,
+        high=10,
         reason="what is new goes to all dashboards at once; soon enough for the eye, and half the cost of 0.1",
     )
     idle_connection_s: float = _setting(

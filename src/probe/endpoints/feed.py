@@ -125,6 +125,9 @@ class _Ticks:
         self._every_s = engine.settings.feed_tick_s
         self._number = -1.0
         self._end = 0
+        # trio runs all that is ready before it looks at the sockets again. One reader for each such turn, so that calls
+        # wait for the piece of one reader, not for those of all.
+        self._turnstile = trio.Semaphore(1)
 
     @property
     def end(self) -> int:
@@ -136,11 +139,13 @@ class _Ticks:
         return self._end
 
     async def next(self) -> None:
-        """Sleep until the next one."""
+        """Sleep until the next one, and for this reader's turn."""
         now = trio.current_time()
         at = (now // self._every_s + 1) * self._every_s
         # 0.8 // 0.1 is 7, but 8 * 0.1 is 0.8 again.
         await trio.sleep_until(at if at > now else at + self._every_s)
+        async with self._turnstile:
+            pass
 
 
 @dataclass(slots=True)
