@@ -58,9 +58,10 @@ def test_a_stream_opens_ends_once_and_tells_how_much_it_carried() -> None:
     stream.end(5.0)
     stream.end(9.0)
     assert stream.ended_at == 5.0
+    place = {"session": "s1", "stream": "p1"}
     assert recorded(log) == [
-        {"kind": "stream.opened", "pair": None, "exchange": None, "session": "s1", "stream": "p1", "purpose": "response"},
-        {"kind": "stream.ended", "pair": None, "session": "s1", "stream": "p1", "messages": 2},
+        {"kind": "stream.opened", "pair": None, "exchange": None, **place, "purpose": "response"},
+        {"kind": "stream.ended", "pair": None, **place, "messages": 2},
     ]
     with pytest.raises(LogClosedError):
         stream.append(b"3")

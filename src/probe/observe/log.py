@@ -189,10 +189,15 @@ def _cost(event: Event) -> int:
 
 
 def _size(value: object) -> int:
-    if isinstance(value, str | bytes):
-        return _ITEM_OVERHEAD + len(value)
-    if isinstance(value, tuple | list):
-        return _ITEM_OVERHEAD + sum(map(_size, value))
-    if isinstance(value, dict):
-        return _ITEM_OVERHEAD + sum(_size(name) + _size(item) for name, item in value.items())
-    return _ITEM_OVERHEAD
+    size, left = 0, [value]
+    while left:
+        item = left.pop()
+        size += _ITEM_OVERHEAD
+        if isinstance(item, (str, bytes)):
+            size += len(item)
+        elif isinstance(item, (tuple, list)):
+            left.extend(item)
+        elif isinstance(item, dict):
+            left.extend(item)
+            left.extend(item.values())
+    return size
