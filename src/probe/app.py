@@ -1,7 +1,7 @@
 """The only place that knows everything: it builds the server, opens the root nursery, and ends it in order.
 
 root nursery
-  engine      sessions and tasks
+  engine      the audit's writer, and within it tasks, sessions and the observer of the log
   listener    sockets and connections
   signals     SIGINT and SIGTERM: the first drains, the second ends at once
 """
@@ -22,7 +22,7 @@ from . import listener
 from .endpoints.paths import Paths
 from .engine.catalogue import UnknownSelectionError
 from .engine.engine import Engine
-from .observe.audit_db import AuditFileError
+from .observe.audit_claim import AuditFileError
 from .settings import Settings
 from .tools.catalogue import TOOLSETS
 

@@ -11,6 +11,7 @@ from trio.testing import MockClock
 from ..support.legacy import Legacy
 from ..support.probe import Probe, running
 from ..support.schemas import schema
+from ..support.shown import newest
 
 REVISION = "2025-03-26"
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -151,7 +152,7 @@ async def test_initialize_must_not_be_part_of_a_batch(alone: bool, probe: Probe)
 async def test_a_batch_with_an_item_that_is_no_message_is_refused_whole(item: Any, probe: Probe) -> None:
     client = await probe.client(REVISION)
     await refused(client, [client.request("tools/call", {"name": "simple_tool"}), item], "Invalid Request")
-    assert probe.engine.records.newest(1) == [], "nothing of it has run"
+    assert newest(probe.engine.records, 1) == [], "nothing of it has run"
 
 
 async def test_an_empty_batch_is_refused(probe: Probe) -> None:
@@ -181,7 +182,7 @@ async def test_a_batch_counts_whole_against_the_requests_in_flight() -> None:
     async with running(max_in_flight=3) as probe:
         client = await probe.client(REVISION)
         await refused(client, [slow(client, id) for id in range(4)], "3 requests in flight", status=429, code=-32000)
-        assert probe.engine.records.newest(1) == [], "nothing of it has run"
+        assert newest(probe.engine.records, 1) == [], "nothing of it has run"
         async with client.post([client.request("ping", id=id) for id in range(3)]) as answer:
             assert answer.status == 200
 

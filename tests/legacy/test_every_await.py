@@ -19,10 +19,12 @@ from probe.engine.engine import Engine
 from probe.tools.catalogue import CONFORMANCE, FEATURES, PROBE, STREAMING
 from probe.wire.jsonrpc import classify
 
+from ..support.calls import COUNTING
 from ..support.http import Answer, Event
 from ..support.inside import CALL, SERVICES, TASK, AtAwait, engine_tasks
 from ..support.legacy import Legacy
 from ..support.probe import Probe, running
+from ..support.shown import newest
 
 FORM = {"username": "ada", "email": "ada@example.org"}
 CALLS: dict[str, tuple[dict[str, Any], int]] = {
@@ -108,10 +110,11 @@ class Run:
             if entry["exchange"] == asked["exchange"] or (entry["rpc"], entry["id"]) != ("error", None)
         ]
 
-    def last_progress(self) -> float | None:
-        """What the client heard last."""
+    def steps_done(self) -> float | None:
+        """The last step that the client heard of; none of those of a tool that counts steps is 0."""
         heard = self.client.noted("notifications/progress")
-        return heard[-1]["progress"] if heard else None
+        record = next(self.probe.engine.records.newest_first())
+        return heard[-1]["progress"] if heard else 0 if record.tool in COUNTING else None
 
     def settled(self) -> list[dict[str, Any]]:
         """The ends of calls, as logged."""
@@ -225,9 +228,9 @@ async def test_a_call_stopped_at_any_await_is_never_heard_again(
 def check_silence(run: Run, cause: str, before: list[str]) -> None:
     """A stopped call left one truthful record and nothing else."""
     assert run.emitted_later() == []
-    (record,) = run.probe.engine.records.newest(10)
+    (record,) = newest(run.probe.engine.records, 10)
     assert (record.outcome, record.done, record.answered) == ("cancelled", False, False)
-    assert (record.cancelled_by, record.steps_done) == (cause, run.last_progress())
+    assert (record.cancelled_by, record.steps_done) == (cause, run.steps_done())
     (settled,) = run.settled()
     assert (settled["sent_after_cancel"], settled["answered"], settled["cancelled_by"]) == (0, False, cause)
     left = engine_tasks()
@@ -253,7 +256,7 @@ async def test_a_call_stopped_by_the_shutdown_at_any_await_is_told_so(tool: str,
             assert response["error"]["code"] == -32000
             record = probe.record()
             assert (record["outcome"], record["done"], record["answered"]) == ("cancelled", False, True)
-            assert (record["cancelled_by"], record["steps_done"]) == ("shutdown", run.last_progress())
+            assert (record["cancelled_by"], record["steps_done"]) == ("shutdown", run.steps_done())
             assert [settled["sent_after_cancel"] for settled in run.settled()] == [0]
             return False
 
@@ -330,9 +333,9 @@ def check_cancelled_task(run: Run, task: dict[str, Any]) -> None:
     asked = [event for event in earlier if event["message"].get("method") == "elicitation/create"]
     withdrawn = ["notifications/cancelled"] * (len(asked) - len(answered))
     assert [message["method"] for message in run.emitted_later() if "method" in message] == withdrawn
-    (record,) = run.probe.engine.records.newest(10)
-    assert (record.outcome, record.done, record.answered) == ("cancelled", False, False)
-    assert (record.cancelled_by, record.steps_done) == ("tasks_cancel", run.last_progress())
+    (record,) = newest(run.probe.engine.records, 10)
+    assert (record.outcome, record.done, record.answered) == ("cancelled", False, True)
+    assert (record.cancelled_by, record.steps_done) == ("tasks_cancel", run.steps_done())
     (settled,) = run.settled()
     assert (settled["sent_after_cancel"], settled["cancelled_by"]) == (0, "tasks_cancel")
 
@@ -358,11 +361,11 @@ async def test_a_task_goes_with_its_session_at_any_await(tool: str, autojump_clo
             with AtAwait(TASK, n, lambda: by_delete(run)):
                 async with run.client.post(run.client.request("tools/call", params)):
                     await trio.sleep(TTL_MS / 1000 - 1)
-            (record,) = probe.engine.records.newest(10)
+            (record,) = newest(probe.engine.records, 10)
             through = record.outcome == "completed"
             if not through:
                 assert (record.outcome, record.cancelled_by, record.done) == ("cancelled", "session_end", False)
-                assert (record.answered, record.steps_done) == (False, run.last_progress())
+                assert (record.answered, record.steps_done) == (True, run.steps_done())
                 assert [settled["sent_after_cancel"] for settled in run.settled()] == [0]
                 assert [event["status"] for event in probe.events("task.changed")][-1] == "cancelled"
                 assert probe.engine.tasks.everyone() == []

@@ -21,6 +21,7 @@ from probe.observe.log import EventLog, Gap
 from ..support.http import exchange, http_scope
 from ..support.legacy import Legacy, RpcError
 from ..support.probe import EPOCH, Probe, running
+from ..support.shown import as_value, newest
 
 # The log itself.
 
@@ -84,17 +85,6 @@ def test_an_event_larger_than_the_log_is_kept_alone() -> None:
     assert numbers(kept.since(0, 10).entries) == [2]
 
 
-def test_a_page_is_bounded_in_bytes_and_never_empty_before_the_end() -> None:
-    kept = log()
-    for _ in range(3):
-        kept.append(message(5000))
-    sizes, cursor = [], 0
-    while (page := kept.since(cursor, 100, max_bytes=1000)).entries:
-        sizes.append(len(page.entries))
-        cursor = page.next
-    assert sizes == [1, 1, 1]
-
-
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=30), st.integers(1, 6))
 def test_entries_and_gaps_together_are_every_event_in_order(turns: list[tuple[int, int]], bound: int) -> None:
     kept, cursor, covered = log(events=bound), 0, []
@@ -120,7 +110,8 @@ def test_entries_and_gaps_together_are_every_event_in_order(turns: list[tuple[in
         ({"client_secret": None}, {"client_secret": "[redacted]"}),
         ({"progressToken": "secret-1"}, {"progressToken": "secret-1"}),
         ({"_meta": {"progressToken": 0}, "id": "password"}, {"_meta": {"progressToken": 0}, "id": "password"}),
-        ({"nextToken": "t", "token": "t", "passwords": "p", "Password": "p"},) * 2,
+        ({"nextToken": "t", "tokens": "t", "passwords": "p", "PassWord": "p"},) * 2,
+        ({"Api-Key": "a", "API_KEY": "b"}, {"Api-Key": "[redacted]", "API_KEY": "[redacted]"}),
         ({"text": "password=hunter2"},) * 2,
     ],
 )
@@ -458,11 +449,21 @@ async def test_a_call_that_runs_has_no_outcome_yet(probe: Probe) -> None:
         assert (probe.record()["outcome"], probe.record()["duration_ms"]) == (None, None)
 
 
-async def test_a_call_of_an_unknown_tool_leaves_no_record(probe: Probe) -> None:
+async def test_a_call_of_an_unknown_tool_leaves_a_record(probe: Probe) -> None:
     client = await probe.client()
     with pytest.raises(RpcError):
-        await client.tool("nope")
-    assert probe.engine.records.newest(1) == []
+        await client.tool("nope", {"a": 1})
+    record = probe.record()
+    assert (record["tool"], record["toolset"], record["arguments"]) == ("nope", "", {"a": 1})
+    assert (record["outcome"], record["done"], record["answered"]) == ("protocol_error", False, True)
+    assert record["result"]["error"]["code"] == -32602
+
+
+async def test_a_modern_call_of_an_unknown_tool_leaves_a_record(probe: Probe) -> None:
+    with pytest.raises(RpcError):
+        await probe.modern().tool("x" * 200)
+    record = probe.record()
+    assert (record["tool"], record["toolset"], record["outcome"]) == ("x" * 80 + "…", "", "protocol_error")
 
 
 async def test_records_keep_the_newest_calls_and_the_beginning_of_large_arguments() -> None:
@@ -470,7 +471,7 @@ async def test_records_keep_the_newest_calls_and_the_beginning_of_large_argument
         client = await probe.client(tools="conformance")
         for number in range(55):
             await client.tool("test_simple_text", {"n": number})
-        kept = [record.as_json()["arguments"]["n"] for record in probe.engine.records.newest(100)]
+        kept = [as_value(record)["arguments"]["n"] for record in newest(probe.engine.records, 100)]
         assert kept == list(range(54, 4, -1))
         await client.tool("test_simple_text", {"x": "y" * 1000})
         assert probe.record()["arguments"] == {"cut": '{"x":"' + "y" * 250, "bytes": 1008}

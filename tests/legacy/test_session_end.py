@@ -10,6 +10,7 @@ from ..support.calls import LEGACY, outcome, slow
 from ..support.http import messages
 from ..support.inside import SERVICES, engine_tasks
 from ..support.probe import Probe, running
+from ..support.shown import newest
 
 
 @pytest.mark.parametrize("revision", LEGACY)
@@ -47,7 +48,7 @@ async def test_delete_cancels_every_task_of_the_session(probe: Probe, autojump_c
     statuses = [(event["status"], event["message"]) for event in probe.events("task.changed") if event["task"] == mine]
     assert statuses[-1] == ("cancelled", "The task was cancelled: deleted")
     assert [(event["task"], event["why"]) for event in probe.events("task.removed")] == [(mine, "deleted")]
-    (record,) = [record for record in probe.engine.records.newest(5) if record.task == mine]
+    (record,) = [record for record in newest(probe.engine.records, 5) if record.task == mine]
     assert (record.outcome, record.cancelled_by, record.steps_done) == ("cancelled", "session_end", 2)
 
 

@@ -371,7 +371,7 @@ async def test_a_task_is_stopped_when_its_ttl_passes_while_it_works(probe: Probe
     assert (await error_of(client, "tasks/get", named(task))).code == -32602
     record = probe.record()
     assert (record["outcome"], record["cancelled_by"], record["steps_done"]) == ("cancelled", "ttl", 3)
-    assert (record["done"], record["answered"]) == (False, False)
+    assert (record["done"], record["answered"]) == (False, True)
     assert probe.engine.tasks.everyone() == []
 
 

@@ -17,6 +17,7 @@ from probe.settings import build
 from ..support.http import Answer, Event, exchange, http_scope
 from ..support.legacy import HEADERS, Legacy
 from ..support.probe import Probe, running
+from ..support.shown import newest
 
 REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
 
@@ -370,7 +371,7 @@ async def test_a_reader_that_never_reads_stops_neither_the_work_nor_others(
             assert (await other.tool("simple_tool", {"delayMs": 100}))["structuredContent"]
             assert await client.call("ping") == {}
             await trio.sleep(11)
-            assert (probe.engine.records.newest(50)[-1].outcome) == "completed", "the work is done"
+            assert (newest(probe.engine.records, 50)[-1].outcome) == "completed", "the work is done"
             peer.reads.set()
     data = b"".join(event.get("body", b"") for event in peer.sent)
     assert data.count(b"notifications/progress") == 10, "and the reader still gets everything"

@@ -16,6 +16,7 @@ from ..support.http import exchange, http_scope
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import SUBSCRIPTION_ID, Modern
 from ..support.probe import Probe, running
+from ..support.shown import newest
 from .calls import (
     RUDE,
     RUDE_LATENCY_S,
@@ -110,7 +111,7 @@ async def test_a_client_that_is_gone_at_once_stops_the_work_before_its_first_ste
     gone.set()
     async with client.post(slow(client), gone=gone) as answer:
         assert answer.status == 0
-    assert check_disconnected(probe, steps_done=None)["duration_ms"] == 0
+    assert check_disconnected(probe, steps_done=0)["duration_ms"] == 0
 
 
 async def test_a_request_whose_client_goes_before_its_end_never_begins(probe: Probe) -> None:
@@ -154,7 +155,7 @@ async def test_no_other_call_is_touched(same_id: bool, probe: Probe, autojump_cl
         assert steps(got[number]) == [*range(1, 11), None]
         assert got[number][-1]["id"] == ids[number]
         assert {message["params"]["progressToken"] for message in got[number][:-1]} == {number}
-    outcomes = [(record.progress_token, record.outcome) for record in probe.engine.records.newest(10)]
+    outcomes = [(record.progress_token, record.outcome) for record in newest(probe.engine.records, 10)]
     assert sorted(outcomes) == [(0, "completed"), (1, "disconnected"), (2, "completed")]
 
 
@@ -164,7 +165,7 @@ async def test_a_completed_call_is_not_cancelled_by_its_clients_going(probe: Pro
         assert steps(await heard(client, answer)) == [1, 2, None]
     async with client.post(silent(client)) as answer:
         assert "result" in (await heard(client, answer))[0]
-    assert [record.outcome for record in probe.engine.records.newest(10)] == ["completed"] * 2
+    assert [record.outcome for record in newest(probe.engine.records, 10)] == ["completed"] * 2
     assert probe.events("call.cancelled") == []
 
 
@@ -337,7 +338,7 @@ async def test_a_task_outlives_the_connection_that_made_it(probe: Probe, autojum
     async with client.post(tool_call(client, "pure_task", {"durationMs": 1000}), gone=gone):
         pass
     await trio.sleep(2)
-    assert [record.outcome for record in probe.engine.records.newest(10)] == ["completed", "completed"]
+    assert [record.outcome for record in newest(probe.engine.records, 10)] == ["completed", "completed"]
     assert probe.events("call.cancelled") == []
 
 
@@ -354,7 +355,7 @@ async def test_between_two_rounds_there_is_nothing_to_cancel(probe: Probe, autoj
         lambda key, request: {"role": "assistant", "model": "m", "content": {"type": "text", "text": "leaves"}},
     )
     assert (rounds, result["structuredContent"]) == (2, {"text": "leaves"})
-    assert [record.outcome for record in probe.engine.records.newest(10)] == ["completed", "input_required"]
+    assert [record.outcome for record in newest(probe.engine.records, 10)] == ["completed", "input_required"]
     assert (engine_tasks(), misuses(probe)) == (SERVICES, [])
 
 

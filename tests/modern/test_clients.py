@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -92,7 +93,17 @@ def test_what_is_long_is_kept_short() -> None:
     it, large = Watched(), {"experimental": {"x": "y" * 5000}}
     assert [it.label("n" * 10_000, "v" * 10_000, capabilities=large) for _ in range(3)] == ["m1"] * 3
     (seen,) = it.seen
-    assert (len(seen[3]), len(seen[4]), seen[5]) == (81, 81, b"{}")
+    assert (len(seen[3]), len(seen[4])) == (81, 81)
+    assert json.loads(seen[5]).keys() == {"cut", "bytes"}
+    assert len(seen[5]) < 5000
+
+
+def test_secrets_among_the_capabilities_are_hidden() -> None:
+    it = Watched()
+    it.label(capabilities={"experimental": {"x": {"apiKey": "s3cret"}}})
+    (seen,) = it.seen
+    assert b"s3cret" not in seen[5]
+    assert b"experimental" in seen[5]
 
 
 def test_a_client_that_made_room_gets_a_new_label() -> None:

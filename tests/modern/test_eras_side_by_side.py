@@ -13,6 +13,7 @@ from ..support.legacy import Legacy, RpcError
 from ..support.listening import listening, settle
 from ..support.modern import VERSION, Modern
 from ..support.probe import Probe, running
+from ..support.shown import newest
 from ..support.tasks import ENDINGS, RELATED, create, error_of
 
 LEGACY = "2025-11-25"
@@ -147,7 +148,7 @@ async def test_a_modern_disconnect_does_not_end_a_legacy_call_with_the_same_id(
         nursery.start_soon(call_legacy)
         nursery.start_soon(call_modern)
     assert results[0]["structuredContent"] == {"message": "Completed after 5000ms"}
-    outcomes = {record.era: record.outcome for record in probe.engine.records.newest(5)}
+    outcomes = {record.era: record.outcome for record in newest(probe.engine.records, 5)}
     assert outcomes == {"legacy": "completed", "modern": "disconnected"}
 
 

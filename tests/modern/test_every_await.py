@@ -18,11 +18,13 @@ from probe.core.call import Cause
 from probe.tools.catalogue import TOOLSETS
 from probe.wire.revisions import V2026_07_28
 
+from ..support.calls import COUNTING
 from ..support.http import Answer
 from ..support.inside import MODERN_CALL, SERVICES, TASK, AtAwait, engine_tasks
 from ..support.legacy import ALL_CAPABILITIES
 from ..support.modern import WITH_TASKS, Modern
 from ..support.probe import Probe, running
+from ..support.shown import newest
 from .calls import check_disconnected, emitted_after, heard, tool_call
 
 FORM = {"username": "ada", "email": "ada@example.org", "name": "Ada", "color": "red", "count": 3, "ok": True}
@@ -104,12 +106,13 @@ class Run:
     received: list[dict[str, Any]] = field(default_factory=list)
     pages: list[str] = field(default_factory=list)
 
-    def last_progress(self) -> float | None:
+    def steps_done(self) -> float | None:
         """How far the last round was, as far as the server told."""
         heard = [event["message"] for event in self.probe.events("message.emitted")]
         in_this_round = heard[max((n + 1 for n, message in enumerate(heard) if "id" in message), default=0) :]
         values = [note["params"]["progress"] for note in in_this_round if note["method"] == "notifications/progress"]
-        return values[-1] if values else None
+        record = next(self.probe.engine.records.newest_first())
+        return values[-1] if values else 0 if record.tool in COUNTING else None
 
 
 def by_connection(run: Run) -> None:
@@ -212,8 +215,8 @@ def check_end(run: Run, ended: str) -> None:
     sent = [event["message"] for event in probe.events("message.emitted")]
     assert run.received == sent[: len(run.received)], "what was sent may be lost, but nothing else is"
     if record["outcome"] == "disconnected":
-        assert "method" in sent[-1] if record["emitted"] else len(sent) == len(probe.engine.records.newest(99)) - 1
-        check_disconnected(probe, steps_done=run.last_progress(), latency_ms=0)
+        assert "method" in sent[-1] if record["emitted"] else len(sent) == len(newest(probe.engine.records, 99)) - 1
+        check_disconnected(probe, steps_done=run.steps_done(), latency_ms=0)
         (cancelled,) = [event for event in probe.events("call.cancelled") if event["effect"]]
         assert [event for event in emitted_after(probe, cancelled["seq"]) if event["kind"].startswith(ended)] == []
     else:

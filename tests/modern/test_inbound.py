@@ -15,6 +15,7 @@ from ..support.http import exchange
 from ..support.modern import PREFIX, TASKS, VERSION, Modern
 from ..support.probe import Probe
 from ..support.schemas import schema
+from ..support.shown import newest
 
 META_KEYS = [PREFIX + "protocolVersion", PREFIX + "clientCapabilities"]
 INFO = PREFIX + "clientInfo"
@@ -497,7 +498,7 @@ async def test_a_mirrored_argument_disagrees_with_its_header(arguments: Any, hea
     got = await send(client, routed(client, arguments, headers))
     assert (got.error, got.json["id"]) == ((400, HEADER_MISMATCH), "me")
     assert "Mcp-Param-" in got.json["error"]["message"]
-    assert len(probe.engine.records.newest(5)) == 0, "the tool was not called"
+    assert len(newest(probe.engine.records, 5)) == 0, "the tool was not called"
 
 
 @pytest.mark.proves("2026-07-28/streamable-http/40")
@@ -572,7 +573,7 @@ async def test_a_notification_is_accepted_and_never_answered(method: str, header
     assert [event["what"] for event in probe.events("client.misuse")] == [
         "notifications/cancelled over HTTP" if method == "notifications/cancelled" else "unknown notification"
     ] * 4
-    assert probe.engine.records.newest(5) == []
+    assert newest(probe.engine.records, 5) == []
 
 
 NOT_ONE_MESSAGE = {

@@ -20,6 +20,7 @@ from ..support.modern import PREFIX, WITH_TASKS, Modern
 from ..support.probe import Probe, running
 from ..support.questions import ANSWERS, ASKING, ASKS, MISFITS, OTHER_ANSWERS, QUESTIONS, Asking
 from ..support.schemas import schema
+from ..support.shown import as_value, newest
 
 METHODS = pytest.mark.parametrize("asking", ASKING, ids=lambda asking: asking.method)
 REFUSED = "Invalid params: requestState is not from this server for this request, or it has expired"
@@ -573,7 +574,7 @@ async def test_nobody_waits_for_a_retry_that_never_comes(autojump_clock: MockClo
             for asking in ASKING:
                 assert asked(await ask(client, asking)) == list(asking.groups[0])
         assert (probe.engine.modern.running, engine_tasks()) == (set(), SERVICES)
-        records = [record.as_json() for record in probe.engine.records.newest(100)]
+        records = [as_value(record) for record in newest(probe.engine.records, 100)]
         assert [record["outcome"] for record in records] == ["input_required"] * 20
         assert not any(record["done"] for record in records)
 

@@ -14,6 +14,7 @@ from ..support.http import Answer
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import SUBSCRIPTION_ID, Modern
 from ..support.probe import Probe, running
+from ..support.shown import newest
 from .calls import RUDE, check_disconnected, heard, silent, slow, steps, tool_call
 
 GRACE_S = 10
@@ -61,7 +62,7 @@ async def test_new_requests_are_refused_with_503_and_retry_after(
                 error = await refusal.json()
             assert (error["id"], error["error"]["code"]) == ("new", 1002)
             assert "shutting down" in error["error"]["message"]
-        assert len(probe.engine.records.newest(10)) == 1
+        assert len(newest(probe.engine.records, 10)) == 1
 
 
 async def test_a_fault_is_still_told_first(probe: Probe, autojump_clock: MockClock) -> None:

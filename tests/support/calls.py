@@ -6,6 +6,12 @@ from typing import Any
 
 from .legacy import Legacy
 from .probe import Probe
+from .shown import newest
+
+COUNTING = frozenset({"progress", "sync_with_progress", "task_with_progress", "cancellable_task"}) | {
+    "multi_stage_task", "pausable_task"
+}  # fmt: skip
+"""The tools whose records say 0 before their first step."""
 
 LEGACY = ["2025-03-26", "2025-06-18", "2025-11-25"]
 
@@ -25,5 +31,5 @@ def misuses(probe: Probe) -> list[str]:
 
 def outcome(probe: Probe, request_id: Any = "it") -> tuple[Any, ...]:
     """What the record of a request says: outcome, by whom, steps, answered."""
-    (record,) = [record for record in probe.engine.records.newest(50) if record.request_id == request_id]
+    (record,) = [record for record in newest(probe.engine.records, 50) if record.request_id == request_id]
     return record.outcome, record.cancelled_by, record.steps_done, record.answered

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from probe.observe.events import MessageEmitted, MessageReceived, essentials
+from probe.observe.events import MessageEmitted, MessageReceived, essentials, subject
 from probe.observe.records import CallRecord
 
 
 def received(message: Any, exchange: int = 1, session: str | None = None, batch: int | None = None) -> MessageReceived:
     """A client's message was read."""
-    return MessageReceived(exchange, session, batch, *essentials(message), json.dumps(message).encode())
+    return MessageReceived(
+        exchange, session, batch, *essentials(message), json.dumps(message).encode(), subject(message)
+    )
 
 
 def emitted(

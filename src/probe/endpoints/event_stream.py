@@ -69,7 +69,10 @@ class EventStream:
 
     async def _watch(self, receive: Receive, scope: trio.CancelScope) -> None:
         async def learn() -> None:
-            self.ended_by = await wait_disconnect(receive)
+            by = await wait_disconnect(receive)
+            # A disconnect is told after each complete response, too: whoever went first ended it.
+            if self.ended_by == "server":
+                self.ended_by = by
 
         await self._keep_alive(learn)
         scope.cancel()

@@ -17,7 +17,7 @@ from ..core.modern_inbound import era_of
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..engine.outbox import stored
-from ..observe.events import MessageReceived, essentials
+from ..observe.events import MessageReceived, essentials, subject
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import encode
 from .asgi import ClientGoneError, Receive, Scope, Send, read_body, wait_disconnect
@@ -135,7 +135,7 @@ class McpHttp:
             kept = stored(item, encode(item) if batch else body)
             exchange.log.append(
                 MessageReceived(
-                    exchange.number, exchange.session, place if batch else None, *essentials(item), kept
+                    exchange.number, exchange.session, place if batch else None, *essentials(item), kept, subject(item)
                 )
             )
 

@@ -158,16 +158,15 @@ class CallScope:
         now = self._clock.now()
         if not self.machine.settle(now):
             gone = self.machine.cause is Cause.DISCONNECT
-            self._record("disconnected" if gone else "cancelled", None, answered=False)
+            # A task's call was answered, with its handle, before the task began.
+            self._record("disconnected" if gone else "cancelled", None, answered=self.facts.task is not None)
             return None
         if self.machine.cause is not None:
             outcome = self._expiry(now)
         assert outcome is not None, "work that nobody cancelled has an outcome"
         expired = "timed_out" if self.machine.cause is Cause.DEADLINE else "cancelled"
         own = "cancelled" if outcome.kind == "given_up" else outcome.kind
-        # A task that was stopped has nothing to give; whoever asks `tasks/result` learns just that.
-        answered = self.machine.cause is None or self.facts.task is None
-        self._record(expired if self.machine.cause else own, outcome, answered=answered)
+        self._record(expired if self.machine.cause else own, outcome, answered=True)
         return outcome
 
     def abandon(self) -> None:

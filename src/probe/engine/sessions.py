@@ -21,16 +21,16 @@ from ..core.call import Cause
 from ..core.session import Input, SessionMachine
 from ..observe.events import ClientMisuse, LimitReached, SessionClosed, SessionOpened
 from ..observe.log import EventLog
+from ..observe.records import MOST_CAPABILITIES, bounded
 from ..observe.redaction import fingerprint
 from ..settings import Settings
-from ..wire.jsonrpc import RequestId, encode
+from ..wire.jsonrpc import RequestId, clip
 from ..wire.v2025.registry import asked_capabilities
 from .calls import CallScope
 from .client_requests import ClientRequests
 from .clock import Clock
 from .interactions import Interactions
 from .offers import Offer
-from .outbox import stored
 from .outcome import contain
 from .streams import Stream
 from .tool import LogLevel
@@ -268,7 +268,7 @@ class SessionService:
             now=self._clock.now(),
         )
         id = self._new_id()
-        name, version = str(client.get("name", "")), str(client.get("version", ""))
+        name, version = clip(str(client.get("name", ""))), clip(str(client.get("version", "")))
         session = Session(
             id,
             self._count,
@@ -284,7 +284,7 @@ class SessionService:
         )
         self._sessions[id] = session
         self._inbox.send_nowait(session)
-        declared = stored(capabilities, encode(capabilities))
+        declared = bounded(capabilities, MOST_CAPABILITIES)
         self._log.append(SessionOpened(session.label, fingerprint(id), offer.revision, name, version, declared))
         return session
 

@@ -135,6 +135,7 @@ class Tool:
     server's dispatch deadlines (seconds); `asks_client` makes both longer by what a request to the client may take.
     `check` judges arguments together, or those of an `input_schema` of its own, and raises `ArgumentsError`.
     `inputs` are asked before the work begins, and so before there is a task; only multi-round-trip requests can.
+    `steps` tells, of a tool that counts steps, how many a call has by its checked arguments, None for an open number.
     `announces` names the lists whose change the tool announces. The description is for models; `exercises` tells people
     what of the protocol the tool is about, and `shows` what a good client shows of it, both in Markdown.
     """
@@ -156,6 +157,7 @@ class Tool:
     check: Callable[[Mapping[str, Any]], None] | None = None
     input_schema: Json | None = None
     inputs: Mapping[str, Ask] = field(default_factory=dict)
+    steps: Callable[[Mapping[str, Any]], float | None] | None = None
     announces: tuple[ListKind, ...] = ()
     exercises: str = ""
     shows: str = ""

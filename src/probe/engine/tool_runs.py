@@ -11,7 +11,7 @@ from ..core.progress import ProgressGate
 from ..observe.log import EventLog
 from ..observe.records import CallRecord, CallRecords, bounded
 from ..settings import Settings
-from ..wire.jsonrpc import Json, ProgressToken, RequestId
+from ..wire.jsonrpc import Json, ProgressToken, RequestId, clip
 from .calls import CallFacts, CallScope, run
 from .clock import Clock
 from .context import Channel, Context
@@ -71,19 +71,19 @@ class ToolRuns:
         self,
         caller: Caller,
         offer: Offer,
-        tool: Tool,
+        tool: str,
         request_id: RequestId,
         arguments: Mapping[str, Any],
         token: ProgressToken | None,
         task: str | None,
     ) -> CallScope:
-        """A scope with its record: every call that names a tool leaves one, whatever becomes of it."""
+        """A scope with its record: every call leaves one, whatever becomes of it. The tool may not exist."""
         record = CallRecord(
             run=self._run,
             call=self._new_call_id(),
             exchange=caller.exchange,
-            tool=tool.name,
-            toolset=offer.catalogue.toolset_of[tool.name],
+            tool=clip(tool),
+            toolset=offer.catalogue.toolset_of.get(tool, ""),
             arguments=bounded(dict(arguments), self._settings.limits.record_argument_bytes),
             era=caller.era,
             revision=offer.revision,
@@ -100,6 +100,11 @@ class ToolRuns:
         self._records.add(record)
         facts = CallFacts(record.call, caller.exchange, request_id, "tools/call", caller.session, task)
         return CallScope(facts, record, self._log, self._clock)
+
+    def admit(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        """The call will run with these checked arguments: none of the steps that it counts is done."""
+        if call.record is not None and tool.steps is not None:
+            call.record.steps_done, call.record.steps_total = 0, tool.steps(arguments)
 
     def open_plain(self, exchange: int, request_id: RequestId, method: str, session: str | None) -> CallScope:
         """The scope of a request that waits and is no tool call; it leaves no record."""

@@ -14,6 +14,14 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from ..wire.jsonrpc import ProgressToken, RequestId, clip, id_length, is_id
 
+# The parameter by which a message names what another one began.
+_NAMES = {
+    "notifications/cancelled": "requestId",
+    "tasks/get": "taskId",
+    "tasks/result": "taskId",
+    "tasks/cancel": "taskId",
+    "tasks/update": "taskId",
+}
 # Longer ids are refused by default, and the message itself keeps any; nothing is found by one of these.
 _LONGEST_ID = 1024
 
@@ -65,7 +73,10 @@ class HttpClosed:
 
 @dataclass(frozen=True, slots=True)
 class MessageReceived:
-    """One message of a client was read, before it was judged. `batch` is its place in a batch, from 0."""
+    """One message of a client was read, before it was judged. `batch` is its place in a batch, from 0.
+
+    `about` is what it names that another message began: the request that a cancellation names, the task of `tasks/*`.
+    """
 
     kind: ClassVar[str] = "message.received"
     exchange: int
@@ -75,6 +86,7 @@ class MessageReceived:
     method: str | None
     id: RequestId | None
     message: bytes
+    about: RequestId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +350,15 @@ Event: TypeAlias = (
     | AuditState
     | ServerState
 )
+
+
+def subject(message: Any) -> RequestId | None:
+    """What a client's message is about, where another message began that."""
+    if not isinstance(message, dict) or message.get("method") not in _NAMES:
+        return None
+    params = message.get("params")
+    id = params.get(_NAMES[message["method"]]) if isinstance(params, dict) else None
+    return id if is_id(id) and id_length(id) <= _LONGEST_ID else None
 
 
 def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:

@@ -11,11 +11,30 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 REDACTED = "[redacted]"
-SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"})
-SECRET_MEMBERS = frozenset(
-    {"password", "passwd", "secret", "apiKey", "api_key", "accessToken", "access_token", "refreshToken"}
-    | {"refresh_token", "clientSecret", "client_secret", "authorization", "privateKey", "private_key"}
+SECRET_HEADERS = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token"}
+    | {"x-access-token", "x-amz-security-token", "x-csrf-token", "x-xsrf-token", "x-goog-iam-authorization-token"}
 )
+_WORDS = (
+    ("password",), ("passwd",), ("passphrase",), ("secret",), ("token",), ("bearer",), ("credentials",),
+    ("authorization",), ("api", "key"), ("access", "token"), ("refresh", "token"), ("id", "token"),
+    ("auth", "token"), ("session", "token"), ("client", "secret"), ("private", "key"), ("access", "key"),
+    ("secret", "key"),
+)  # fmt: skip
+
+
+def _spellings(words: tuple[str, ...]) -> set[str]:
+    """The ways in which a name is written in JSON; each is an exact name, so that nothing else is taken for it."""
+    capital = [word.capitalize() for word in words]
+    snake = "_".join(words)
+    kebab = "-".join(words)
+    plain = {snake, kebab, "".join(words), "".join(capital), words[0] + "".join(capital[1:]), "-".join(capital)}
+    return plain | {snake.upper(), snake.capitalize(), "".join(words).upper()}
+
+
+SECRET_MEMBERS = frozenset().union(*map(_spellings, _WORDS))
+_MIRROR = "mcp-param-"
+_SECRET_MIRRORS = frozenset(name.lower() for name in SECRET_MEMBERS)
 _CONTAINERS = (dict, list)
 SESSION_HEADER = "mcp-session-id"
 _FINGERPRINT = 8
@@ -27,10 +46,14 @@ def fingerprint(secret: str) -> str:
 
 
 def header(name: str, value: str) -> str:
-    """A header value as it may be stored; `name` is lower case."""
+    """A header value as it may be stored; `name` is lower case.
+
+    `Mcp-Param-NAME` mirrors an argument (2026-07-28), and is as secret as that.
+    """
     if name == SESSION_HEADER:
         return fingerprint(value)
-    return REDACTED if name in SECRET_HEADERS else value
+    mirrors = name.removeprefix(_MIRROR) if name.startswith(_MIRROR) else None
+    return REDACTED if name in SECRET_HEADERS or mirrors in _SECRET_MIRRORS else value
 
 
 def headers(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
@@ -40,12 +63,14 @@ def headers(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
 
 
 def query(raw: str) -> str:
-    """The query of a URL, as received but for the values of members with a secret name."""
-    pairs = (part.partition("=") for part in raw.split("&"))
-    return "&".join(
-        f"{name}={REDACTED}" if unquote_plus(name) in SECRET_MEMBERS else name + equals + value
-        for name, equals, value in pairs
-    )
+    """The query of a URL, as received but for the values of members with a secret name, and of session ids."""
+    return "&".join(_hidden(*part.partition("=")) for part in raw.split("&"))
+
+
+def _hidden(name: str, equals: str, value: str) -> str:
+    plain = unquote_plus(name)
+    secret = plain in SECRET_MEMBERS or plain.lower() in SECRET_HEADERS or plain.lower() == SESSION_HEADER
+    return f"{name}={REDACTED}" if secret and equals else name + equals + value
 
 
 def has_secret(value: Any) -> bool:

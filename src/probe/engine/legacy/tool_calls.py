@@ -57,19 +57,25 @@ class ToolCalls:
     def call(
         self, session: Session, request: Request, params: types.CallToolRequestParams, exchange: int
     ) -> Outcome | Start:
-        """The outcome, or how to start the work that gives it. Raises `McpError` where no tool is named."""
+        """The outcome, or how to start the work that gives it."""
         offer = session.offer
-        tool = offer.tool(params.name)
         token = progress_token(request.params, self._settings.limits.max_id_length)
         wish = task_wish(params, offer.revision)
-        sent = params.arguments or {}
+        caller, sent = _caller(session, exchange), params.arguments or {}
         self._note_token(session, token)
+        try:
+            tool = offer.tool(params.name)
+        except McpError as unknown:
+            return self._runs.refuse(
+                self._runs.open(caller, offer, params.name, request.id, sent, token, None), unknown
+            )
         arguments, refusal = self._judge(session, tool, sent, as_task=wish is not None)
         # Only a task that will exist has an id.
         task_id = self._desk.tasks.new_id() if wish is not None and refusal is None else None
-        call = self._runs.open(_caller(session, exchange), offer, tool, request.id, sent, token, task_id)
+        call = self._runs.open(caller, offer, tool.name, request.id, sent, token, task_id)
         if refusal is not None:
             return self._runs.refuse(call, refusal)
+        self._runs.admit(call, tool, arguments)
         if wish is not None:
             handle = self._desk.create(session, tool, call, arguments, token, wish.ttl)
             return Outcome("task", handle, call=call)

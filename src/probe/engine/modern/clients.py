@@ -11,15 +11,14 @@ from typing import Any, TypeAlias
 
 from ...observe.events import ClientSeen
 from ...observe.log import EventLog
-from ...wire.jsonrpc import Json, clip, encode
+from ...observe.records import MOST_CAPABILITIES, bounded
+from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 
 _Key: TypeAlias = tuple[str, str, str]
 
 # As many as sessions by default. A client that was pushed out gets a new label when it comes again.
 _MOST = 1000
-# Characters of JSON of a client's capabilities that are kept; real ones have a few hundred.
-_LONGEST_CAPABILITIES = 4096
 
 
 class Clients:
@@ -28,7 +27,7 @@ class Clients:
     def __init__(self, log: EventLog, most: int = _MOST) -> None:
         self._log = log
         self._most = most
-        self._known: OrderedDict[_Key, tuple[str, Any]] = OrderedDict()
+        self._known: OrderedDict[_Key, tuple[str, bytes]] = OrderedDict()
         self._count = 0
 
     def label(self, address: str, message: Any) -> str:
@@ -37,14 +36,11 @@ class Clients:
         about = _members(meta)
         info = _members(about.get(CLIENT_INFO))
         key = (address, _text(info.get("name")), _text(info.get("version")))
-        label, capabilities = self._known.get(key) or (self._next(), None)
-        declared = about.get(CLIENT_CAPABILITIES)
-        if capabilities is None or (declared != capabilities and _bounded(declared) != capabilities):
-            capabilities = _bounded(declared)
-            self._log.append(
-                ClientSeen(label, address, _text(about.get(PROTOCOL_VERSION)), *key[1:], encode(capabilities))
-            )
-        self._known[key] = label, capabilities
+        label, before = self._known.get(key) or (self._next(), None)
+        declared = bounded(_members(about.get(CLIENT_CAPABILITIES)), MOST_CAPABILITIES)
+        if declared != before:
+            self._log.append(ClientSeen(label, address, _text(about.get(PROTOCOL_VERSION)), *key[1:], declared))
+        self._known[key] = label, declared
         self._known.move_to_end(key)
         if len(self._known) > self._most:
             self._known.popitem(last=False)
@@ -61,10 +57,3 @@ def _members(value: Any) -> Mapping[str, Any]:
 
 def _text(value: Any) -> str:
     return clip(value) if isinstance(value, str) else ""
-
-
-def _bounded(declared: Any) -> Json:
-    """Capabilities as they are kept: what is none, or too large to keep, counts as none declared."""
-    if not isinstance(declared, dict) or len(encode(declared)) > _LONGEST_CAPABILITIES:
-        return {}
-    return declared

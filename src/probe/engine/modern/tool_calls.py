@@ -17,7 +17,7 @@ from typing import Any
 
 from ...settings import Settings
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, ProgressToken
+from ...wire.jsonrpc import Json, ProgressToken, clip
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
 from ..calls import CallScope
@@ -74,16 +74,23 @@ class ToolCalls:
         self._runs = runs
 
     def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
-        """The outcome, or how to start the work that gives it. Raises `McpError` where no tool is named."""
+        """The outcome, or how to start the work that gives it."""
         offer, meta = incoming.offer, incoming.meta
-        tool, token, sent = offer.tool(params.name), meta.progress_token, params.arguments or {}
+        caller, token, sent = _caller(incoming), meta.progress_token, params.arguments or {}
+        try:
+            tool = offer.tool(params.name)
+        except McpError as unknown:
+            return self._runs.refuse(
+                self._runs.open(caller, offer, params.name, incoming.request.id, sent, token, None), unknown
+            )
         as_task = tool.task_support != "forbidden" and meta.tasks
         admitted = self._judge(incoming, tool, sent, as_task=as_task)
         # Only a task that will exist has an id.
         task_id = self._desk.tasks.new_id() if as_task and isinstance(admitted, _Admitted) else None
-        call = self._runs.open(_caller(incoming), offer, tool, incoming.request.id, sent, token, task_id)
+        call = self._runs.open(caller, offer, tool.name, incoming.request.id, sent, token, task_id)
         if not isinstance(admitted, _Admitted):
             return self._runs.refuse(call, admitted)
+        self._runs.admit(call, tool, admitted.arguments)
         if as_task:
             task = self._desk.create(
                 incoming, tool, call, admitted.arguments, admitted.answers, admitted.rounds
@@ -136,7 +143,7 @@ class ToolCalls:
 
 def _caller(incoming: Incoming) -> Caller:
     info, source = incoming.meta.client_info or {}, incoming.source
-    name, version = str(info.get("name", "")), str(info.get("version", ""))
+    name, version = clip(str(info.get("name", ""))), clip(str(info.get("version", "")))
     return Caller("modern", "http", source.exchange, source.client, name, version)
 
 

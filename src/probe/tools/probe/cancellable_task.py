@@ -35,6 +35,7 @@ TOOL = Tool(
         "after, no further progress, and an error when a finished task is cancelled."
     ),
     run=run,
+    steps=lambda arguments: _seconds(arguments["durationMs"]),
     params=(Integer("durationMs", 10000, 120000, 60000, "How long the task works, in milliseconds"),),
     output_schema=output(message={"type": "string"}),
     annotations=READ_ONLY,

@@ -44,6 +44,7 @@ TOOL = Tool(
         "list of stages in the result."
     ),
     run=run,
+    steps=lambda arguments: arguments["stageCount"],
     params=(
         Integer("stageCount", 2, 10, 3, "How many stages"),
         Integer("msPerStage", 500, 10000, 1000, "How long each stage takes, in milliseconds"),

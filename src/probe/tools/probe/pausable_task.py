@@ -94,6 +94,7 @@ TOOL = Tool(
         "with one checkbox, and completed or cancelled according to the answer. Needs a client with elicitation."
     ),
     run=run,
+    steps=lambda arguments: arguments["itemCount"],
     params=(
         Integer("itemCount", 1, 50, 10, "How many items to process"),
         Integer("pauseAfterItem", 1, 49, 5, "After which item to ask; less than itemCount"),

@@ -30,6 +30,7 @@ TOOL = Tool(
         "runs (determinate), or a counter or spinner without a percentage (indeterminate, no total is sent)."
     ),
     run=run,
+    steps=lambda arguments: arguments["itemCount"] if arguments["mode"] == "determinate" else None,
     params=(
         Integer("itemCount", 1, 100, 10, "How many items to process"),
         Integer("delayPerItemMs", 10, 1000, 100, "How long each item takes, in milliseconds"),

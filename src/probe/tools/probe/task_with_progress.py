@@ -27,6 +27,7 @@ TOOL = Tool(
         "apart and in order, and progress still arriving after the handle came back."
     ),
     run=run,
+    steps=lambda arguments: arguments["itemCount"],
     params=(
         Integer("itemCount", 1, 100, 10, "How many items to process"),
         Integer("delayPerItemMs", 10, 1000, 500, "How long each item takes, in milliseconds"),

@@ -26,6 +26,7 @@ TOOL = Tool(
         "own token; if all come at the end, something between buffers the stream. notified is false without a token."
     ),
     run=run,
+    steps=lambda arguments: arguments["steps"],
     params=(
         Integer("steps", 1, 100, 5, "How many steps, each with one notification"),
         Integer("step_ms", 0, 5000, 200, "How long each step takes, in milliseconds"),
