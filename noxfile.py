@@ -124,6 +124,11 @@ def chromium(session: nox.Session) -> str:
     return str(shutil.which("chromium"))
 
 
+def browser_and_server(session: nox.Session) -> dict[str, str]:
+    """What tests of the built pages need: a browser, and the interpreter that runs the server."""
+    return {"PROBE_CHROMIUM": chromium(session), "PROBE_PYTHON": str(environment(session, "dev") / "python")}
+
+
 def site(session: nox.Session) -> None:
     """Build the dashboard into the package, unless it was built from the same sources already."""
     parts = [DASHBOARD.glob("*.*"), DASHBOARD.glob(".npmrc"), DASHBOARD.glob("src/**/*.*")]
@@ -213,14 +218,23 @@ def dashboard(session: nox.Session) -> None:
 
 @nox.session
 def dashboard_tests(session: nox.Session) -> None:
-    """The dashboard: generated types, lint, types, dead code, its store, and its components in a real browser."""
+    """The dashboard: generated types, lint, types, dead code, its parts in a real browser, and all of it with a server."""
     npm_ci(session, DASHBOARD)
+    site(session)
     npm(session, DASHBOARD, "run", "--silent", "types", "--", "--check")
     for script in ("lint", "tsc", "knip"):
         npm(session, DASHBOARD, "run", "--silent", script)
     report = ("--reporter=default", "--reporter=junit", f"--outputFile.junit={junit(session)}")
-    browser = {"PROBE_CHROMIUM": chromium(session)}
-    npm(session, DASHBOARD, "run", "--silent", "test", "--", *report, *session.posargs, **browser)
+    npm(session, DASHBOARD, "run", "--silent", "test", "--", *report, *session.posargs, **browser_and_server(session))
+
+
+@nox.session
+def screenshots(session: nox.Session) -> None:
+    """Take the pictures of docs/images: every view of a server with a rich story, light and dark."""
+    npm_ci(session, DASHBOARD)
+    site(session)
+    variables = browser_and_server(session)
+    npm(session, DASHBOARD, "run", "--silent", "screenshots", "--", str(ROOT / "docs" / "images"), **variables)
 
 
 @nox.session

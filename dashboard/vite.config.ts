@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { playwright } from "@vitest/browser-playwright";
 import { defineConfig } from "vitest/config";
-import { CHROMIUM_ARGS } from "./chromium.ts";
+import { CHROMIUM_ARGS } from "./e2e/chromium.ts";
 
 // Where `npm run dev` finds a server to show; the built pages only ever speak to their own origin.
 const server = process.env["PROBE_URL"] ?? "http://127.0.0.1:8000";
@@ -54,9 +54,9 @@ export default defineConfig({
         },
       },
       {
-        // a real server, which serves the built pages: `nox -s dashboard_end_to_end` builds and installs both
+        // a real server, which serves the built pages: `nox -s dashboard_tests` makes both before
         extends: true,
-        test: { name: "end-to-end", environment: "node", include: ["e2e/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 30_000 },
+        test: { name: "end-to-end", environment: "node", include: ["e2e/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 60_000 },
       },
     ],
   },

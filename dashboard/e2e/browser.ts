@@ -1,5 +1,5 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright";
-import { CHROMIUM_ARGS } from "~/../chromium";
+import { CHROMIUM_ARGS } from "./chromium.ts";
 
 /** The browser of the machine, kept from speaking to anybody but the tests. */
 export function launch(): Promise<Browser> {

@@ -1,5 +1,12 @@
 export type Json = Record<string, unknown>;
 
+/** A request id or a progress token; a bigint is sent with all of its digits. */
+type Id = number | bigint | string;
+
+const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown };
+
+const bodyOf = (message: Json) => JSON.stringify(message, (_key, value: unknown) => (typeof value === "bigint" ? rawJSON(String(value)) : value));
+
 const MODERN = "2026-07-28";
 const LEGACY = "2025-11-25";
 const META = "io.modelcontextprotocol";
@@ -49,12 +56,12 @@ export class LegacyClient {
   }
 
   /** Sends a request and gives its messages as they come; the last one is the response, unless it was cancelled. */
-  async *request(id: number | string, method: string, params: Json): AsyncGenerator<Json> {
+  async *request(id: Id, method: string, params: Json): AsyncGenerator<Json> {
     yield* messages(await this.#post({ jsonrpc: "2.0", id, method, params }));
   }
 
   /** The response to a request. */
-  async ask(id: number | string, method: string, params: Json): Promise<Json> {
+  async ask(id: Id, method: string, params: Json): Promise<Json> {
     let last: Json = {};
     for await (const message of this.request(id, method, params)) last = message;
     return last;
@@ -63,12 +70,12 @@ export class LegacyClient {
   #post(message: Json): Promise<Response> {
     const session: Record<string, string> = this.#session === null ? {} : { "mcp-session-id": this.#session };
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream", ...session };
-    return fetch(this.#url, { method: "POST", headers, body: JSON.stringify(message) });
+    return fetch(this.#url, { method: "POST", headers, body: bodyOf(message) });
   }
 }
 
 /** One modern tool call; aborting the signal closes its response, which cancels it. */
-export async function* modernCall(url: string, name: string, tool: string, args: Json, given: { id: number | string; token?: number | string; signal?: AbortSignal }): AsyncGenerator<Json> {
+export async function* modernCall(url: string, name: string, tool: string, args: Json, given: { id: Id; token?: Id; signal?: AbortSignal }): AsyncGenerator<Json> {
   const meta = {
     [`${META}/protocolVersion`]: MODERN,
     [`${META}/clientInfo`]: { name, version: "1.0" },
@@ -82,7 +89,7 @@ export async function* modernCall(url: string, name: string, tool: string, args:
     "mcp-method": "tools/call",
     "mcp-name": tool,
   };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: given.id, method: "tools/call", params: { name: tool, arguments: args, _meta: meta } });
+  const body = bodyOf({ jsonrpc: "2.0", id: given.id, method: "tools/call", params: { name: tool, arguments: args, _meta: meta } });
   const response = await fetch(`${url}/mcp`, { method: "POST", headers, body, ...(given.signal && { signal: given.signal }) });
   yield* messages(response);
 }

@@ -1,8 +1,8 @@
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, openPage } from "./browser";
-import { all, modernCall } from "./client";
-import { freePort, type Server, startServer } from "./server";
+import { launch, openPage } from "./browser.ts";
+import { all, modernCall } from "./client.ts";
+import { freePort, type Server, startServer } from "./server.ts";
 
 let server: Server;
 let browser: Browser;
@@ -21,6 +21,8 @@ afterAll(async () => {
 function timed(page: Page, action: string): Promise<number> {
   return page.evaluate(async (body) => {
     const act = new Function("turn", body) as (turn: number) => void;
+    // it runs in the page, where nothing of this file is
+    // oxlint-disable-next-line unicorn/consistent-function-scoping
     const frame = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
     const taken: number[] = [];
     for (let turn = 0; turn < 9; turn += 1) {

@@ -1,8 +1,8 @@
 import type { Browser } from "playwright";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, openPage } from "./browser";
-import { all, modernCall } from "./client";
-import { freePort, type Server, startServer } from "./server";
+import { launch, openPage } from "./browser.ts";
+import { all, modernCall } from "./client.ts";
+import { freePort, type Server, startServer } from "./server.ts";
 
 let port: number;
 let server: Server;

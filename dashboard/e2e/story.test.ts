@@ -1,8 +1,8 @@
 import type { Browser, Page } from "playwright";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, openPage } from "./browser";
-import { LegacyClient, all, modernCall } from "./client";
-import { freePort, type Server, startServer } from "./server";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { launch, openPage } from "./browser.ts";
+import { LegacyClient, all, modernCall } from "./client.ts";
+import { freePort, type Server, startServer } from "./server.ts";
 
 // A second is what the page promises; a machine that runs all tests at once may take longer.
 const SOON = { timeout: 10_000 };
@@ -19,6 +19,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
+});
+
+afterEach(() => {
+  // oxlint-disable-next-line vitest/no-standalone-expect -- of each test: no page may complain
   expect(complaints.flat()).toEqual([]);
 });
 
@@ -49,6 +53,12 @@ test("progress is shown while it comes", async () => {
   }
   expect(steps).toBe(4);
   await calls.getByRole("row").filter({ hasText: "progress" }).filter({ hasText: "completed" }).first().waitFor(SOON);
+  // a request is drawn before its answer comes, and has to be drawn again
+  const all = await open("/live?method=tools/call");
+  await all.getByRole("row").filter({ hasText: "after #" }).first().waitFor(SOON);
+  const again = await client.ask(2, "tools/call", { name: "progress", arguments: { steps: 2, step_ms: 600 } });
+  expect(again["result"]).toBeDefined();
+  await expect.poll(() => all.getByText("no answer yet").count(), SOON).toBe(0);
 });
 
 test("a task is shown with its status and its end", async () => {
@@ -109,15 +119,16 @@ test("an elicitation is shown with its answer", async () => {
   }
   expect(asked).toBe(true);
   // the question names the entry that answered it
-  await page.getByRole("row").filter({ hasText: "elicitation/create" }).first().click();
+  await page.getByRole("row").filter({ hasText: "elicitation/create request" }).first().click();
   await page.getByRole("link", { name: /^Answer #\d+$/ }).waitFor(SOON);
 });
+
+const run = (client: LegacyClient, steps: number) =>
+  all(client.request(0, "tools/call", { name: "progress", arguments: { steps, step_ms: 100 }, _meta: { progressToken: 0 } }));
 
 test("clients with equal ids and tokens never mix", async () => {
   const page = await open("/calls");
   const [one, two] = await Promise.all([new LegacyClient(server.url).open("twin-one"), new LegacyClient(server.url).open("twin-two")]);
-  const run = (client: LegacyClient, steps: number) =>
-    all(client.request(0, "tools/call", { name: "progress", arguments: { steps, step_ms: 100 }, _meta: { progressToken: 0 } }));
   const modern = (name: string, steps: number) => all(modernCall(server.url, name, "progress", { steps, step_ms: 100 }, { id: 0, token: 0 }));
   await Promise.all([run(one, 5), run(two, 8), modern("twin-three", 6), modern("twin-four", 9)]);
   for (const [name, steps] of [["twin-one", 5], ["twin-two", 8], ["twin-three", 6], ["twin-four", 9]] as const) {
@@ -138,4 +149,20 @@ test("clients with equal ids and tokens never mix", async () => {
     expect(request?.message.params.arguments.steps).toBe(call.steps_total);
     expect(request?.session).toBe(answers[0]?.session);
   }
+});
+
+test("ids with more digits than a double holds stay apart", async () => {
+  const page = await open("/live?method=tools/call");
+  const [one, two] = [9_007_199_254_740_993n, 9_007_199_254_740_992n];
+  await all(modernCall(server.url, "large-one", "simple_tool", { delayMs: 1 }, { id: one, token: one }));
+  await all(modernCall(server.url, "large-two", "simple_tool", { delayMs: 1 }, { id: two, token: two }));
+  for (const [name, id] of [["large-one", one], ["large-two", two]] as const) {
+    const rows = page.getByRole("row").filter({ hasText: name }).filter({ hasText: "tools/call" });
+    await rows.filter({ has: page.getByText(String(id), { exact: true }) }).first().waitFor(SOON);
+  }
+  await page.getByRole("row").filter({ hasText: "large-one" }).filter({ hasText: "tools/call request" }).click();
+  await page.getByText(`${one} integer`).waitFor(SOON);
+  const calls = await open("/calls");
+  await calls.getByRole("row").filter({ hasText: "large-two" }).click();
+  await expect.poll(() => calls.locator("main").innerText(), SOON).toContain(`${two} integer`);
 });

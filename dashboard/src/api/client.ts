@@ -1,3 +1,5 @@
+import { parseJson } from "~/ui/json";
+
 /** An answer of the API that is no success: an RFC 9457 problem, or what comes nearest to one. */
 export class ApiError extends Error {
   readonly status: number;
@@ -23,7 +25,7 @@ export function apiUrl(path: string, query: Query = {}): string {
 export async function get<Answer>(path: string, query: Query = {}, signal?: AbortSignal): Promise<Answer> {
   const response = await fetch(apiUrl(path, query), { headers: { accept: "application/json" }, ...(signal && { signal }) });
   if (!response.ok) throw new ApiError(response.status, await problem(response));
-  return (await response.json()) as Answer;
+  return parseJson(await response.text()) as Answer;
 }
 
 async function problem(response: Response): Promise<string> {

@@ -1,3 +1,5 @@
+import { shareText } from "~/ui/share";
+import { type JsonNumber, at, brief, scalarText } from "~/ui/json";
 import type { Entry } from "./schema";
 
 type MessageEntry = Extract<Entry, { rpc: string }>;
@@ -7,19 +9,20 @@ export function isMessage(entry: Entry): entry is MessageEntry {
   return entry.kind === "message.received" || entry.kind === "message.emitted" || entry.kind === "message.dropped";
 }
 
-/** `in` from the client, `out` to it; null for what has no direction. */
-export function directionOf(entry: Entry): "in" | "out" | null {
-  switch (entry.kind) {
-    case "http.request":
-    case "message.received":
-      return "in";
-    case "http.response":
-    case "message.emitted":
-    case "message.delivered":
-      return "out";
-    default:
-      return null;
-  }
+export type Direction = "in" | "out";
+
+const DIRECTIONS: Readonly<Record<string, Direction>> = {
+  "http.request": "in",
+  "message.received": "in",
+  "http.response": "out",
+  "message.emitted": "out",
+  "message.delivered": "out",
+  "message.dropped": "out",
+};
+
+/** From the client or to it, as the API filters it; null for what happened inside the server. */
+export function directionOf(entry: Entry): Direction | null {
+  return DIRECTIONS[entry.kind] ?? null;
 }
 
 /** Milliseconds between two entries of one run, by the monotonic clock. */
@@ -32,34 +35,35 @@ export function originOf(entries: readonly Entry[]): Entry | undefined {
   return entries.find((entry) => entry.kind === "call.started") ?? entries[0];
 }
 
-/** A member of a JSON object; undefined where there is none. */
-function member(value: unknown, ...path: readonly string[]): unknown {
-  let found = value;
-  for (const name of path) {
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return undefined;
-    found = (found as Record<string, unknown>)[name];
-  }
-  return found;
+interface Progress {
+  progress: JsonNumber;
+  total: JsonNumber | null;
+  message: string | null;
 }
+
+const isNumber = (value: unknown): value is JsonNumber => typeof value === "number" || typeof value === "bigint";
 
 /** What a report of progress says, wherever it is carried; null for any other entry. */
-export function progressOf(entry: Entry): { progress: number; total: number | null; message: string | null } | null {
+export function progressOf(entry: Entry): Progress | null {
   if (entry.kind === "call.progressed") return entry;
   if ((entry.kind !== "message.emitted" && entry.kind !== "message.dropped") || entry.method !== "notifications/progress") return null;
-  const params = member(entry.message, "params");
-  const [progress, total, message] = ["progress", "total", "message"].map((name) => member(params, name));
-  if (typeof progress !== "number") return null;
-  return { progress, total: typeof total === "number" ? total : null, message: typeof message === "string" ? message : null };
+  const [progress, total, message] = ["progress", "total", "message"].map((name) => at(entry.message, "params", name));
+  if (!isNumber(progress)) return null;
+  return { progress, total: isNumber(total) ? total : null, message: typeof message === "string" ? message : null };
 }
 
-const quoted = (text: string | null) => (text === null ? "" : ` ${JSON.stringify(text)}`);
-const share = (done: number | null, total: number | null) => (total === null ? `${done ?? "?"}` : `${done ?? "?"}/${total}`);
+/** How many messages the settled call sent after its cancellation; null when that entry is not there. */
+export function sentAfterCancel(entries: readonly Entry[]): number | null {
+  return entries.findLast((entry) => entry.kind === "call.settled")?.sent_after_cancel ?? null;
+}
+
+const quoted = (text: string | null) => (text === null ? "" : ` ${scalarText(text)}`);
 const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 /** What an entry says beside its kind, in one line of the words of the event log; "" where the kind says it all. */
 export function describe(entry: Entry): string {
   const progress = progressOf(entry);
-  if (progress !== null) return `progress ${share(progress.progress, progress.total)}${quoted(progress.message)}${droppedBecause(entry)}`;
+  if (progress !== null) return `progress ${shareText(progress.progress, progress.total)}${quoted(progress.message)}${droppedBecause(entry)}`;
   if (isMessage(entry)) return describeMessage(entry);
   switch (entry.kind) {
     case "http.request":
@@ -86,16 +90,16 @@ function droppedBecause(entry: Entry): string {
 }
 
 function describeMessage(entry: MessageEntry): string {
-  const id = entry.id === null ? "" : `, id ${JSON.stringify(entry.id)}`;
-  const code = member(entry.message, "error", "code");
-  const error = code === undefined ? "" : ` ${JSON.stringify(code)}${quoted(String(member(entry.message, "error", "message") ?? ""))}`;
+  const id = entry.id === null ? "" : `, id ${scalarText(entry.id)}`;
+  const code = at(entry.message, "error", "code");
+  const error = code === undefined ? "" : ` ${brief(code)}${quoted(String(at(entry.message, "error", "message") ?? ""))}`;
   return `${entry.method ?? entry.rpc}${error}${id}${droppedBecause(entry)}`;
 }
 
 function describeWork(entry: Entry): string {
   switch (entry.kind) {
     case "call.started":
-      return `${entry.tool ?? entry.method}, id ${JSON.stringify(entry.request_id)}`;
+      return `${entry.tool ?? entry.method}, id ${scalarText(entry.request_id)}`;
     case "call.cancelled":
       return `by ${entry.by}${quoted(entry.reason)}${entry.effect ? "" : ", without effect: it was over"}`;
     case "call.settled":
@@ -110,7 +114,7 @@ function describeWork(entry: Entry): string {
 }
 
 function describeSettled(entry: Extract<Entry, { kind: "call.settled" }>): string {
-  const steps = entry.steps_done === null ? "" : `, ${share(entry.steps_done, entry.steps_total)} steps`;
+  const steps = entry.steps_done === null ? "" : `, ${shareText(entry.steps_done, entry.steps_total)} steps`;
   if (entry.cancelled_by === null) return `${entry.outcome}${steps}`;
   const latency = entry.scope_exit_ms === null ? "" : ` ${Number(entry.scope_exit_ms.toFixed(2))} ms after`;
   return `${entry.outcome}${latency}, by ${entry.cancelled_by}${steps}, ${counted(entry.sent_after_cancel, "message")} after cancellation`;

@@ -280,7 +280,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Where calls are kept. `failing` says since when and `why` a file cannot be written; `lost` rows never will be. */
+        /**
+         * @description Where calls are kept. `failing` says since when and `why` a file cannot be written.
+         *
+         *     `lost` rows had no room while it could not be, and are not in it.
+         */
         AuditInfo: {
             lost: number;
             since: number | null;
@@ -359,11 +363,10 @@ export interface components {
         /**
          * @description Filled in while the call runs; complete once `outcome` is set.
          *
-         *     `outcome`: `completed`, `tool_error`, `protocol_error`, `cancelled`, `timed_out` or `disconnected`; None while
-         *     running. `done` is true only when the work came to its own end. Times are seconds since the epoch, durations ms.
-         *     `answered`: for a call, whether a response was sent; for a task, whose handle was sent at once, whether its work
-         *     came to an answer that `tasks/result` gives. `answer_delivered`: whether a socket took all of the response to the
-         *     call, which for a task is its handle. `emitted` and `delivered` count notifications and requests on the way
+         *     `outcome`: one of `call_filter.OUTCOMES`; None while running, and never `lost`, which is found in a file. `done` is
+         *     true only when the work came to its own end. Times are seconds since the epoch, durations ms.
+         *     `answered`: whether a response to the call was sent, which for a task is its handle; `answer_delivered`: whether a
+         *     socket took all of it. `emitted` and `delivered` count notifications and requests on the way
          *     to the client, not the answer. `arguments` and `result` are JSON: as objects they could take a hundred times their
          *     bound. `result` is what was answered, or what `tasks/result` gives; of a JSON-RPC error `{"error": …}`.
          */
@@ -542,7 +545,7 @@ export interface components {
          */
         EventPage: {
             events: components["schemas"]["Entry"][];
-            gap: components["schemas"]["Span"] | null;
+            gap: components["schemas"]["Gap"] | null;
             last: number;
             next: number | null;
             run: string;
@@ -576,6 +579,11 @@ export interface components {
         };
         /** @description Rows of one table that have changed, whole, by their `id`. */
         FeedRows: components["schemas"]["ChangedTasks"] | components["schemas"]["ChangedCalls"] | components["schemas"]["ChangedSessions"] | components["schemas"]["ChangedStreams"];
+        /** @description Entries from `first` to `last`, both included, were pushed out of the log before this reader came. */
+        Gap: {
+            first: number;
+            last: number;
+        };
         /**
          * @description An event stream response is over, or an exchange without any response, which has no `stream`.
          *
@@ -672,12 +680,17 @@ export interface components {
             gives: string;
             path: string;
         };
-        /** @description The event log: the oldest and the newest entry that are kept, how many, and their size. */
+        /**
+         * @description The event log: the oldest and the newest entry that are kept, how many, and their size.
+         *
+         *     `missed` entries were pushed out before the tables and the evidence of calls had them.
+         */
         LogInfo: {
             bytes: number;
             entries: number;
             first: number;
             last: number;
+            missed: number;
         };
         /** @description A message was not sent: nobody may hear it any more, or no stream could carry it. `why` says which. */
         MessageDropped: {
@@ -729,8 +742,13 @@ export interface components {
             stream: string | null;
             task: string | null;
         };
-        /** @description One message of a client was read, before it was judged. `batch` is its place in a batch, from 0. */
+        /**
+         * @description One message of a client was read, before it was judged. `batch` is its place in a batch, from 0.
+         *
+         *     `about` is what it names that another message began: the request that a cancellation names, the task of `tasks/*`.
+         */
         MessageReceived: {
+            about: number | string | null;
             at: number;
             batch: number | null;
             exchange: number;
@@ -767,7 +785,11 @@ export interface components {
             session: string | null;
             stream: string | null;
         };
-        /** @description Why a request is refused (RFC 9457). `known` are the parameters that there are, where one was unknown. */
+        /**
+         * @description Why a request is refused (RFC 9457).
+         *
+         *     `known` are the parameters that there are, or the values of one, where an unknown one was given.
+         */
         Problem: {
             detail: string;
             known?: string[];
@@ -867,8 +889,13 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /** @description All sessions and modern clients that are known, as of the entry `seq`. */
+        /**
+         * @description Sessions and modern clients that are known as of the entry `seq`, the newest last.
+         *
+         *     `next` is the cursor of the page with those before, null where there are none.
+         */
         SessionTable: {
+            next: string | null;
             run: string;
             seq: number;
             sessions: components["schemas"]["SessionRow"][];
@@ -879,11 +906,6 @@ export interface components {
             reason: string;
             unit: string;
             value: string | number;
-        };
-        /** @description Entries from `first` to `last`, both included, that were pushed out of the log. */
-        Span: {
-            first: number;
-            last: number;
         };
         /** @description Nothing more will be sent on the stream; what was sent can be read again for a while. */
         StreamEnded: {
@@ -942,8 +964,13 @@ export interface components {
             session: string | null;
             stream: string;
         };
-        /** @description All streams that are known, as of the entry `seq`. */
+        /**
+         * @description Streams that are known as of the entry `seq`, the newest last.
+         *
+         *     `next` is the cursor of the page with those before, null where there are none.
+         */
         StreamTable: {
+            next: string | null;
             run: string;
             seq: number;
             streams: components["schemas"]["StreamRow"][];
@@ -1002,8 +1029,13 @@ export interface components {
             ttl_ms: number;
             updated_at: number;
         };
-        /** @description All tasks that are known, as of the entry `seq`. */
+        /**
+         * @description Tasks that are known as of the entry `seq`, the newest last.
+         *
+         *     `next` is the cursor of the page with those before, null where there are none.
+         */
         TaskTable: {
+            next: string | null;
             run: string;
             seq: number;
             tasks: components["schemas"]["TaskRow"][];
@@ -1076,6 +1108,7 @@ export type FeedGap = components['schemas']['FeedGap'];
 export type FeedHello = components['schemas']['FeedHello'];
 export type FeedReader = components['schemas']['FeedReader'];
 export type FeedRows = components['schemas']['FeedRows'];
+export type Gap = components['schemas']['Gap'];
 export type HttpClosed = components['schemas']['HttpClosed'];
 export type HttpRequest = components['schemas']['HttpRequest'];
 export type HttpResponse = components['schemas']['HttpResponse'];
@@ -1096,7 +1129,6 @@ export type SessionOpened = components['schemas']['SessionOpened'];
 export type SessionRow = components['schemas']['SessionRow'];
 export type SessionTable = components['schemas']['SessionTable'];
 export type SettingInfo = components['schemas']['SettingInfo'];
-export type Span = components['schemas']['Span'];
 export type StreamEnded = components['schemas']['StreamEnded'];
 export type StreamOpened = components['schemas']['StreamOpened'];
 export type StreamRow = components['schemas']['StreamRow'];
@@ -1143,7 +1175,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1229,7 +1261,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1320,7 +1352,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1411,7 +1443,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1476,7 +1508,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description There is nothing of that name. */
@@ -1576,7 +1608,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1633,7 +1665,7 @@ export interface operations {
                 stream?: string;
                 /** @description The id of a task. */
                 task?: string;
-                /** @description Anywhere in the entry, upper and lower case alike. */
+                /** @description Anywhere in the entry, upper and lower case alike; letters beyond ASCII, and escapes, in its first 64 KiB. */
                 text?: string;
             };
             header?: never;
@@ -1666,7 +1698,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1701,7 +1733,7 @@ export interface operations {
                 stream?: string;
                 /** @description The id of a task. */
                 task?: string;
-                /** @description Anywhere in the entry, upper and lower case alike. */
+                /** @description Anywhere in the entry, upper and lower case alike; letters beyond ASCII, and escapes, in its first 64 KiB. */
                 text?: string;
             };
             header?: never;
@@ -1734,7 +1766,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1790,7 +1822,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description There is nothing of that name. */
@@ -1853,7 +1885,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1900,7 +1932,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1916,7 +1948,10 @@ export interface operations {
     };
     api_sessions: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the page begins: `next` of the one before. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1947,7 +1982,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -1963,7 +1998,10 @@ export interface operations {
     };
     api_streams: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the page begins: `next` of the one before. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1994,7 +2032,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -2010,7 +2048,10 @@ export interface operations {
     };
     api_tasks: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the page begins: `next` of the one before. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -2041,7 +2082,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -2095,7 +2136,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */
@@ -2134,7 +2175,7 @@ export interface operations {
                 tail?: number;
                 /** @description The id of a task. */
                 task?: string;
-                /** @description Anywhere in the entry, upper and lower case alike. */
+                /** @description Anywhere in the entry, upper and lower case alike; letters beyond ASCII, and escapes, in its first 64 KiB. */
                 text?: string;
             };
             header?: never;
@@ -2167,7 +2208,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Another method than GET or HEAD. */

@@ -152,3 +152,84 @@ test("clear forgets the items, and what comes next is shown", () => {
   fake.source.entry("a", 2);
   expect(seqs(now().items)).toEqual(["a-2"]);
 });
+
+test("ids with more digits than a double holds are not mixed up", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  for (const [index, id] of ["9007199254740993", "9007199254740992"].entries()) {
+    const data = `{"seq":${index + 1},"kind":"message.received","id":${id}}`;
+    fake.source.dispatchEvent(new MessageEvent("message", { data, lastEventId: `a-${index + 1}` }));
+  }
+  const ids = now().items.map((item) => (item.type === "entry" && "id" in item.entry ? item.entry.id : null));
+  expect(ids).toEqual([9007199254740993n, 9007199254740992n]);
+});
+
+const asked = (url: string) => Object.fromEntries(new URLSearchParams(url.split("?")[1]));
+
+test("only one session's entries are asked for, behind what is known already", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  for (const seq of [1, 2, 3]) fake.source.entry("a", seq);
+  const before = fake.source;
+  fake.feed.only("s1");
+  expect(before.readyState).toBe(before.CLOSED);
+  expect(asked(fake.source.url)).toMatchObject({ since: "a-3", session: "s1" });
+  fake.source.hello("a", { resumed: true });
+  fake.source.entry("a", 7);
+  expect(seqs(now().items)).toEqual(["a-1", "a-2", "a-3", "a-7"]);
+  expect(now().narrowed).toEqual({ session: "s1", after: 3 });
+  fake.feed.only("s1");
+  expect(fake.sources.length).toBe(2);
+});
+
+test("another session, or all of them again, begins where entries began to be left out", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  fake.source.entry("a", 3);
+  fake.feed.only("s1");
+  fake.source.entry("a", 7);
+  fake.feed.only("s2");
+  expect(asked(fake.source.url)).toMatchObject({ since: "a-3", session: "s2" });
+  expect(seqs(now().items)).toEqual(["a-3"]);
+  fake.source.entry("a", 5);
+  fake.feed.only(null);
+  expect(asked(fake.source.url)).toMatchObject({ since: "a-3" });
+  expect(asked(fake.source.url)["session"]).toBeUndefined();
+  for (const seq of [4, 5, 6, 7]) fake.source.entry("a", seq);
+  expect(seqs(now().items)).toEqual(["a-3", "a-4", "a-5", "a-6", "a-7"]);
+  expect(now().narrowed).toBeNull();
+});
+
+test("a place in an earlier run is not gone back to", () => {
+  const { fake, now } = started();
+  fake.source.hello("a");
+  fake.source.entry("a", 3);
+  fake.feed.only("s1");
+  fake.source.hello("b");
+  fake.source.say("gap", { reason: "restarted", first: null, last: null }, "b-0");
+  fake.source.entry("b", 2);
+  fake.feed.only(null);
+  expect(asked(fake.source.url)["since"]).toBeUndefined();
+  fake.source.entry("b", 1);
+  expect(seqs(now().items).at(0)).toBe("a-3");
+  expect(seqs(now().items).at(-1)).toBe("b-1");
+});
+
+test("before it is started, and after it is stopped, a choice of session opens nothing", () => {
+  const { fake, stop } = started();
+  stop();
+  fake.feed.only("s1");
+  expect(fake.sources.length).toBe(1);
+  fake.feed.start();
+  expect(asked(fake.source.url)["session"]).toBe("s1");
+});
+
+test("what was cleared does not come back with another choice of session", () => {
+  const { fake } = started();
+  fake.source.hello("a");
+  fake.feed.only("s1");
+  fake.source.entry("a", 9);
+  fake.feed.clear();
+  fake.feed.only(null);
+  expect(asked(fake.source.url)["since"]).toBe("a-9");
+});

@@ -1,4 +1,5 @@
 import type { Entry, FeedGap, FeedHello, FeedRows } from "~/api/schema";
+import { parseJson } from "~/ui/json";
 import { type Item, type Rows, TABLES, type Table } from "./entry";
 import { Ring } from "./ring";
 
@@ -12,6 +13,8 @@ export interface Snapshot {
   total: number;
   /** The newest life of the server that is known. */
   hello: FeedHello | null;
+  /** Set while the server sends the entries of one session only: which, and behind what number those of others are missing. */
+  narrowed: { session: string; after: number } | null;
   tables: { readonly [Name in Table]: readonly Rows[Name][] };
 }
 
@@ -43,6 +46,15 @@ const TAIL = 500;
 const FIRST_RETRY = 1_000;
 const LAST_RETRY = 15_000;
 
+/** A place in the log, and how many items there had been when it was reached. */
+interface Place {
+  id: string;
+  seq: number;
+  total: number;
+}
+
+const NOWHERE: Place = { id: "", seq: 0, total: 0 };
+
 const NO_TABLES: Snapshot["tables"] = { tasks: [], calls: [], sessions: [], streams: [] };
 
 /**
@@ -63,12 +75,15 @@ export class Feed {
   // tables whose next rows begin anew, and those that changed since the last snapshot
   readonly #stale = new Set<Table>();
   readonly #changed = new Set<Table>();
-  #snapshot: Snapshot = { status: "connecting", items: [], total: 0, hello: null, tables: NO_TABLES };
+  #snapshot: Snapshot = { status: "connecting", items: [], total: 0, hello: null, narrowed: null, tables: NO_TABLES };
   #status: Snapshot["status"] = "connecting";
   #hello: FeedHello | null = null;
   // the id to resume behind, and the number in it: entries up to it are known
   #resume = "";
   #last = 0;
+  // the client whose entries alone are sent, and the place up to which those of all others are known too
+  #session: string | null = null;
+  #whole: Place = NOWHERE;
   #framed = false;
   #cleared = false;
   #source: EventSource | null = null;
@@ -89,29 +104,63 @@ export class Feed {
   /** Connects; the function it returns disconnects. */
   readonly start = (): (() => void) => {
     this.#open();
-    return () => {
-      this.#cancelRetry?.();
-      this.#source?.close();
-      this.#source = null;
-    };
+    return () => this.#close();
   };
 
   /** Forgets the items shown so far; the rows of the tables stay. */
   readonly clear = (): void => {
     this.#ring.clear();
     this.#cleared = true;
+    // or what was cleared would come again with the next change of the session
+    this.#whole = this.#here();
     this.#publishSoon();
   };
+
+  /**
+   * Has the server send the entries of one session or client of its current run only, or (null) all of them.
+   *
+   * A change begins behind the last entry up to which nothing was left out, so that what was left out comes now.
+   */
+  readonly only = (session: string | null): void => {
+    if (session === this.#session) return;
+    if (this.#session === null) this.#whole = this.#here();
+    else this.#goBack();
+    this.#session = session;
+    this.#publishSoon();
+    if (this.#source === null) return;
+    this.#close();
+    this.#open();
+  };
+
+  #here(): Place {
+    return { id: this.#resume, seq: this.#last, total: this.#ring.total };
+  }
+
+  #goBack(): void {
+    this.#ring.forgetSince(this.#whole.total);
+    this.#whole = { ...this.#whole, total: this.#ring.total };
+    this.#resume = this.#whole.id;
+    this.#last = this.#whole.seq;
+    this.#cleared = true;
+  }
+
+  #close(): void {
+    this.#cancelRetry?.();
+    this.#cancelRetry = null;
+    this.#source?.close();
+    this.#source = null;
+  }
 
   #open(): void {
     const query = new URLSearchParams({ tables: TABLES.join(","), tail: String(TAIL) });
     if (this.#resume !== "") query.set("since", this.#resume);
+    if (this.#session !== null) query.set("session", this.#session);
     const source = this.#around.open(`/dashboard/events?${query}`);
     this.#source = source;
-    source.addEventListener("hello", (event) => this.#onHello(JSON.parse(event.data)));
-    source.addEventListener("message", (event) => this.#onEntry(JSON.parse(event.data), event.lastEventId));
-    source.addEventListener("gap", (event) => this.#onGap(JSON.parse(event.data), event.lastEventId));
-    source.addEventListener("rows", (event) => this.#onRows(JSON.parse(event.data)));
+    source.addEventListener("hello", (event) => this.#onHello(parseJson(event.data) as FeedHello));
+    source.addEventListener("message", (event) => this.#onEntry(parseJson(event.data) as Entry, event.lastEventId));
+    source.addEventListener("gap", (event) => this.#onGap(parseJson(event.data) as FeedGap, event.lastEventId));
+    source.addEventListener("rows", (event) => this.#onRows(parseJson(event.data) as FeedRows));
     source.addEventListener("error", () => this.#onError(source));
   }
 
@@ -119,6 +168,7 @@ export class Feed {
     const known = this.#hello?.run;
     if (known !== undefined && known !== hello.run) {
       this.#last = 0;
+      this.#whole = { ...NOWHERE, total: this.#ring.total };
       for (const table of TABLES) this.#forget(table);
     }
     this.#hello = hello;
@@ -194,12 +244,14 @@ export class Feed {
     const total = this.#ring.total;
     const rows = <Name extends Table>(table: Name): readonly Rows[Name][] =>
       this.#changed.has(table) ? [...this.#rows[table].values()] : before.tables[table];
+    const narrowed = this.#session === null ? null : { session: this.#session, after: this.#whole.seq };
     const tables = { tasks: rows("tasks"), calls: rows("calls"), sessions: rows("sessions"), streams: rows("streams") };
     this.#snapshot = {
       status: this.#status,
       items: total === before.total && !this.#cleared ? before.items : this.#ring.snapshot(),
       total,
       hello: this.#hello,
+      narrowed: narrowed?.session === before.narrowed?.session && narrowed?.after === before.narrowed?.after ? before.narrowed : narrowed,
       tables: this.#changed.size === 0 ? before.tables : tables,
     };
     this.#changed.clear();

@@ -21,6 +21,12 @@ export class Ring {
     this.#items = [];
   }
 
+  /** Forgets what came after the first `total`, as far as it is still here; it counts on from where it is. */
+  forgetSince(total: number): void {
+    const count = Math.min(this.#items.length, this.#total - total);
+    this.#items.length -= count;
+  }
+
   get total(): number {
     return this.#total;
   }

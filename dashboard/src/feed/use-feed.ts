@@ -1,4 +1,4 @@
-import { createContext, use, useCallback, useState, useSyncExternalStore } from "react";
+import { createContext, use, useCallback, useEffect, useState, useSyncExternalStore } from "react";
 import type { Feed, Snapshot } from "./feed";
 
 /** The one feed of the page; app.tsx provides it, tests provide their own. */
@@ -18,6 +18,13 @@ function useTheFeed(): Feed {
 export function useFeed<Part>(select: (snapshot: Snapshot) => Part): Part {
   const feed = useTheFeed();
   return useSyncExternalStore(feed.subscribe, () => select(feed.snapshot()));
+}
+
+/** As long as the component is shown, the feed brings the entries of this session or client only; null: of all. */
+export function useOnly(session: string | null): void {
+  const feed = useTheFeed();
+  useEffect(() => feed.only(session), [feed, session]);
+  useEffect(() => () => feed.only(null), [feed]);
 }
 
 interface Holdable {

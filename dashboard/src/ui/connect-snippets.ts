@@ -12,7 +12,8 @@ interface Snippet {
 const TYPES = "-H Content-Type:application/json -H Accept:application/json,text/event-stream";
 
 // no handshake: each request says everything
-const modernCurl = (url: string) => `curl -N ${url} ${TYPES} \\
+const modernCurl = (url: string) => `curl -N ${url} \\
+  ${TYPES} \\
   -H MCP-Protocol-Version:2026-07-28 -H Mcp-Method:tools/call -H Mcp-Name:progress \\
   -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress",
       "arguments":{"steps":20,"step_ms":500},"_meta":{"progressToken":"t",

@@ -1,5 +1,5 @@
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type KeyboardEvent, type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { type CSSProperties, type KeyboardEvent, type ReactNode, memo, useLayoutEffect, useMemo, useRef, useState } from "react";
 import styles from "./data-table.module.css";
 
 export interface Column<Row> {
@@ -14,6 +14,7 @@ export interface Column<Row> {
 
 interface DataTableProps<Row> {
   label: string;
+  /** Cells are made again when these, or the row, are others; what else a cell depends on it must take from a context. */
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey: (row: Row) => string;
@@ -69,12 +70,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   };
   const box = useAnchoredBox(keyAt, rowHeight);
   const tabbed = active ?? selected;
-  const current = tabbed === undefined ? 0 : Math.max(0, rows.findIndex((row) => rowKey(row) === tabbed));
+  const current = useMemo(() => (tabbed === undefined ? 0 : Math.max(0, rows.findIndex((row) => rowKey(row) === tabbed))), [rows, rowKey, tabbed]);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 4,
     // the row in the tab order exists always, or the keyboard would lose its place by scrolling
     rangeExtractor: (range) => {
       const shown = new Set([current, ...defaultRangeExtractor(range)]);
@@ -102,8 +103,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     setActive(rowKey(row));
     onSelect?.(row);
   };
+  const style = useMemo(() => ({ "--columns": columns.map((column) => column.width).join(" ") }) as CSSProperties, [columns]);
   if (rows.length === 0 && empty !== undefined) return empty;
-  const style = { "--columns": columns.map((column) => column.width).join(" ") } as CSSProperties;
   return (
     <div ref={box} className={styles["table"]} role="grid" aria-label={label} aria-rowcount={rows.length + 1} style={style}>
       <Head columns={columns} />
@@ -148,13 +149,19 @@ function Head<Row>({ columns }: { columns: readonly Column<Row>[] }) {
   );
 }
 
-function Cells<Row>({ columns, row }: { columns: readonly Column<Row>[]; row: Row }) {
-  return columns.map((column) => (
+interface CellsProps<Row> {
+  columns: readonly Column<Row>[];
+  row: Row;
+}
+
+// most rows are the same when a table scrolls or gets new rows, and what is in them is most of the work
+const Cells = memo(<Row,>({ columns, row }: CellsProps<Row>) =>
+  columns.map((column) => (
     <div key={column.key} role="gridcell" className={className(column)}>
       {column.cell(row)}
     </div>
-  ));
-}
+  )),
+) as <Row>(props: CellsProps<Row>) => ReactNode;
 
 function className<Row>(column: Column<Row>): string {
   return `${styles["cell"]} ${column.align === "end" ? styles["end"] : ""}`;

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { Button } from "./button";
 import { CopyButton } from "./copy-button";
+import { scalarText, writeJson } from "./json";
 import styles from "./json-view.module.css";
 
 // What one step shows: enough to read, few enough elements to stay quick with a value of megabytes.
@@ -29,7 +30,7 @@ export function JsonView({ value, title, open = 2, text }: JsonViewProps) {
         <Button look="quiet" small onClick={() => setLevels(all ? 1 : Number.POSITIVE_INFINITY)}>
           {all ? "Collapse" : "Expand"}
         </Button>
-        <CopyButton text={text ?? (() => JSON.stringify(value, null, 2))} />
+        <CopyButton text={text ?? (() => writeJson(value, 2))} />
       </div>
       {/* what scrolls must be reachable by keyboard */}
       <div className={styles["tree"]} role="group" tabIndex={0} aria-label={title}>
@@ -58,7 +59,7 @@ function Node({ name, value, levels }: NodeProps) {
 
 function Leaf({ value }: { value: unknown }) {
   const [whole, setWhole] = useState(false);
-  if (typeof value === "number") return <span className={styles["number"]}>{String(value)}</span>;
+  if (typeof value === "number" || typeof value === "bigint") return <span className={styles["number"]}>{scalarText(value)}</span>;
   if (typeof value !== "string") return <span className={styles["word"]}>{String(value)}</span>;
   if (whole || value.length <= CHARACTERS) return <span className={styles["string"]}>{JSON.stringify(value)}</span>;
   return (

@@ -1,12 +1,14 @@
+import type { JsonNumber } from "./json";
 import styles from "./progress-bar.module.css";
+import { shareText } from "./share";
 import { stateOf } from "./states";
 
 interface ProgressBarProps {
   /** Names it for a screen reader, such as "progress of task 7". */
   label: string;
-  done: number | null;
+  done: JsonNumber | null;
   /** Without a total there is no share to show: the bar moves while the status is one that runs. */
-  total: number | null;
+  total: JsonNumber | null;
   /** Colours the bar, as ui/states.ts has it. */
   status?: string;
 }
@@ -15,10 +17,10 @@ const RUNNING = new Set(["running", "working", "queued", "input_required"]);
 
 /** How far something got, as a bar and in words. */
 export function ProgressBar({ label, done, total, status = "running" }: ProgressBarProps) {
-  const share = done !== null && total !== null && total > 0 ? Math.min(1, Math.max(0, done / total)) : null;
+  const share = done !== null && total !== null && total > 0 ? Math.min(1, Math.max(0, Number(done) / Number(total))) : null;
   const tone = styles[stateOf(status).tone];
   const moving = share === null && RUNNING.has(status);
-  const text = done === null ? "" : total === null ? `${done}` : `${done}/${total}`;
+  const text = done === null ? "" : shareText(done, total);
   return (
     <span className={styles["bar"]}>
       <span

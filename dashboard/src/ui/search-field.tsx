@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import styles from "./field.module.css";
 
 interface SearchFieldProps {
@@ -14,11 +14,12 @@ export function SearchField({ label, value, onChange, placeholder = "Search  /" 
   const [typed, setTyped] = useState({ text: value, from: value });
   // a value that comes from outside (the URL, a reset) replaces what was typed
   if (typed.from !== value) setTyped({ text: value, from: value });
+  const rested = useEffectEvent(() => onChange(typed.text));
   useEffect(() => {
     if (typed.text === value) return undefined;
-    const timer = setTimeout(() => onChange(typed.text), 150);
+    const timer = setTimeout(rested, 150);
     return () => clearTimeout(timer);
-  }, [typed.text, value, onChange]);
+  }, [typed.text, value]);
   const set = (text: string) => setTyped({ text, from: value });
   const now = (text: string) => {
     set(text);

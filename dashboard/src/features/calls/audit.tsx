@@ -7,6 +7,7 @@ import type { CallTable } from "./call-list";
 import styles from "./calls.module.css";
 import { FilterBar } from "./filter-bar";
 import { fieldOf, questionOf } from "./filters";
+import { NoCalls } from "./no-calls";
 import { useAudit } from "./use-audit";
 
 /** All calls that are kept, by filters; what the API refuses is said at the filter that it is about. */
@@ -26,7 +27,7 @@ export function Audit({ table }: { table: CallTable }) {
           The audit did not answer: {audit.error.message}
         </p>
       )}
-      {audit.error === null && table(calls, <NoneFound looking={audit.isPending} />)}
+      {audit.error === null && table(calls, audit.isSuccess && question.size === 0 ? <NoCalls /> : <NoneFound looking={audit.isPending} />)}
       {audit.error === null && <Foot audit={audit} shown={calls.length} question={question} />}
     </>
   );

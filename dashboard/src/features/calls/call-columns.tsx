@@ -38,10 +38,10 @@ export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
       width: "minmax(6rem, 1fr)",
       cell: (call) => <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>,
     },
-    { key: "client", head: "Client", width: "minmax(7rem, 9rem)", cell: (call) => <Client call={call} /> },
+    { key: "client", head: "Client", width: "minmax(8rem, 10.4rem)", cell: (call) => <Client call={call} /> },
     { key: "outcome", head: "Outcome", width: "6.8rem", cell: (call) => <StatusBadge status={stateOfCall(call)} /> },
     { key: "done", head: "Done", width: "2.6rem", cell: (call) => <Done call={call} /> },
-    { key: "steps", head: "Steps", width: "6.8rem", cell: (call) => <Steps call={call} /> },
+    { key: "steps", head: "Steps", width: "6.2rem", cell: (call) => <Steps call={call} /> },
     { key: "cancelled", head: "Cancelled by", width: "9.2rem", cell: (call) => <CancelledBy call={call} /> },
     {
       key: "duration",
@@ -59,7 +59,7 @@ function Client({ call }: { call: CallRow }) {
     <span className={styles["client"]} title={`${call.client_name} ${call.client_version}, ${call.revision}`}>
       <EraBadge era={call.era} revision={call.revision} />
       <span className={styles["ellipsis"]}>
-        {call.session ?? "no session"} {call.client_name}
+        {call.session ?? "unknown"} {call.client_name}
       </span>
     </span>
   );

@@ -1,7 +1,9 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { CallRow, Entry } from "~/api/schema";
+import { sentAfterCancel } from "~/api/evidence";
 import { EraBadge, StatusBadge } from "~/ui/badge";
+import { Cancellation } from "~/ui/cancellation";
 import { Fact, Facts } from "~/ui/key-values";
 import { Panel, Panels, Stack } from "~/ui/panel";
 import { ProgressBar } from "~/ui/progress-bar";
@@ -91,7 +93,6 @@ function Came({ call }: { call: CallRow }) {
 }
 
 function Cancelled({ call, entries }: { call: CallRow; entries: readonly Entry[] }) {
-  const settled = entries.findLast((entry) => entry.kind === "call.settled");
   if (call.cancelled_by === null) {
     return (
       <Panel title="Cancellation">
@@ -101,16 +102,7 @@ function Cancelled({ call, entries }: { call: CallRow; entries: readonly Entry[]
   }
   return (
     <Panel title="Cancellation">
-      <Facts>
-        <Fact name="By">
-          <span className={styles["strong"]}>{call.cancelled_by}</span>
-        </Fact>
-        <Fact name="Reason">{call.cancel_reason ?? "none given"}</Fact>
-        <Fact name="Latency">
-          {call.cancel_latency_ms === null ? "unknown" : `${call.cancel_latency_ms} ms until the work had stopped`}
-        </Fact>
-        <Fact name="Messages after">{settled?.sent_after_cancel ?? "unknown: the entry that says it is gone"}</Fact>
-      </Facts>
+      <Cancellation by={call.cancelled_by} reason={call.cancel_reason} latency={call.cancel_latency_ms} after={sentAfterCancel(entries)} />
     </Panel>
   );
 }

@@ -1,12 +1,9 @@
 import { useMemo } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import type { CallRow } from "~/api/schema";
-import { useMcpAddress } from "~/api/use-server";
 import { useFeed } from "~/feed/use-feed";
 import { Segmented } from "~/ui/choice";
 import { DataTable } from "~/ui/data-table";
-import { EmptyState } from "~/ui/empty-state";
-import { NothingConnected } from "~/ui/nothing-connected";
 import { Page } from "~/ui/page";
 import { useUrlState } from "~/ui/url-state";
 import { Audit } from "./audit";
@@ -14,6 +11,7 @@ import { callColumns } from "./call-columns";
 import { RECENT, callHref, choose, compareHref, recentCalls } from "./calls";
 import styles from "./calls.module.css";
 import { questionOf } from "./filters";
+import { NoCalls } from "./no-calls";
 
 const MODES = [
   { value: "recent", label: "Recent" },
@@ -81,22 +79,5 @@ function Recent({ table }: { table: CallTable }) {
         </p>
       )}
     </>
-  );
-}
-
-function NoCalls() {
-  const address = useMcpAddress();
-  const connected = useFeed((snapshot) => snapshot.hello === null || snapshot.tables.sessions.length > 0);
-  const hint = (
-    <>
-      Each tool call appears here when it starts, and says in the end what came of it. Call <code>progress</code> for one with
-      steps, and cancel it to see who stopped it and how long that took.
-    </>
-  );
-  if (!connected) return <NothingConnected address={address}>{hint}</NothingConnected>;
-  return (
-    <EmptyState title="No calls yet">
-      <p>{hint}</p>
-    </EmptyState>
   );
 }

@@ -119,7 +119,7 @@ test("a condition that is none is refused before it is asked", async () => {
   await page.getByLabelText("Inside").fill("steps=5");
   await userEvent.keyboard("{Enter}");
   await expect.element(page.getByLabelText("Inside")).toHaveAccessibleDescription(/begins with arguments/);
-  expect(asked).toEqual(["/api/calls?limit=50"]);
+  expect(asked.filter((each) => each.startsWith("/api/calls"))).toEqual(["/api/calls?limit=50"]);
 });
 
 test("with the live tail on, a call that starts is found without asking", async () => {

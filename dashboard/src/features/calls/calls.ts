@@ -1,4 +1,5 @@
 import type { CallRow } from "~/api/schema";
+import { brief } from "~/ui/json";
 
 // a line of a table shows no more of it
 const LINE = 400;
@@ -21,8 +22,7 @@ export function isCut(value: unknown): value is Cut {
 /** JSON in one line, as far as a line goes. */
 export function oneLine(value: unknown): string {
   if (isCut(value)) return `${value.cut.slice(0, LINE)}…`;
-  const text = JSON.stringify(value) ?? "";
-  return text.length > LINE ? `${text.slice(0, LINE)}…` : text;
+  return brief(value, LINE);
 }
 
 export function stateOfCall(call: CallRow): string {

@@ -1,4 +1,5 @@
 import type { Tool } from "~/api/schema";
+import { writeJson } from "~/ui/json";
 
 /** The part of a JSON schema that tells of one argument. */
 export interface Argument {
@@ -76,7 +77,7 @@ export function curlExample(tool: Tool, address: string, isDefault: boolean): st
       "io.modelcontextprotocol/clientCapabilities": capabilities(tool),
     },
   };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, null, 2);
+  const body = writeJson({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, 2);
   return [
     `curl -N '${address}${isDefault ? "" : `?tools=${tool.toolset}`}' \\`,
     "  -H Content-Type:application/json -H Accept:application/json,text/event-stream \\",
@@ -93,5 +94,5 @@ export function messageExample(tool: Tool): string {
     ...(tool.task_support === "required" && { task: {} }),
     _meta: { progressToken: "t" },
   };
-  return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, null, 2);
+  return writeJson({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, 2);
 }

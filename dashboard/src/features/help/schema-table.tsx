@@ -1,4 +1,5 @@
 import type { Tool } from "~/api/schema";
+import { brief } from "~/ui/json";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { type Argument, argumentsOf, requiredOf } from "./example";
 
@@ -18,7 +19,7 @@ const COLUMNS: readonly PlainColumn<Line>[] = [
 
 /** What may be given, as one reads it. */
 function values({ enum: choices, minimum, maximum, maxLength }: Argument): string {
-  if (choices !== undefined) return choices.map((choice) => JSON.stringify(choice)).join(", ");
+  if (choices !== undefined) return choices.map((choice) => brief(choice)).join(", ");
   if (maxLength !== undefined) return `up to ${maxLength} characters`;
   if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
   if (minimum !== undefined) return `at least ${minimum}`;
@@ -32,7 +33,7 @@ function meaning(argument: Argument): string {
 
 function Default({ argument, required }: { argument: Argument; required: boolean }) {
   if (required) return "required";
-  return argument.default === undefined ? "none" : <code>{JSON.stringify(argument.default)}</code>;
+  return argument.default === undefined ? "none" : <code>{brief(argument.default)}</code>;
 }
 
 /** The input schema of a tool as a table. */

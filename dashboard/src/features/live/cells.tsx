@@ -1,8 +1,8 @@
+import { directionOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
 import { Badge, DirectionBadge, EraBadge } from "~/ui/badge";
+import { scalarText } from "~/ui/json";
 import { formatDuration } from "~/ui/time-format";
-import { directionOf } from "./facts";
-import { typedId } from "./json-text";
 import { eraOf, useKnown } from "./known";
 import styles from "./live.module.css";
 import { summaryOf } from "./summary";
@@ -87,8 +87,8 @@ export function Id({ entry }: { entry: Entry }) {
   const id = "rpc" in entry ? entry.id : "request_id" in entry ? entry.request_id : null;
   if (id === null) return null;
   return (
-    <code className={typeof id === "string" ? styles["string"] : styles["number"]} title={typeof id}>
-      {typedId(id)}
+    <code className={typeof id === "string" ? styles["string"] : styles["number"]} title={typeof id === "string" ? "string" : "number"}>
+      {scalarText(id)}
     </code>
   );
 }

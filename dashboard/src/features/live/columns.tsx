@@ -27,7 +27,7 @@ export function columnsOf({ run, history, oldest, narrow, onOpen }: Options): re
     { key: "seq", head: "#", width: "2.8rem", align: "end", cell: entryCell((entry) => <span className={styles["quiet"]}>{entry.seq}</span>) },
     { key: "who", head: "Client", width: narrow ? "4.2rem" : "7.6rem", cell: entryCell((entry, life) => <Who run={life} entry={entry} />) },
     { key: "way", head: "Direction", width: "5.3rem", cell: entryCell((entry, life) => <Way run={life} entry={entry} />) },
-    { key: "era", head: "Era, revision", width: "8rem", wide: true, cell: entryCell((entry, life) => <Era run={life} entry={entry} />) },
+    { key: "era", head: "Era, revision", width: "8.7rem", wide: true, cell: entryCell((entry, life) => <Era run={life} entry={entry} />) },
     {
       key: "what",
       head: "Method or kind",

@@ -1,14 +1,15 @@
 import { type ReactNode, useState } from "react";
+import { directionOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy-button";
 import { Drawer } from "~/ui/drawer";
+import { type Scalar, writeJson } from "~/ui/json";
 import { JsonView } from "~/ui/json-view";
-import { KeyValues } from "~/ui/key-values";
+import { Fact, Facts, KeyValues } from "~/ui/key-values";
 import { Time } from "~/ui/time";
 import { TypedValue } from "~/ui/typed-value";
 import { Era, Line, Way, Who } from "./cells";
-import { directionOf } from "./facts";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import { Related } from "./related";
@@ -38,7 +39,7 @@ export function EntryPanel({ run, entry, url, newer, older, onClose }: EntryPane
         ↓ Older
       </Button>
       <CopyButton label="Copy link" text={() => `${location.origin}/dashboard/live?at=${run}-${entry.seq}`} />
-      <CopyButton label="Copy JSON" text={() => JSON.stringify(entry, null, 2)} />
+      <CopyButton label="Copy JSON" text={() => writeJson(entry, 2)} />
     </>
   );
   return (
@@ -54,9 +55,9 @@ export function EntryPanel({ run, entry, url, newer, older, onClose }: EntryPane
   );
 }
 
-type Fact = readonly [string, ReactNode];
+type Named = readonly [string, ReactNode];
 
-function place(run: string, entry: Entry, session: string | null): readonly Fact[] {
+function place(run: string, entry: Entry, session: string | null): readonly Named[] {
   return [
     ["kind", <code key="kind">{entry.kind}</code>],
     ["time", <Moment key="time" entry={entry} />],
@@ -78,15 +79,13 @@ function Moment({ entry }: { entry: Entry }) {
 // what `place` and the rest of the panel show already
 const ELSEWHERE = new Set(["seq", "kind", "at", "mono", "pair"]);
 
-type Scalar = string | number | boolean | null;
-
 function isScalar(value: unknown): value is Scalar {
   return value === null || typeof value !== "object";
 }
 
 /** All its members of one word, under the names that the contract gives them. */
-function facts(entry: Entry): readonly Fact[] {
-  return Object.entries(entry).flatMap(([name, value]: [string, unknown]): readonly Fact[] =>
+function facts(entry: Entry): readonly Named[] {
+  return Object.entries(entry).flatMap(([name, value]: [string, unknown]): readonly Named[] =>
     ELSEWHERE.has(name) || !isScalar(value) ? [] : [[name, valueOf(name, value)]],
   );
 }
@@ -111,16 +110,15 @@ function Headers({ pairs }: { pairs: unknown }) {
   return (
     <section>
       <h3>Headers, as received</h3>
-      <dl className={styles["headers"]}>
+      <Facts>
         {headers.map(([name, value], index) => (
           // a header may come twice
           // oxlint-disable-next-line react/no-array-index-key
-          <div key={index}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
+          <Fact key={index} name={name}>
+            {value}
+          </Fact>
         ))}
-      </dl>
+      </Facts>
     </section>
   );
 }

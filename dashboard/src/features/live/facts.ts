@@ -1,4 +1,6 @@
+import { type Direction, directionOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
+import { writeJson } from "~/ui/json";
 
 /** What an entry may say of what it belongs to. */
 export interface Belongs {
@@ -8,22 +10,6 @@ export interface Belongs {
   stream?: string | null;
   call?: string | null;
   task?: string | null;
-}
-
-export type Direction = "in" | "out";
-
-const DIRECTIONS: Readonly<Record<string, Direction>> = {
-  "http.request": "in",
-  "message.received": "in",
-  "http.response": "out",
-  "message.emitted": "out",
-  "message.delivered": "out",
-  "message.dropped": "out",
-};
-
-/** From the client or to it, as the API filters it; null for what happened inside the server. */
-export function directionOf(entry: Entry): Direction | null {
-  return DIRECTIONS[entry.kind] ?? null;
 }
 
 /** What the chips of the view show or hide. An entry is in the group of its kind, and in `problems` as well if it is one. */
@@ -103,6 +89,6 @@ export function factsOf(entry: Entry): Facts {
 /** Whether the entry has `text`, which is in lower case, anywhere in its JSON, as the API's `text=` has it. */
 export function contains(entry: Entry, text: string): boolean {
   const facts = factsOf(entry);
-  facts.text ??= JSON.stringify(entry).toLowerCase();
+  facts.text ??= writeJson(entry).toLowerCase();
   return facts.text.includes(text);
 }

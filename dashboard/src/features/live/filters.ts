@@ -1,5 +1,6 @@
+import type { Direction } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
-import { type Belongs, type Direction, GROUPS, type Group, bit, contains, factsOf } from "./facts";
+import { type Belongs, GROUPS, type Group, bit, contains, factsOf } from "./facts";
 import type { Line } from "./merge";
 import type { Relations } from "./relations";
 

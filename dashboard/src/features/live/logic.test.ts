@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Entry } from "~/api/schema";
 import { filter, filtersOf } from "./filters";
-import { at, brief, typedId } from "./json-text";
+import { at, brief, scalarText } from "~/ui/json";
 import { type Line, merge } from "./merge";
 import { RelationsOfRuns } from "./relations";
 import { Story } from "./story";
@@ -47,6 +47,14 @@ function threeClients(): Story {
   story.call("m1", 1, 0, 2);
   return story;
 }
+
+test("behind the place where one client's entries begin, left-out numbers are no gap", () => {
+  const feed = asLines([2, 5, 9].map((seq) => ({ seq }) as Entry));
+  const fetched = { run: "a", entries: [{ seq: 1 } as Entry], evicted: 0 };
+  expect(seqs(merge(feed, fetched, 2))).toEqual([1, 2, 5, 9]);
+  expect(seqs(merge(feed, fetched))).toEqual([1, 2, "passed 3-4", 5, "passed 6-8", 9]);
+  expect(seqs(merge(feed.slice(1), fetched, 0))).toEqual([1, "passed 2-4", 5, 9]);
+});
 
 test("clients with the same ids stay apart in session, pair and delivery", () => {
   const { search, relations, entry } = told(threeClients());
@@ -224,7 +232,7 @@ test("a kind that this page does not know is shown as it is", () => {
 });
 
 test("ids keep their types, and a number that lost digits says so", () => {
-  expect([0, "0", "", -1, 2 ** 53].map((id) => typedId(id))).toEqual(["0", '"0"', '""', "-1", "≈9007199254740992"]);
+  expect([0, "0", "", -1, 2 ** 53].map((id) => scalarText(id))).toEqual(["0", '"0"', '""', "-1", "≈9007199254740992"]);
 });
 
 test("a large value is not written out", () => {

@@ -21,17 +21,20 @@ const NONE: readonly Entry[] = [];
  * The items of the feed (oldest first) with the fetched entries in their places.
  *
  * A gap shrinks to what is still missing. Between older history and the feed's oldest entry a gap is put where entries
- * lie between, as the feed keeps only its newest ones.
+ * lie between, as the feed keeps only its newest ones. Behind the entry `whole` the feed brings those of one client only, so
+ * that numbers left out between two of its entries are no gap.
  */
-export function merge(items: readonly Line[], fetched: Fetched): readonly Line[] {
+export function merge(items: readonly Line[], fetched: Fetched, whole = Number.POSITIVE_INFINITY): readonly Line[] {
   if (fetched.entries.length === 0 && fetched.evicted === 0) return items;
   const { entries } = fetched;
   let next = 0;
   const merged: Line[] = [];
   let reached = 0;
+  let fromFeed = false;
   const put = (entry: Entry) => {
     merged.push({ type: "entry", key: `${fetched.run}-${entry.seq}`, run: fetched.run, entry });
     reached = entry.seq;
+    fromFeed = false;
   };
   const hole = (first: number, last: number, of: Gap | null) => {
     if (first <= last) merged.push(missing(fetched, first, last, of));
@@ -48,9 +51,10 @@ export function merge(items: readonly Line[], fetched: Fetched): readonly Line[]
       const { seq } = item.entry;
       for (const entry of upTo(seq - 1)) put(entry);
       upTo(seq);
-      if (reached > 0) hole(reached + 1, seq - 1, null);
+      if (reached > 0 && !(fromFeed && seq > whole)) hole(reached + 1, seq - 1, null);
       merged.push(item);
       reached = seq;
+      fromFeed = true;
     } else {
       const last = item.gap.last ?? 0;
       const first = item.gap.first ?? last;

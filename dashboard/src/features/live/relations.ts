@@ -100,7 +100,7 @@ export class RelationsOfRuns {
   #taken = 0;
   #last: Line | null = null;
 
-  /** Takes in what was added at the end of the list since the last call. */
+  /** Takes in what was added at the end of the list since the last call. The answer is a new map, as what is in it has grown. */
   extend(lines: readonly Line[]): ReadonlyMap<string, Relations> {
     let from = this.#taken < RENEWED_AFTER + lines.length && this.#last !== null ? lines.lastIndexOf(this.#last) + 1 : 0;
     if (from === 0) {
@@ -113,7 +113,7 @@ export class RelationsOfRuns {
       if (line !== undefined) this.#take(line);
     }
     this.#last = lines.at(-1) ?? null;
-    return this.#runs;
+    return new Map(this.#runs);
   }
 
   #take(line: Line): void {

@@ -1,8 +1,9 @@
 import type * as Api from "~/api/schema";
+import { at, brief, scalarText } from "~/ui/json";
+import { shareText } from "~/ui/share";
 import { stateOf } from "~/ui/states";
 import type { Tone } from "~/ui/states";
 import { formatDuration } from "~/ui/time-format";
-import { at, brief, typedId, typedValue } from "./json-text";
 import type { Relations } from "./relations";
 
 export interface Summary {
@@ -49,16 +50,16 @@ const plain = (value: unknown) => (typeof value === "string" ? value.slice(0, 40
 
 function ofParams(params: unknown, method: string | null): string {
   const token = at(params, "_meta", "progressToken");
-  const withToken = token === undefined ? null : `token ${typedValue(token)}`;
+  const withToken = token === undefined ? null : `token ${brief(token, 40)}`;
   switch (method) {
     case "tools/call": {
       const task = at(params, "task");
       return list(`${plain(at(params, "name"))} ${brief(at(params, "arguments") ?? {})}`, withToken, task !== undefined && `task ${brief(task, 60)}`);
     }
     case "notifications/progress":
-      return list(progress(at(params, "progress"), at(params, "total"), at(params, "message")), `token ${typedValue(at(params, "progressToken"))}`);
+      return list(progress(at(params, "progress"), at(params, "total"), at(params, "message")), `token ${brief(at(params, "progressToken"), 40)}`);
     case "notifications/cancelled":
-      return list(`request ${typedValue(at(params, "requestId"))}`, quoted(at(params, "reason")));
+      return list(`request ${brief(at(params, "requestId"), 40)}`, quoted(at(params, "reason")));
     case "notifications/tasks/status":
       return list(`task ${plain(at(params, "taskId"))}`, plain(at(params, "status")), quoted(at(params, "statusMessage")));
     case "notifications/message":
@@ -126,7 +127,7 @@ const count = (number: number, thing: string) => `${number} ${thing}${number ===
 function ofCall(fact: Api.Entry): Summary | null {
   switch (fact.kind) {
     case "call.started":
-      return { text: list(fact.tool ?? fact.method, fact.progress_token !== null && `token ${typedId(fact.progress_token)}`, fact.task && `task ${fact.task}`) };
+      return { text: list(fact.tool ?? fact.method, fact.progress_token !== null && `token ${scalarText(fact.progress_token)}`, fact.task && `task ${fact.task}`) };
     case "call.progressed":
       return { text: `${progress(fact.progress, fact.total, fact.message)} · without a token` };
     case "call.cancelled":
@@ -141,7 +142,7 @@ function ofCall(fact: Api.Entry): Summary | null {
 function settled(fact: Api.CallSettled): string {
   return list(
     fact.cancelled_by !== null && `cancelled by ${fact.cancelled_by}`,
-    fact.steps_done !== null && `${fact.steps_done}${fact.steps_total === null ? "" : `/${fact.steps_total}`} steps`,
+    fact.steps_done !== null && `${shareText(fact.steps_done, fact.steps_total)} steps`,
     formatDuration(fact.duration_ms),
     fact.answered ? "answered" : "not answered",
     fact.sent_after_cancel > 0 && `${fact.sent_after_cancel} sent after the cancellation`,

@@ -1,4 +1,4 @@
-import { useCallback } from "react";
+import type { SessionRow } from "~/api/schema";
 import { Button } from "~/ui/button";
 import { Segmented, Select } from "~/ui/choice";
 import { SearchField } from "~/ui/search-field";
@@ -11,6 +11,9 @@ import type { useLiveUrl } from "./use-live-url";
 interface ToolbarProps {
   url: ReturnType<typeof useLiveUrl>;
   counts: Counts;
+  sessions: readonly SessionRow[];
+  /** The feed brings one client's entries only. */
+  narrowed: boolean;
   paused: boolean;
   /** New items since the pause. */
   behind: number;
@@ -19,13 +22,11 @@ interface ToolbarProps {
 }
 
 /** The filters, each choice with the number of entries that it would show, and the pause. */
-export function Toolbar({ url, counts, paused, behind, onPause, onEmpty }: ToolbarProps) {
+export function Toolbar({ url, counts, sessions, narrowed, paused, behind, onPause, onEmpty }: ToolbarProps) {
   const { filters, change } = url;
-  // the field waits for typing to rest, and would wait anew for each new function
-  const search = useCallback((text: string) => change({ text }), [change]);
   return (
     <>
-      <Sessions filters={filters} counts={counts} onChange={(session) => change({ session })} />
+      <Sessions filters={filters} counts={counts} others={narrowed ? sessions : NONE} onChange={(session) => change({ session })} />
       <Segmented
         label="Direction"
         options={[
@@ -37,7 +38,7 @@ export function Toolbar({ url, counts, paused, behind, onPause, onEmpty }: Toolb
         onChange={(direction) => change({ direction })}
       />
       <Methods filters={filters} counts={counts} onChange={(method) => change({ method })} />
-      <SearchField label="Text anywhere in the entry" value={filters.text} onChange={search} />
+      <SearchField label="Text anywhere in the entry" value={filters.text} onChange={(text) => change({ text })} />
       <span className={styles["actions"]}>
         <Button aria-pressed={paused} onClick={onPause}>
           {paused ? `Resume (${behind} new)` : "Pause"}
@@ -47,6 +48,11 @@ export function Toolbar({ url, counts, paused, behind, onPause, onEmpty }: Toolb
         </Button>
       </span>
       <Groups url={url} counts={counts} />
+      {narrowed && (
+        <p className={styles["quiet"]}>
+          The server sends the entries of {filters.session} only. The heads of HTTP requests, which name no client yet, are not among them.
+        </p>
+      )}
     </>
   );
 }
@@ -57,14 +63,19 @@ interface ChoiceProps {
   onChange: (value: string) => void;
 }
 
-function Sessions({ filters, counts, onChange }: ChoiceProps) {
+const NONE: readonly SessionRow[] = [];
+
+/** `others`: those that may have entries which the feed leaves out, and so are not counted. */
+function Sessions({ filters, counts, others, onChange }: ChoiceProps & { others: readonly SessionRow[] }) {
   const known = useKnown();
   const name = (key: string) => {
     const slash = key.lastIndexOf("/");
     const client = known.client(slash === -1 ? known.run : key.slice(0, slash), key.slice(slash + 1));
-    return client === null ? key : `${key} · ${client.name} ${client.version}`;
+    return client === null ? key : `${key} ${client.name} ${client.version}`;
   };
-  return <Counted label="Client" all="all" values={counts.sessions} name={name} value={filters.session} onChange={onChange} />;
+  const values = new Map<string, number | null>(counts.sessions);
+  for (const { id } of others) if (id !== filters.session) values.set(id, null);
+  return <Counted label="Client" all="all" values={values} name={name} value={filters.session} onChange={onChange} />;
 }
 
 function Methods({ filters, counts, onChange }: ChoiceProps) {
@@ -74,7 +85,8 @@ function Methods({ filters, counts, onChange }: ChoiceProps) {
 interface CountedProps {
   label: string;
   all: string;
-  values: ReadonlyMap<string, number>;
+  /** How many each has; null where that is not known. */
+  values: ReadonlyMap<string, number | null>;
   name: (value: string) => string;
   value: string;
   onChange: (value: string) => void;
@@ -83,13 +95,15 @@ interface CountedProps {
 function Counted({ label, all, values, name, value, onChange }: CountedProps) {
   // the chosen one stays in the list when nothing of it is left
   const keys = [...new Set([...values.keys(), ...(value === "" ? [] : [value])])].toSorted(byName);
-  const options = keys.map((key) => ({ value: key, label: `${name(key)} (${values.get(key) ?? 0})` }));
+  const options = keys.map((key) => ({ value: key, label: labelOf(name(key), values.get(key)) }));
   return (
     <span className={styles["select"]}>
       <Select label={label} options={[{ value: "", label: all }, ...options]} value={value} onChange={onChange} />
     </span>
   );
 }
+
+const labelOf = (name: string, count: number | null = 0) => (count === null ? name : `${name} (${count})`);
 
 const collator = new Intl.Collator("en", { numeric: true });
 const byName = (a: string, b: string) => collator.compare(a, b);

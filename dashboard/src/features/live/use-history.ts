@@ -48,7 +48,7 @@ export function useHistory(run: string): History {
   const loadOlder = useCallback((before: number) => void load("older", (of) => older(of, before)), [load]);
   const loadGap = useCallback((key: string, first: number, last: number) => void load(key, (of) => between(of, first, last)), [load]);
   const forget = useCallback(() => setLoaded(nothing(run)), [run]);
-  return { fetched: current, busy, error, end: current.end, loadOlder, loadGap, forget };
+  return useMemo(() => ({ fetched: current, busy, error, end: current.end, loadOlder, loadGap, forget }), [current, busy, error, loadOlder, loadGap, forget]);
 }
 
 function nothing(run: string): Loaded {

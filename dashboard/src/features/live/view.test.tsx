@@ -107,9 +107,40 @@ test("the filters are in the address, count, and can be cleared together", async
   expect(param("session")).toBe("m1");
   await expect.element(page.getByText("2 entries")).toBeVisible();
   await expect.element(page.getByRole("button", { name: "calls 2", exact: true })).toHaveAttribute("aria-pressed", "true");
-  await expect.element(page.getByRole("option", { name: "s1 · one 1.0 (2)" })).toBeInTheDocument();
+  await expect.element(page.getByRole("option", { name: "s1 one 1.0 (2)" })).toBeInTheDocument();
   await page.getByRole("button", { name: "Clear filters" }).click();
   expect([param("show"), param("session")]).toEqual([null, null]);
+});
+
+test("a client of this run is left to the server to choose; all its neighbours are again when it is not", async () => {
+  const { fake } = await opened("?session=m1", twoClients());
+  const wished = () => new URL(fake.source.url, location.href).searchParams.get("session");
+  await vi.waitFor(() => expect(wished()).toBe("m1"));
+  fake.frame();
+  await expect.element(page.getByText("The server sends the entries of m1 only.", { exact: false })).toBeVisible();
+  await page.getByRole("combobox", { name: "Client" }).selectOptions("");
+  await vi.waitFor(() => expect(wished()).toBeNull());
+  await page.getByRole("button", { name: /^calls/ }).click();
+  expect(wished()).toBeNull();
+});
+
+test("ids of two clients that differ in the last of many digits look different", async () => {
+  const story = new Story();
+  story.opened("s1", "one");
+  story.opened("s2", "two");
+  const { fake } = await opened("", story);
+  const large = [["s1", "9007199254740993"], ["s2", "9007199254740992"]] as const;
+  for (const [index, [session, id]] of large.entries()) {
+    const seq = story.entries.length + 1 + index;
+    const data = `{"seq":${seq},"at":1,"mono":1,"kind":"message.received","pair":null,"exchange":${seq},"session":"${session}","batch":null,"rpc":"request","method":"ping","id":${id},"message":{"id":${id}}}`;
+    fake.source.dispatchEvent(new MessageEvent("message", { data, lastEventId: `a-${seq}` }));
+  }
+  fake.frame();
+  for (const [, id] of large) await expect.element(page.getByText(id, { exact: true })).toBeVisible();
+  await page.getByRole("searchbox").fill("9007199254740993");
+  await expect.element(page.getByText("1 entry")).toBeVisible();
+  await page.getByText("9007199254740993", { exact: true }).click();
+  await expect.poll(textOf(drawer())).toMatch(/id9007199254740993 integer/);
 });
 
 test("an address brings its filters", async () => {

@@ -1,6 +1,6 @@
 import { useCallback, useMemo } from "react";
 import { useMcpAddress } from "~/api/use-server";
-import { useHoldableFeed } from "~/feed/use-feed";
+import { useHoldableFeed, useOnly } from "~/feed/use-feed";
 import { NothingConnected } from "~/ui/nothing-connected";
 import { Page } from "~/ui/page";
 import { filter } from "./filters";
@@ -15,11 +15,13 @@ import { useLiveUrl } from "./use-live-url";
 
 export default function LiveView() {
   const { snapshot, paused, setPaused, behind, clear } = useHoldableFeed();
-  const { items, hello, tables } = snapshot;
+  const { items, hello, narrowed, tables } = snapshot;
   const run = hello?.run ?? "";
   const url = useLiveUrl();
+  // of an earlier run, whose label begins with that run, the server has nothing more to send
+  useOnly(url.filters.session === "" || url.filters.session.includes("/") ? null : url.filters.session);
   const history = useHistory(run);
-  const lines = useMemo(() => merge(items, history.fetched), [items, history.fetched]);
+  const lines = useMemo(() => merge(items, history.fetched, narrowed?.after), [items, history.fetched, narrowed]);
   // older history comes in at the other end of the list, so that what is related begins anew with it
   const related = useMemo(() => ({ of: new RelationsOfRuns(), fetched: history.fetched }), [history.fetched]);
   const runs = useMemo(() => related.of.extend(lines), [related, lines]);
@@ -32,7 +34,7 @@ export default function LiveView() {
     history.forget();
   };
   const toolbar = (
-    <Toolbar url={url} counts={filtered.counts} paused={paused} behind={behind} onPause={() => setPaused(!paused)} onEmpty={empty} />
+    <Toolbar url={url} counts={filtered.counts} sessions={tables.sessions} narrowed={narrowed !== null} paused={paused} behind={behind} onPause={() => setPaused(!paused)} onEmpty={empty} />
   );
   return (
     <KnownContext value={known}>

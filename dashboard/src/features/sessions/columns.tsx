@@ -16,7 +16,7 @@ export function Misuse({ count }: { count: number }) {
 
 export const COLUMNS: readonly Column<SessionRow>[] = [
   { key: "id", head: "Label", width: "4rem", cell: (row) => <code>{row.id}</code> },
-  { key: "client", head: "Client", width: "minmax(10rem, 1fr)", cell: (row) => `${row.client_name} ${row.client_version}` },
+  { key: "client", head: "Client", width: "minmax(7rem, 1fr)", cell: (row) => `${row.client_name} ${row.client_version}` },
   { key: "era", head: "Era", width: "5rem", cell: (row) => <EraBadge era={row.era} revision={row.revision} /> },
   { key: "revision", head: "Revision", width: "6rem", cell: (row) => row.revision },
   { key: "opened", head: "First message", width: "7rem", cell: (row) => <Time at={row.opened_at} /> },
@@ -24,7 +24,7 @@ export const COLUMNS: readonly Column<SessionRow>[] = [
   { key: "state", head: "State", width: "8.5rem", cell: (row) => <SessionState row={row} /> },
   { key: "requests", head: "Requests", width: "5rem", align: "end", cell: (row) => row.requests },
   { key: "calls", head: "Tool calls", width: "5rem", align: "end", cell: (row) => sum(row.tools) },
-  { key: "misuse", head: "Misuse", width: "5.5rem", cell: (row) => <Misuse count={row.misuse} /> },
+  { key: "misuse", head: "Misuse", width: "5.5rem", align: "end", cell: (row) => <Misuse count={row.misuse} /> },
 ];
 
 /** Those that fit beside the detail of one. */

@@ -1,4 +1,5 @@
 import type { CallRow, SessionRow } from "~/api/schema";
+import { brief } from "~/ui/json";
 
 /** What is known of one client. */
 export interface Evidence {
@@ -124,7 +125,7 @@ export function capabilityLines(capabilities: unknown): [name: string, inside: s
 }
 
 function leaves(value: unknown, path = ""): string[] {
-  if (typeof value !== "object" || value === null) return [value === true ? path : `${path} ${JSON.stringify(value)}`.trim()];
+  if (typeof value !== "object" || value === null) return [value === true ? path : `${path} ${brief(value)}`.trim()];
   const members = Object.entries(value);
   if (members.length === 0) return path === "" ? [] : [path];
   return members.flatMap(([name, member]) => leaves(member, path === "" ? name : `${path}.${name}`));

@@ -1,3 +1,4 @@
+import { Fragment } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { newestEvents } from "~/api/event-pages";
@@ -12,7 +13,7 @@ const SHOWN = 100;
 const COLUMNS: readonly PlainColumn<ClientMisuse>[] = [
   { key: "at", head: "At", cell: (entry) => <At entry={entry} /> },
   { key: "what", head: "What", cell: (entry) => `${entry.what}: ${entry.detail}` },
-  { key: "clause", head: "Clause", cell: (entry) => <code>{entry.clause}</code> },
+  { key: "clause", head: "Clause", cell: (entry) => <Clause text={entry.clause} /> },
 ];
 
 function At({ entry }: { entry: ClientMisuse }) {
@@ -20,6 +21,24 @@ function At({ entry }: { entry: ClientMisuse }) {
     <Link href={`/live?at=${entry.seq}`} className={styles["moment"] ?? ""}>
       <Time at={entry.at} />
     </Link>
+  );
+}
+
+/** A clause names a page, whose parts are where a line may end. */
+function Clause({ text }: { text: string }) {
+  const parts = text.split("/");
+  return (
+    <code>
+      {parts.map((part, index) => (
+        // the parts of a text never move
+        // oxlint-disable-next-line react/no-array-index-key
+        <Fragment key={index}>
+          {part}
+          {index < parts.length - 1 && "/"}
+          <wbr />
+        </Fragment>
+      ))}
+    </code>
   );
 }
 

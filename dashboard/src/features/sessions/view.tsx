@@ -9,6 +9,7 @@ import { EmptyState } from "~/ui/empty-state";
 import { NothingConnected } from "~/ui/nothing-connected";
 import { Page } from "~/ui/page";
 import { SearchField } from "~/ui/search-field";
+import { ShownOf } from "~/ui/shown-of";
 import { useUrlState } from "~/ui/url-state";
 import { COLUMNS, FEW_COLUMNS } from "./columns";
 import { SessionDetail } from "./detail";
@@ -48,9 +49,7 @@ export default function SessionsView() {
         <>
           <Segmented label="Era" options={ERAS} value={era} onChange={setEra} />
           <SearchField label="Search sessions" value={text} onChange={setText} />
-          <span>
-            {rows.length} of {all.length}
-          </span>
+          <ShownOf shown={rows.length} all={all.length} />
         </>
       }
       drawer={id !== undefined && <SessionDetail id={id} onClose={close} />}

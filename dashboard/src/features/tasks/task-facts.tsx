@@ -1,12 +1,14 @@
 import { Link } from "wouter";
+import { sentAfterCancel } from "~/api/evidence";
 import type { CallRow, Entry, TaskRow } from "~/api/schema";
 import { StatusBadge } from "~/ui/badge";
+import { Cancellation } from "~/ui/cancellation";
 import { CopyButton } from "~/ui/copy-button";
 import { Fact, Facts } from "~/ui/key-values";
 import { Panel } from "~/ui/panel";
 import { ProgressBar } from "~/ui/progress-bar";
+import { shareText } from "~/ui/share";
 import { Duration, Time } from "~/ui/time";
-import { sentAfterCancel } from "./task-moments";
 import { QUEUED, isOver } from "./tasks";
 import styles from "./tasks.module.css";
 import { Ttl } from "./ttl";
@@ -68,25 +70,14 @@ function RowFacts({ task }: { task: TaskRow }) {
   );
 }
 
-/** Who stopped the work, and how long that took. */
-export function Cancellation({ call, entries }: { call: CallRow; entries: readonly Entry[] }) {
-  const after = sentAfterCancel(entries);
+/** Who stopped the work, how long that took, and how far it was. */
+export function Stopped({ call, by, entries }: { call: CallRow; by: string; entries: readonly Entry[] }) {
   return (
     <Panel title="Cancellation">
-      <Facts>
-        <Fact name="By">
-          <span className={styles["strong"]}>{call.cancelled_by}</span>
-        </Fact>
-        <Fact name="Reason">{call.cancel_reason ?? "none given"}</Fact>
-        <Fact name="Work stopped after">
-          {call.cancel_latency_ms === null ? "unknown" : <Duration ms={call.cancel_latency_ms} />}
-        </Fact>
-        <Fact name="Messages after it">{after ?? "unknown"}</Fact>
-        <Fact name="Steps">
-          {call.steps_done ?? "unknown"} of {call.steps_total ?? "unknown"}
-        </Fact>
+      <Cancellation by={by} reason={call.cancel_reason} latency={call.cancel_latency_ms} after={sentAfterCancel(entries)}>
+        <Fact name="Steps">{call.steps_done === null ? "none reported" : shareText(call.steps_done, call.steps_total)}</Fact>
         <Fact name="Done">{String(call.done)}</Fact>
-      </Facts>
+      </Cancellation>
     </Panel>
   );
 }

@@ -1,20 +1,21 @@
 import { useMemo } from "react";
 import { useLocation } from "wouter";
+import { clientName } from "~/api/client-name";
 import type { SessionRow, TaskRow } from "~/api/schema";
-import { useMcpAddress } from "~/api/use-server";
+import { NothingYet } from "~/feed/nothing-yet";
 import { useFeed } from "~/feed/use-feed";
 import { StatusBadge } from "~/ui/badge";
 import { Button } from "~/ui/button";
 import { Select } from "~/ui/choice";
 import { type Column, DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
-import { NothingConnected } from "~/ui/nothing-connected";
 import { Page } from "~/ui/page";
 import { ProgressBar } from "~/ui/progress-bar";
 import { SearchField } from "~/ui/search-field";
+import { ShownOf } from "~/ui/shown-of";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
-import { QUEUED, STATUSES, wantedTasks, whose } from "./tasks";
+import { QUEUED, STATUSES, wantedTasks } from "./tasks";
 import styles from "./tasks.module.css";
 import { Ttl } from "./ttl";
 
@@ -37,11 +38,15 @@ function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
       ),
     },
     { key: "message", head: "Status message", width: "minmax(8rem, 1fr)", cell: (task) => <Message task={task} /> },
-    { key: "client", head: "Client", width: "minmax(6rem, 8.5rem)", cell: (task) => whose(task.session, sessions) },
+    { key: "client", head: "Client", width: "minmax(6rem, 9.5rem)", cell: (task) => <Client name={clientName(task.session, sessions)} /> },
     { key: "created", head: "Created", width: "5.9rem", cell: (task) => <Time at={task.created_at} /> },
     { key: "updated", head: "Updated", width: "5rem", cell: (task) => <Time at={task.updated_at} look="ago" /> },
     { key: "ttl", head: "TTL left", width: "6rem", align: "end", cell: (task) => <Ttl task={task} /> },
   ];
+}
+
+function Client({ name }: { name: string }) {
+  return <span title={name}>{name}</span>;
 }
 
 function Message({ task }: { task: TaskRow }) {
@@ -69,15 +74,13 @@ export function TaskList() {
         onChange={setStatus}
       />
       <Select
-        label="Session"
-        options={[{ value: "", label: "all" }, ...labels.map((value) => ({ value, label: whose(value, sessions) }))]}
+        label="Client"
+        options={[{ value: "", label: "all" }, ...labels.map((value) => ({ value, label: clientName(value, sessions) }))]}
         value={session}
         onChange={setSession}
       />
       <SearchField label="Search tasks" value={text} onChange={setText} />
-      <span className={styles["count"]}>
-        {rows.length} of {tasks.length}
-      </span>
+      <ShownOf shown={rows.length} all={tasks.length} />
     </>
   );
   return (
@@ -96,19 +99,11 @@ export function TaskList() {
 }
 
 function NoTasks() {
-  const address = useMcpAddress();
-  const connected = useFeed((snapshot) => snapshot.hello === null || snapshot.tables.sessions.length > 0);
-  const hint = (
-    <>
+  return (
+    <NothingYet title="No tasks yet">
       Each task appears here as soon as a client creates one. Call <code>task_with_progress</code> as a task for one with
       progress, <code>cancellable_task</code> to cancel it, <code>pausable_task</code> for one that asks for input.
-    </>
-  );
-  if (!connected) return <NothingConnected address={address}>{hint}</NothingConnected>;
-  return (
-    <EmptyState title="No tasks yet">
-      <p>{hint}</p>
-    </EmptyState>
+    </NothingYet>
   );
 }
 

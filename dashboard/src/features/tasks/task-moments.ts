@@ -18,8 +18,3 @@ export function storyOf(entries: readonly Entry[]): Entry[] {
 export function beginning(story: readonly Entry[]): Entry | undefined {
   return story.find((entry) => entry.kind === "task.changed") ?? story[0];
 }
-
-/** How many messages the settled call sent after its cancellation; null when that entry is not there. */
-export function sentAfterCancel(entries: readonly Entry[]): number | null {
-  return entries.findLast((entry) => entry.kind === "call.settled")?.sent_after_cancel ?? null;
-}

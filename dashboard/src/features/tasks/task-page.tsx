@@ -7,7 +7,7 @@ import { useFeed } from "~/feed/use-feed";
 import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { Panels, Stack } from "~/ui/panel";
-import { Cancellation, TaskFacts } from "./task-facts";
+import { Stopped, TaskFacts } from "./task-facts";
 import { Story } from "./story";
 import styles from "./tasks.module.css";
 
@@ -30,7 +30,7 @@ export function TaskPage({ id }: { id: string }) {
         <Stack>
           <Panels>
             <TaskFacts id={id} task={task} call={record} />
-            {record?.cancelled_by != null && <Cancellation call={record} entries={detail.data?.evidence.events ?? []} />}
+            {record?.cancelled_by != null && <Stopped call={record} by={record.cancelled_by} entries={detail.data?.evidence.events ?? []} />}
           </Panels>
           <Story evidence={detail.data?.evidence} error={detail.error} run={record?.run} current={run} />
         </Stack>

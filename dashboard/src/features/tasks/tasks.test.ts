@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { clientName } from "~/api/client-name";
+import { sentAfterCancel } from "~/api/evidence";
 import { entry, progressEntry, sessionRow, taskRow } from "~/testing/rows";
-import { beginning, sentAfterCancel, storyOf } from "./task-moments";
-import { ttlLeft, wantedTasks, whose } from "./tasks";
+import { beginning, storyOf } from "./task-moments";
+import { ttlLeft, wantedTasks } from "./tasks";
 
 const all = { status: "", session: "", text: "" };
 const tasks = [
@@ -27,7 +29,7 @@ test("the time to live counts from the creation and ends at nothing", () => {
 });
 
 test("a session is named with its client, where that is known", () => {
-  expect([whose("s1", [sessionRow()]), whose("s9", [sessionRow()]), whose(null, [])]).toEqual(["s1 agent", "s9", "unknown"]);
+  expect([clientName("s1", [sessionRow()]), clientName("s9", [sessionRow()]), clientName(null, [])]).toEqual(["s1 agent 1.2", "s9", "unknown"]);
 });
 
 test("the story has statuses, progress, cancellation and what asked for them, in order", () => {

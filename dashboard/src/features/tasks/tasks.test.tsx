@@ -52,7 +52,7 @@ test("filters are in the URL", async () => {
   await expect.element(rowOf("t1")).not.toBeInTheDocument();
   await expect.element(rowOf("t2")).toBeVisible();
   expect(location.search).toBe("?status=failed");
-  await page.getByRole("combobox", { name: "Session" }).selectOptions("s1");
+  await page.getByRole("combobox", { name: "Client" }).selectOptions("s1");
   await page.getByRole("button", { name: "Clear the filters" }).click();
   await expect.element(rowOf("t1")).toBeVisible();
 });
@@ -66,7 +66,7 @@ test("Enter opens a task: its timeline, who cancelled it, and how long the work 
   rowOf("t1").element().focus();
   await userEvent.keyboard("{Enter}");
   await expect.element(page.getByRole("region", { name: "Cancellation" })).toMatchTextContent(
-    /Bytasks_cancel.*Work stopped after2 ms.*Messages after it0.*Steps2 of 60.*Donefalse/,
+    /Bytasks_cancel.*Latency1.98 ms until.*Messages after0.*Steps2\/60.*Donefalse/,
   );
   const story = page.getByRole("list", { name: "Timeline of the task" });
   await expect.element(story).toMatchTextContent(

@@ -1,4 +1,4 @@
-import type { SessionRow, TaskRow } from "~/api/schema";
+import type { TaskRow } from "~/api/schema";
 
 export const STATUSES = ["queued", "working", "input_required", "completed", "failed", "cancelled"] as const;
 
@@ -29,11 +29,4 @@ export function isOver(task: TaskRow): boolean {
 /** Seconds until the task may be forgotten; `now` in seconds since the epoch. */
 export function ttlLeft(task: TaskRow, now: number): number {
   return Math.max(0, task.created_at + task.ttl_ms / 1000 - now);
-}
-
-/** A session's label with the name of its client, where that is known. */
-export function whose(session: string | null, sessions: readonly SessionRow[]): string {
-  if (session === null) return "unknown";
-  const name = sessions.find((row) => row.id === session)?.client_name;
-  return name === undefined || name === "" ? session : `${session} ${name}`;
 }

@@ -1,4 +1,6 @@
 import type { Entry, MessageEmitted } from "~/api/schema";
+import { scalarText } from "~/ui/json";
+import { shareText } from "~/ui/share";
 import { type Lane, TERMINAL, type Tick } from "./lane";
 
 type Of<Kind extends Entry["kind"]> = Extract<Entry, { kind: Kind }>;
@@ -49,8 +51,8 @@ export class Builder {
     const { call, tool, method, session, at, seq } = entry;
     const facts = {
       Method: method,
-      "Request id": JSON.stringify(entry.request_id),
-      "Progress token": entry.progress_token === null ? "none" : JSON.stringify(entry.progress_token),
+      "Request id": scalarText(entry.request_id),
+      "Progress token": entry.progress_token === null ? "none" : scalarText(entry.progress_token),
       ...(entry.task !== null && { Task: entry.task }),
     };
     const href = tool === null ? `/live?at=${seq}` : `/calls/${this.#run}.${call}`;
@@ -73,7 +75,7 @@ export class Builder {
   #settled(entry: Of<"call.settled">): void {
     const { steps_done: done, steps_total: total, scope_exit_ms: exit } = entry;
     const facts = {
-      ...(done !== null && { Steps: total === null ? String(done) : `${done} of ${total}` }),
+      ...(done !== null && { Steps: shareText(done, total) }),
       ...(exit !== null && { "Scope exit": `${exit} ms after the cancellation`, "Sent after it": String(entry.sent_after_cancel) }),
       Answered: entry.answered ? "yes" : "no",
     };
@@ -96,10 +98,13 @@ export class Builder {
       this.#task(task) ??
       this.#add({ key: `${this.#run}/task/${task}`, kind: "task", session, id: task, name: tool, href: `/tasks/${task}`, from: at, state: status, facts: {} });
     const last = lane.phases.at(-1);
-    if (last !== undefined) last.to = at;
     lane.state = status;
-    if (TERMINAL.has(status)) lane.to = at;
-    else lane.phases.push({ from: at, to: null, status, note: message ?? "" });
+    // the same status with another message goes on
+    if (last?.status !== status) {
+      if (last !== undefined) last.to = at;
+      if (TERMINAL.has(status)) lane.to = at;
+      else lane.phases.push({ from: at, to: null, status, note: "" });
+    }
     if (message !== null) this.#fact(lane, { Message: message });
   }
 

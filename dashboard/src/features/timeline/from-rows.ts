@@ -1,4 +1,5 @@
 import type { CallRow, StreamRow, TaskRow } from "~/api/schema";
+import { scalarText } from "~/ui/json";
 import { type Lane, TERMINAL } from "./lane";
 
 /** A call of which the entries are not at hand. */
@@ -20,7 +21,7 @@ export function fromCall(row: CallRow): Lane {
     cancelled,
     ticks: [],
     phases: [],
-    facts: { "Request id": JSON.stringify(row.request_id), Messages: `${row.emitted} emitted, ${row.delivered} delivered` },
+    facts: { "Request id": scalarText(row.request_id), Messages: `${row.emitted} emitted, ${row.delivered} delivered` },
   };
 }
 

@@ -1,15 +1,9 @@
+import { clientName } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
 import { type Lane, type Span, overlaps } from "./lane";
 
 /** A line of the picture: the name of a client, or one of its lanes. */
 export type Line = { type: "client"; key: string; name: string; era: string | null; lanes: number } | { type: "lane"; key: string; lane: Lane };
-
-/** `s7`, with the name of the client where it is known. */
-export function clientName(session: string | null, sessions: readonly SessionRow[]): string {
-  if (session === null) return "no session";
-  const row = sessions.find((each) => each.id === session);
-  return row === undefined ? session : `${session} ${row.client_name} ${row.client_version}`;
-}
 
 /** The lanes to show: those in the span that pass the filters. */
 export function chosen(lanes: readonly Lane[], span: Span, now: number, kind: string, session: string): Lane[] {

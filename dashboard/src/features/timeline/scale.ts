@@ -10,7 +10,7 @@ export function scaleOf({ from, until }: Span, width: number): Scale {
 
 /** The moment at a place, in seconds since the epoch. */
 export function momentAt({ from, until }: Span, width: number, x: number): number {
-  return from + (Math.min(width, Math.max(0, x)) / width) * (until - from);
+  return from + (Math.min(width, Math.max(0, x)) / Math.max(width, 1)) * (until - from);
 }
 
 const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200];

@@ -21,7 +21,7 @@ interface SwimlanesProps {
 }
 
 // the column of names, as wide as timeline.module.css makes it
-const NAMES = 288;
+const NAMES = 336;
 
 /** The next lane from `index` on in the direction of `step`, past the names of clients. */
 function nextLane(lines: readonly Line[], index: number, step: number): number {

@@ -92,16 +92,18 @@ test("a paused picture stays while entries come in", async () => {
 test("dragging over the picture zooms into that range", async () => {
   await opened();
   const grid = page.getByRole("grid").element();
+  // before its width is measured there is no range to drag over
+  await expect.poll(() => grid.querySelectorAll("svg text").length).toBeGreaterThan(0);
   const box = grid.getBoundingClientRect();
   const at = (type: string, x: number, buttons: number) =>
-    grid.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerId: 1, button: 0, buttons, clientX: box.left + 288 + x, clientY: box.top + 40 }));
+    grid.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerId: 1, button: 0, buttons, clientX: box.left + 336 + x, clientY: box.top + 40 }));
   Element.prototype.setPointerCapture = () => undefined;
   at("pointerdown", 100, 1);
   await new Promise(requestAnimationFrame);
   at("pointermove", 300, 1);
   await new Promise(requestAnimationFrame);
   at("pointerup", 300, 0);
-  const width = box.width - 288;
+  const width = box.width - 336;
   await expect.poll(span).toBeCloseTo((200 / width) * 60, 0);
 });
 

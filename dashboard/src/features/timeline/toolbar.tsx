@@ -1,9 +1,9 @@
+import { clientName } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
 import { Badge } from "~/ui/badge";
 import { Button } from "~/ui/button";
 import { Segmented, Select } from "~/ui/choice";
 import { formatClock, formatDuration } from "~/ui/time-format";
-import { clientName } from "./groups";
 import type { ShownSpan } from "./use-span";
 
 interface ToolbarProps {

@@ -1,5 +1,6 @@
 import { type KeyboardEvent, useCallback, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { clientName } from "~/api/client-name";
 import { useMcpAddress } from "~/api/use-server";
 import type { Snapshot } from "~/feed/feed";
 import { useHoldableFeed } from "~/feed/use-feed";
@@ -8,7 +9,7 @@ import { NothingConnected } from "~/ui/nothing-connected";
 import { Page } from "~/ui/page";
 import { useUrlState } from "~/ui/url-state";
 import { Facts } from "./facts";
-import { chosen, clientName, linesOf } from "./groups";
+import { chosen, linesOf } from "./groups";
 import type { Lane } from "./lane";
 import { LaneTable } from "./lane-table";
 import { lanesOf } from "./lanes";

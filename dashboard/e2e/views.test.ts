@@ -1,0 +1,113 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { Browser, Page } from "playwright";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { launch, openPage } from "./browser.ts";
+import { type Story, tell } from "./rich-story.ts";
+import { freePort, type Server, startServer } from "./server.ts";
+
+// a machine that runs all tests at once may take long for what usually takes a moment
+const SOON = { timeout: 20_000 };
+
+let server: Server;
+let browser: Browser;
+let story: Story;
+let axe: string;
+
+beforeAll(async () => {
+  server = await startServer(await freePort());
+  browser = await launch();
+  axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  const { page, complaints } = await openPage(browser, `${server.url}/dashboard/`);
+  for (const view of EMPTY) {
+    await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: view }).click();
+    await page.getByRole("heading", { name: "No client has connected yet" }).waitFor(SOON);
+    empty.push([view, await violations(page)]);
+  }
+  empty.push(["complaints", complaints]);
+  await page.context().close();
+  story = await tell(server.url);
+});
+
+afterAll(async () => {
+  await story?.end();
+  await browser?.close();
+  await server?.stop();
+});
+
+const EMPTY = ["Live", "Tasks", "Calls", "Sessions", "Timeline"];
+const empty: [string, string[]][] = [];
+
+/** What axe finds in the page. Its source is run from outside, as the Content-Security-Policy lets nothing else in. */
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations: found } = await page.evaluate<AxeResults>("axe.run()");
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
+}
+
+test("each view says how to connect a client until one has, and is accessible then", () => {
+  expect(empty).toEqual([...EMPTY, "complaints"].map((view) => [view, []]));
+});
+
+/** Each view: its address, and a text that it has when it is complete. */
+const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, shows: string | RegExp])[] = [
+  ["Live", () => "/live", "notifications/progress"],
+  ["Live with an entry", ({ event }) => `/live?at=${event}`, "Show the whole entry"],
+  ["Live of one client", ({ session }) => `/live?session=${session}`, "desk-agent"],
+  ["Tasks", () => "/tasks", "task_with_progress"],
+  ["Task", ({ task }) => `/tasks/${task}`, "call.settled"],
+  ["Calls", () => "/calls", "disconnected"],
+  ["Audit", () => "/calls?mode=audit&tool=progress", "Export these:"],
+  ["Call", ({ cancelled }) => `/calls/${cancelled}`, "call.settled"],
+  ["Compare", ({ cancelled, closed }) => `/calls/compare?a=${cancelled}&b=${closed}`, "differs"],
+  ["Sessions", () => "/sessions", "1 misuse"],
+  ["Session", ({ session }) => `/sessions/${session}`, /^Exercised: \d+ of/],
+  ["Timeline", () => "/timeline", "Marks above a bar"],
+  ["Timeline as a table", () => "/timeline?as=table", "Took"],
+  ["Server", () => "/server", "max_sessions"],
+  ["Help", () => "/help", "A good client shows"],
+];
+
+const shown = VIEWS.map(([name, path, shows]) => ({ name, path, shows }));
+
+describe.each(["light", "dark"] as const)("in %s", (colorScheme) => {
+  test.each(shown)("$name, opened by its address, is complete, accessible and quiet", async ({ path, shows }) => {
+    const { page, complaints } = await openPage(browser, `${server.url}/dashboard${path(story)}`, { colorScheme });
+    await page.locator("main").getByText(shows).filter({ visible: true }).first().waitFor(SOON);
+    expect(await page.getByRole("heading", { level: 1 }).count()).toBe(1);
+    expect(await violations(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
+
+test.each(VIEWS)("%s can be gone through by keyboard", async (_name, path, shows) => {
+  const { page } = await openPage(browser, `${server.url}/dashboard${path(story)}`);
+  await page.locator("main").getByText(shows).filter({ visible: true }).first().waitFor(SOON);
+  const seen = new Set<string>();
+  const focused = () => page.evaluate<string>("document.activeElement.closest('header, main') ? document.activeElement.closest('header, main').tagName : document.activeElement.tagName");
+  for (let presses = 0; presses < 40 && !seen.has("MAIN"); presses += 1) {
+    await page.keyboard.press("Tab");
+    seen.add(await focused());
+  }
+  // a drawer takes the focus when it opens, so that the header is not always on the way
+  expect([...seen]).toContain("MAIN");
+  await page.context().close();
+});
+
+test.each([
+  ["Calls", "/calls", /\/calls\/[^/]+\.c\d+$/],
+  ["Tasks", "/tasks", /\/tasks\/[^/]+$/],
+  ["Sessions", "/sessions", /\/sessions\/[sm]\d+$/],
+  ["Live", "/live", /\/live\?at=/],
+])("a row of %s opens by arrow and Enter", async (_name, path, address) => {
+  const { page } = await openPage(browser, `${server.url}/dashboard${path}`);
+  const grid = page.getByRole("grid");
+  await grid.getByRole("row").nth(2).waitFor(SOON);
+  await grid.locator("[role=row][tabindex='0']").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => page.url(), SOON).toMatch(address);
+  await page.context().close();
+});

@@ -1,0 +1,8 @@
+import type { SessionRow } from "./schema";
+
+/** `s7 desk-agent 1.0`: a label with the name and version of its client, as far as they are known. */
+export function clientName(label: string | null, sessions: readonly SessionRow[]): string {
+  if (label === null) return "unknown";
+  const row = sessions.find((each) => each.id === label);
+  return row === undefined ? label : `${label} ${row.client_name} ${row.client_version}`;
+}

@@ -1,0 +1,23 @@
+import type { ReactNode } from "react";
+import { useMcpAddress } from "~/api/use-server";
+import { EmptyState } from "~/ui/empty-state";
+import { NothingConnected } from "~/ui/nothing-connected";
+import { useFeed } from "./use-feed";
+
+interface NothingYetProps {
+  title: string;
+  /** What will appear here, and how to make it appear. */
+  children: ReactNode;
+}
+
+/** What a view shows that has nothing to show: how to connect a client as long as none ever has, else what to do with it. */
+export function NothingYet({ title, children }: NothingYetProps) {
+  const address = useMcpAddress();
+  const nobody = useFeed(({ hello, tables }) => hello !== null && tables.sessions.length === 0);
+  if (nobody) return <NothingConnected address={address}>{children}</NothingConnected>;
+  return (
+    <EmptyState title={title}>
+      <p>{children}</p>
+    </EmptyState>
+  );
+}
