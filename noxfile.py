@@ -218,7 +218,7 @@ def dashboard(session: nox.Session) -> None:
 
 @nox.session
 def dashboard_tests(session: nox.Session) -> None:
-    """The dashboard: generated types, lint, types, dead code, its parts in a real browser, and all of it with a server."""
+    """The dashboard: generated types, lint, types, dead code; its parts, and all of it with a server, in a browser."""
     npm_ci(session, DASHBOARD)
     site(session)
     npm(session, DASHBOARD, "run", "--silent", "types", "--", "--check")

@@ -176,7 +176,13 @@ class Limits:
         5000, unit="entries", low=1, reason="a reader may be so far behind, and so many come at once when it resumes"
     )
     audit_rows: int = _setting(
-        100_000, unit="rows in audit_db", low=50, reason="about a gigabyte with their evidence; the oldest go first"
+        100_000, unit="rows in audit_db", low=50, reason="weeks of work with a client; the oldest go first"
+    )
+    audit_bytes: int = _setting(
+        1024 * 1024 * 1024,
+        unit="bytes in audit_db",
+        low=1024 * 1024,
+        reason="usual rows take 10 kB with their evidence, but a message may have megabytes; the oldest go first",
     )
     api_page_bytes: int = _setting(
         4 * 1024 * 1024, unit="bytes", low=64 * 1024, reason="one API answer is bounded also when messages are large"

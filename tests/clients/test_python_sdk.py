@@ -26,6 +26,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from ..support.evidence import call_records, check_emitted, events_of
 from ..support.probe import running
+from ..support.shown import as_value
 from .asgi_transport import in_memory
 from .python_sdk import BOUND_S, Endpoint, Json, Person, text
 
@@ -60,7 +61,7 @@ async def endpoint_in_memory(**settings: Any) -> AsyncIterator[Endpoint]:
     async with running(**settings) as probe, in_memory(probe.app) as http:
 
         def events() -> list[Json]:
-            return [entry.as_json() for entry in probe.engine.log.since(0, 1_000_000).entries]
+            return [as_value(entry) for entry in probe.engine.log.since(0, 1_000_000).entries]
 
         yield Endpoint("http://127.0.0.1:8000/mcp", http, events, lambda: [probe.record()])
         assert check_emitted(events())

@@ -13,7 +13,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.endpoints import feed_pieces
+from probe.core.inbound import HttpHead
+from probe.endpoints import feed, feed_pieces
 from probe.endpoints.feed_pieces import Pieces
 from probe.observe.event_filter import EVERYTHING, parse
 from probe.observe.events import ClientMisuse, MessageReceived, ServerState
@@ -23,6 +24,7 @@ from probe.observe.log import Entry
 from ..support.feed import LOCAL, watching
 from ..support.http import exchange, http_scope
 from ..support.probe import Probe, running
+from ..support.shown import as_value
 from ..wire.event_source import EventSource
 
 TABLES = "tables=tasks,calls,sessions,streams"
@@ -58,7 +60,7 @@ async def test_it_says_hello_and_then_shows_the_newest_entries(probe: Probe, aut
         }
         assert it.seqs == list(range(last - 99, last + 1))
         assert it.source.events[-1].last_event_id == f"{probe.engine.run}-{last}"
-        assert it.data("message")[-1] == probe.engine.log.since(last - 1, 1).entries[0].as_json()
+        assert it.data("message")[-1] == as_value(probe.engine.log.since(last - 1, 1).entries[0])
 
 
 @pytest.mark.parametrize(
@@ -329,6 +331,28 @@ async def test_a_row_that_changes_often_is_sent_once_a_tick(probe: Probe, autoju
         await it.next_chunk()
         assert len(it.rows("sessions")) == before + 1
         assert it.rows("sessions")[-1]["requests"] == 51
+
+
+async def test_a_reader_that_looks_before_the_tables_do_does_not_sleep(autojump_clock: MockClock) -> None:
+    async with running(feed_tick_s=0.25, keep_alive_s=15) as probe:
+
+        async def send(_: Any) -> None:
+            await trio.lowlevel.checkpoint()
+
+        client = await probe.client()
+        reader = feed.read(HttpHead("GET", []), "tables=calls&tail=0")
+        app = probe.app.feed
+        it = feed._Reader(probe.engine, app._pieces, app._ticks, reader, send)
+        # Another reader has asked where this tick ends.
+        await trio.sleep(0.25)
+        assert app._ticks.end == probe.engine.log.last
+        await client.tool("chatty")
+        await it._begin()
+        await it._send_new()
+        assert it._tables[0].version == probe.engine.observer.tables.changes["calls"].version
+        assert not it._unsent_rows(), "the first rows were as far as the log"
+        await client.tool("chatty")
+        assert it._unsent_rows()
 
 
 async def test_of_calls_only_the_newest(probe: Probe, autojump_clock: MockClock) -> None:

@@ -14,13 +14,16 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine import audit, call_store
+from probe.engine import audit
+from probe.engine.audit import _ANEW as ANEW
 from probe.engine.call_store import AuditUnreadableError, CursorError
-from probe.observe.audit_db import AuditFileError
-from probe.observe.call_filter import EVERY_CALL, parse
+from probe.observe import audit_db, audit_reading
+from probe.observe.audit_claim import AuditFileError
+from probe.observe.call_filter import parse
 
 from ..support.audit import MANY, asked, auditing, eventually, rows_in
 from ..support.probe import Probe
+from ..support.shown import EVERY_CALL, as_value, newest
 
 SLOW = {"audit_flush_s": 60}
 """Nothing is written unless somebody wants it to be."""
@@ -64,7 +67,7 @@ async def test_calls_are_in_the_file_soon_as_the_records_have_them(path: Path) -
         for steps in (1, 2):
             await client.tool("progress", {"steps": steps, "step_ms": 0})
         await eventually(lambda: [row["answer_delivered"] for row in rows_in(path)] == [True, True])
-        assert rows_in(path) == [record.as_json() for record in probe.engine.records.newest(9)][::-1]
+        assert rows_in(path) == [as_value(record) for record in newest(probe.engine.records, 9)][::-1]
         assert probe.engine.audit.status == audit.AuditStatus("file", "ok", None, None, 0)
         assert states(probe) == []
 
@@ -126,7 +129,7 @@ async def test_the_end_of_the_engine_is_in_the_file(path: Path, values: dict[str
                 await client.read(answer)
 
         nursery.start_soon(call)
-        await eventually(lambda: probe.engine.records.newest(1))
+        await eventually(lambda: newest(probe.engine.records, 1))
         await client.tool("chatty")
     assert {row["tool"]: row["outcome"] for row in rows_in(path)} == {"progress": "cancelled", "chatty": "completed"}
 
@@ -144,7 +147,7 @@ async def test_what_waits_is_seen_as_it_is_and_once(path: Path) -> None:
         assert await asked(probe, limit=2) == rows
         request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 9, "step_ms": 5000}}, "it")
         async with client.post(request):
-            await eventually(lambda: len(probe.engine.records.newest(9)) == 4)
+            await eventually(lambda: len(newest(probe.engine.records, 9)) == 4)
             await probe.engine.audit._flush(probe.engine.audit._file)
             assert [row["call"] for row in await asked(probe, ("outcome", "running"))] == ["c4"]
             await client.cancel("it")
@@ -161,10 +164,11 @@ async def test_evidence_that_the_log_has_lost_is_in_the_file_and_what_is_not_wri
         client = await probe.client()
         request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 9, "step_ms": 5000}}, "it")
         async with client.post(request):
-            await eventually(lambda: probe.engine.records.newest(1))
+            await eventually(lambda: newest(probe.engine.records, 1))
             await probe.engine.audit._flush(probe.engine.audit._file)
             for _ in range(40):
                 await client.call("ping")
+                probe.engine.observer.catch_up()
             await client.cancel("it")
             await eventually(lambda: probe.record()["outcome"])
         found = await probe.engine.audit.calls.get("c1", MANY)
@@ -248,7 +252,7 @@ async def test_a_file_that_became_read_only_is_opened_again(path: Path) -> None:
         await eventually(lambda: states(probe)[1:])
         assert [(event["state"], event["why"]) for event in probe.events("audit.state")] == [
             ("failing", "attempt to write a readonly database (SQLITE_READONLY)"),
-            ("ok", None),
+            ("ok", ANEW),
         ]
         assert writer(probe) is not first
 
@@ -270,9 +274,24 @@ async def test_a_directory_that_was_deleted_is_told_of_and_used_when_it_is_there
         # What memory has needs no file.
         assert await probe.engine.audit.calls.get("c2", MANY) is not None
         folder.mkdir()
-        await settled(path, 1)
-        assert [row["call"] for row in rows_in(path)] == ["c2"]
+        await settled(path, 2)
+        assert [row["call"] for row in rows_in(path)] == ["c1", "c2"], "what memory has is written again"
         await eventually(lambda: states(probe) == ["failing", "ok"])
+
+
+async def test_a_file_that_was_deleted_is_made_anew_and_that_is_told_each_time(path: Path) -> None:
+    async with auditing(path) as probe:
+        client = await probe.client()
+        for turn in (1, 2):
+            await client.tool("chatty")
+            await settled(path, turn)
+            for file in path.parent.glob(f"{path.name}*"):
+                if not file.name.endswith("-lock"):
+                    file.unlink()
+            await eventually(lambda turn=turn: len(states(probe)) == turn)
+            await settled(path, turn)
+        assert [(event["state"], event["why"]) for event in probe.events("audit.state")] == [("ok", ANEW)] * 2
+        assert probe.engine.audit.status.why == ANEW
 
 
 async def test_what_has_no_room_while_the_file_fails_is_counted(path: Path) -> None:
@@ -301,6 +320,91 @@ async def test_a_burst_is_written_before_it_must_make_room(path: Path) -> None:
             await eventually(lambda: len(probe.engine.audit._unwritten) <= 30)
         assert probe.engine.audit.status.lost == 0
     assert len(rows_in(path)) == 200
+
+
+async def test_a_call_that_outlives_all_others_has_its_end_in_the_file(path: Path) -> None:
+    async with auditing(path, call_records=50) as probe:
+        client, other = await probe.client(), await probe.client()
+        request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 9, "step_ms": 5000}}, "it")
+        async with client.post(request) as answer:
+            await eventually(lambda: rows_in(path))
+            for _ in range(60):
+                await other.tool("chatty")
+            await client.cancel("it")
+            await client.read(answer)
+        await eventually(lambda: rows_in(path)[0]["outcome"] == "cancelled")
+        await eventually(lambda: not probe.engine.audit._unwritten._running)
+        found = await probe.engine.audit.calls.get(rows_in(path)[0]["id"], MANY)
+        assert found is not None
+        assert found.complete
+
+
+async def test_a_thread_that_cannot_be_had_is_told_of_and_the_server_goes_on(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with auditing(path) as probe:
+        client = await probe.client()
+
+        def refuse(*_: object, **__: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("trio._threads.start_thread_soon", refuse)
+            await eventually(lambda: probe.engine.audit.status.state == "failing")
+            assert probe.engine.audit.status.why == "can't start new thread"
+            with pytest.raises(AuditUnreadableError, match="can't start new thread"):
+                await probe.engine.audit.calls.page(EVERY_CALL, None, 10, MANY)
+            await client.tool("chatty")
+        await settled(path, 1)
+
+
+async def test_a_path_of_the_machine_is_told_nobody(path: Path) -> None:
+    async with auditing(path) as probe:
+        client = await probe.client()
+        await client.tool("chatty")
+        await settled(path, 1)
+        await trio.Path(path).rename(path.with_name("elsewhere"))
+        await trio.Path(path).write_bytes(b"my diary\n")
+        await eventually(lambda: probe.engine.audit.status.state == "failing")
+        assert probe.engine.audit.status.why == "the file is no SQLite file; the audit leaves it alone"
+        with pytest.raises(AuditUnreadableError) as refused:
+            await probe.engine.audit.calls.page(EVERY_CALL, None, 10, MANY)
+        assert str(path.parent) not in str(refused.value)
+
+
+async def test_the_wal_is_cut_back_though_somebody_always_reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_db, "_WAL_BYTES", 200_000)
+    wal = path.with_name(path.name + "-wal")
+    async with auditing(path) as probe, trio.open_nursery() as nursery:
+
+        async def read() -> None:
+            while True:
+                await probe.engine.audit.calls.page(parse([("text", "nothing")]), None, 10, MANY)
+
+        for _ in range(4):
+            nursery.start_soon(read)
+        client = await probe.client()
+        for _ in range(20):
+            await client.tool("progress", {"steps": 1, "step_ms": 0, "junk": "x" * 20_000})
+        await eventually(lambda: len(rows_in(path)) == 20 and wal.stat().st_size < 200_000)
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_tag_of_a_call_changes_with_its_evidence(probe: Probe) -> None:
+    client = await probe.client()
+    await client.call("tools/call", {"name": "fail", "arguments": {}}, "it")
+    store = probe.engine.audit.calls
+    tags = []
+    for _ in range(2):
+        found, again = await store.get("c1", MANY), await store.get("c1", MANY)
+        assert found is not None
+        assert found == again
+        tags.append(found.tag)
+        # It comes too late to change the row.
+        await client.cancel("it")
+    cut = await store.get("c1", 1000)
+    assert cut is not None
+    assert len({*tags, cut.tag}) == 3
 
 
 async def test_the_oldest_rows_make_room(path: Path) -> None:
@@ -371,7 +475,7 @@ async def test_memory_gives_pages_and_single_calls(probe: Probe) -> None:
     for number in range(7):
         await client.call("tools/call", {"name": "chatty"}, number)
     rows = await asked(probe, limit=3)
-    assert rows == [record.as_json() for record in probe.engine.records.newest(9)]
+    assert rows == [as_value(record) for record in newest(probe.engine.records, 9)]
     store = probe.engine.audit.calls
     for id in ("c3", f"{probe.engine.run}.c3"):
         found = await store.get(id, MANY)
@@ -388,7 +492,7 @@ async def test_memory_gives_pages_and_single_calls(probe: Probe) -> None:
 async def test_a_page_of_memory_that_passes_little_is_short_and_goes_on(
     probe: Probe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_store, "_MOST_READ", 3)
+    monkeypatch.setattr(audit_reading, "MOST_READ", 3)
     client = await probe.client()
     for number in range(8):
         await client.call("tools/call", {"name": "chatty", "arguments": {"lines": number + 1}}, number)

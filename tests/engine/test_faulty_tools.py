@@ -16,6 +16,7 @@ from probe.wire.errors import McpError
 from ..support.inside import SERVICES, engine_tasks
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
+from ..support.shown import newest
 
 
 async def _fail(error: BaseException) -> None:
@@ -129,7 +130,7 @@ async def test_a_result_that_cannot_be_told_is_an_internal_error(
         with pytest.raises(RpcError, match=r"^Internal error$") as caught:
             await client.tool(run.__name__.strip("_"), **TOKEN)
     assert caught.value.code == -32603
-    records = {record.tool: record for record in faulty.engine.records.newest(2)}
+    records = {record.tool: record for record in newest(faulty.engine.records, 2)}
     assert records.pop("works").outcome == "completed", "the call of another session is not touched"
     (record,) = records.values()
     assert (record.outcome, record.answered, record.done) == ("protocol_error", True, False)

@@ -14,6 +14,8 @@ from probe.engine.streams import Stream
 from probe.observe.log import EventLog
 from probe.settings import build
 
+from ..support.shown import as_value
+
 
 def make(**settings: Any) -> tuple[Stream, EventLog]:
     log = EventLog(lambda: (0.0, 0.0), max_events=10_000, max_bytes=10**9)
@@ -22,7 +24,7 @@ def make(**settings: Any) -> tuple[Stream, EventLog]:
 
 def recorded(log: EventLog) -> list[dict[str, Any]]:
     """The events without their places."""
-    shown = [entry.as_json() for entry in log.since(0, 10_000).entries]
+    shown = [as_value(entry) for entry in log.since(0, 10_000).entries]
     return [{name: event[name] for name in event if name not in ("seq", "at", "mono")} for event in shown]
 
 

@@ -6,15 +6,19 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from probe.observe import audit_reading
-from probe.observe.audit_db import AuditDb, AuditFile, AuditFileError
+from probe.observe import audit_db, audit_reading
+from probe.observe.audit_claim import AuditFileError
+from probe.observe.audit_db import AuditDb
+from probe.observe.audit_file import AuditFile
 from probe.observe.audit_schema import APPLICATION_ID, MIGRATIONS
-from probe.observe.call_filter import EVERY_CALL, parse
+from probe.observe.call_filter import parse
 
+from ..support.shown import EVERY_CALL, as_value
 from .calls import RUN, record, written
 
 MANY = 10**9
@@ -129,7 +133,7 @@ def test_a_call_that_ran_when_its_server_died_is_lost(path: Path) -> None:
     again = AuditDb.open(path, "second", 2.0)
     kept = audit_reading.find(path, "first.c1", MANY)
     assert kept is not None
-    assert json.loads(kept.row) == {**running.as_json(), "outcome": "lost"}
+    assert json.loads(kept.row) == {**as_value(running), "outcome": "lost"}
     assert arguments in kept.row
     assert [body for _, body in kept.entries] == [b"e"]
     assert calls_of(path, ("outcome", "lost")) == ["c1"]
@@ -328,6 +332,40 @@ def test_the_file_does_not_grow_for_ever(path: Path) -> None:
     assert path.stat().st_size < 10 * 8000 + 200_000
 
 
+def test_the_oldest_make_room_for_bytes(path: Path) -> None:
+    db = AuditDb.open(path, RUN, 1.0)
+    for number in range(1, 61):
+        db.write([written(record(number), (10 * number, b"x" * 200_000))], MANY, 2_000_000)
+    kept = calls_of(path)
+    assert kept == [f"c{number}" for number in range(60, 60 - len(kept), -1)]
+    assert 5 <= len(kept) <= 10
+    db.close()
+    assert path.stat().st_size < 2_500_000
+
+
+def test_what_made_room_while_it_ran_comes_back_incomplete(db: AuditDb, path: Path) -> None:
+    db.write([written(record(1), (10, b"e"))], MANY)
+    db.write([written(record(2)), written(record(3))], 2)
+    again = replace(written(record(1, outcome="completed"), (11, b"f")), continues=True)
+    db.write([again], MANY)
+    kept = audit_reading.find(path, f"{RUN}.c1", MANY)
+    assert kept is not None
+    assert (kept.complete, kept.entries) == (False, [(11, b"f")])
+
+
+def test_the_wal_is_cut_back_once_nobody_reads(db: AuditDb, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_db, "_WAL_BYTES", 100_000)
+    with audit_reading._reading(path) as connection:
+        connection.execute("SELECT count(*) FROM calls").fetchone()
+        db.write([written(record(1), (10, b"x" * 200_000))], MANY)
+        assert db.is_long
+        db.shorten()
+        assert db.is_long
+    db.shorten()
+    assert not db.is_long
+    assert calls_of(path) == ["c1"]
+
+
 def test_pages_give_each_row_once_and_end(db: AuditDb, path: Path) -> None:
     db.write([written(record(number, arguments=b'{"n":%d}' % (number % 3))) for number in range(1, 51)], MANY)
     for wanted, count in [(EVERY_CALL, 50), (parse([("arguments.n", "1")]), 17), (parse([("tool", "none")]), 0)]:
@@ -354,7 +392,7 @@ def test_a_page_is_bounded_in_bytes_and_has_a_row(db: AuditDb, path: Path) -> No
 def test_a_page_looks_into_a_bounded_number_of_rows_and_the_next_goes_on(
     db: AuditDb, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_reading, "_MOST_READ", 10)
+    monkeypatch.setattr(audit_reading, "MOST_READ", 10)
     db.write([written(record(number, arguments=b'{"n":%d}' % number)) for number in range(1, 31)], MANY)
     wanted = parse([("arguments.n", "15")])
     first = audit_reading.page(path, wanted, None, 5, MANY)
@@ -362,6 +400,16 @@ def test_a_page_looks_into_a_bounded_number_of_rows_and_the_next_goes_on(
     second = audit_reading.page(path, wanted, first.reached, 5, MANY)
     assert ([number for number, _ in second.rows], second.reached) == ([db.base + 150], db.base + 110)
     assert audit_reading.page(path, wanted, second.reached, 5, MANY).reached is None
+
+
+def test_a_page_that_looks_for_long_ends_early_and_the_next_goes_on(
+    db: AuditDb, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_reading, "_LOOKING_S", -1.0)
+    db.write([written(record(number)) for number in range(1, 4)], MANY)
+    found = audit_reading.page(path, parse([("text", "nothing")]), None, 5, MANY)
+    assert (found.rows, found.reached) == ([], db.base + 30)
+    assert audit_reading.page(path, EVERY_CALL, None, 5, MANY).reached is None
 
 
 def test_rows_to_skip_are_left_out(db: AuditDb, path: Path) -> None:
@@ -419,6 +467,20 @@ def test_a_file_that_was_deleted_is_made_anew(path: Path) -> None:
     assert file.ensure()
     file.write([written(record(2))], MANY)
     assert calls_of(path) == ["c2"]
+    file.close()
+
+
+def test_numbers_go_on_in_a_file_that_was_made_anew(path: Path) -> None:
+    """So that a cursor of before does not begin with the newest again."""
+    for run in ("first", "second"):
+        AuditDb.open(path, run, 1.0).close()
+    file = AuditFile(path, RUN, 1.0)
+    file.ensure()
+    before = file.base
+    for name in path.parent.iterdir():
+        name.unlink()
+    file.ensure()
+    assert file.base == before > 2**40
     file.close()
 
 

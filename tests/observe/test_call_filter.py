@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from probe.observe.call_filter import EVERY_CALL, NAMES, OUTCOMES, CallFilter, parse, same
-from probe.observe.event_filter import FilterError
+from probe.observe.call_filter import NAMES, OUTCOMES, CallFilter, parse, same
+from probe.observe.query import QueryError
 from probe.observe.records import CallRecord, bounded
 
+from ..support.shown import EVERY_CALL
 from .calls import RUN, record
 
 
@@ -191,13 +192,13 @@ def test_times_are_rfc_3339_or_seconds(text: str, seconds: float) -> None:
 )
 @pytest.mark.parametrize("name", ["from", "until"])
 def test_a_bad_time_is_refused_with_examples(name: str, text: str) -> None:
-    with pytest.raises(FilterError, match=rf"^{name} must be a time such as 2026-03-01T12:00:00Z"):
+    with pytest.raises(QueryError, match=rf"^{name} must be a time such as 2026-03-01T12:00:00Z"):
         parse([(name, text)])
 
 
 @pytest.mark.parametrize("name", ["tols", "Tool", "", "limit", "argument.x", "resultx", "client_name"])
 def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
-    with pytest.raises(FilterError) as caught:
+    with pytest.raises(QueryError) as caught:
         parse([(name, "x")], beside=["limit2", "cursor"])
     for known in (*NAMES, "arguments.PATH", "result.PATH", "limit2", "cursor"):
         assert known in str(caught.value)
@@ -211,13 +212,13 @@ def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
     ],
 )
 def test_a_bad_path_is_refused(name: str) -> None:
-    with pytest.raises(FilterError, match="is no path"):
+    with pytest.raises(QueryError, match="is no path"):
         parse([(name, "x")])
 
 
 def test_a_path_is_bounded() -> None:
     parse([("arguments" + ".x" * 200, "1")])
-    with pytest.raises(FilterError, match="is no path"):
+    with pytest.raises(QueryError, match="is no path"):
         parse([("arguments" + ".x" * 201, "1")])
 
 
@@ -226,17 +227,17 @@ def test_a_path_is_bounded() -> None:
 )
 @pytest.mark.parametrize("value", ["nope", "Running", "running,,lost", "null"])
 def test_an_unknown_choice_is_refused_with_the_known_ones(name: str, known: str, value: str) -> None:
-    with pytest.raises(FilterError, match=known):
+    with pytest.raises(QueryError, match=known):
         parse([(name, value)])
 
 
 def test_a_name_stands_once_and_has_a_value() -> None:
-    with pytest.raises(FilterError, match="tool stands twice"):
+    with pytest.raises(QueryError, match="tool stands twice"):
         parse([("tool", "a"), ("tool", "b")])
-    with pytest.raises(FilterError, match=r"arguments\.x stands twice"):
+    with pytest.raises(QueryError, match=r"arguments\.x stands twice"):
         parse([("arguments.x", "1"), ("arguments.x", "2")])
     for name in NAMES:
-        with pytest.raises(FilterError, match=f"{name} is empty"):
+        with pytest.raises(QueryError, match=f"{name} is empty"):
             parse([(name, "")])
 
 

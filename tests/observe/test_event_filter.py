@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.observe import event_filter
-from probe.observe.event_filter import EVENTS, EVERYTHING, FilterError, parse
+from probe.observe.event_filter import EVENTS, EVERYTHING, contains, parse
 from probe.observe.events import (
     CallStarted,
     HttpRequest,
@@ -24,6 +24,7 @@ from probe.observe.events import (
     TaskChanged,
 )
 from probe.observe.log import Entry
+from probe.observe.query import QueryError
 
 from .vocabulary import EVENT
 
@@ -107,7 +108,7 @@ def test_a_filter_passes_what_has_all_that_is_asked_for(filters: dict[str, str],
     ],
 )
 def test_a_filter_that_cannot_be_is_refused_with_what_there_is(pairs: list[tuple[str, str]], why: str) -> None:
-    with pytest.raises(FilterError, match=why):
+    with pytest.raises(QueryError, match=why):
         parse(pairs, beside=["since"])
 
 
@@ -158,3 +159,32 @@ def test_what_is_in_the_shown_entry_is_found_in_any_case(event: Any, other: str)
         assert parse([("text", text)]).matches(entry)
     if other.casefold() in shown.casefold():
         assert parse([("text", other)]).matches(entry)
+
+
+FAR = b"x" * 300_000
+
+
+@pytest.mark.parametrize(
+    ("row", "text", "found"),
+    [
+        (b'{"a":"%bNeedle"}' % FAR, "needle", True),
+        (b'{"a":"\\u004eeedle"}', "needle", True),
+        (b'{"a":"\\u00c9t\\u00e9"}', "été", True),
+        ('{"a":"ÉTÉ"}'.encode(), "été", True),
+        (b'{"a":"\\u004eeedle%b"}' % FAR, "needle", True),
+        (b'{"b":[1,2],"a":["\\u00c9t\\u00e9","%b"]}' % FAR, "été", True),
+        (b'{"a":"%b\\u004eeedle"}' % FAR, "needle", False),
+        (b'{"a":"%b\xc3\x89T\xc3\x89"}' % FAR, "été", False),
+        (b'{"a":"%b' % (b"\\u00e9" * 700_000), "zzz", False),
+    ],
+)
+def test_what_has_to_be_read_to_be_searched_is_so_in_the_beginning_of_a_row(row: bytes, text: str, found: bool) -> None:
+    """Several MB of escapes would hold up every call for tens of milliseconds."""
+    assert contains(row, text) is found
+
+
+@pytest.mark.parametrize("cut", range(65_532, 65_540))
+def test_a_row_may_be_cut_anywhere_for_that(cut: int) -> None:
+    for tail in (b"\\u00e9" * 9, "é".encode() * 9, b'","b":[1,{"c":[' * 3, b"\\\\" * 9):
+        head = b'{"w":"\\u00c9t\\u00e9","a":"'
+        assert contains(head + b"x" * (cut - len(head)) + tail, "été")

@@ -12,6 +12,8 @@ from probe.observe import events
 from probe.observe.log import Entry
 from probe.wire.jsonrpc import encode
 
+from ..support.shown import as_value
+
 KINDS = get_args(events.Event)
 
 
@@ -31,7 +33,7 @@ def test_an_event_is_immutable_documented_and_can_be_shown_as_json(kind: Any) ->
     event = kind(**values)
     with pytest.raises(AttributeError):
         setattr(event, fields(kind)[0].name, "other")
-    shown = json.loads(encode(Entry(7, 2.0, 3.0, event, 5).as_json()))
+    shown = json.loads(encode(as_value(Entry(7, 2.0, 3.0, event, 5))))
     expected = {name: {} if value == b"{}" else value for name, value in values.items()}
     assert shown == {"seq": 7, "at": 2.0, "mono": 3.0, "kind": kind.kind, "pair": 5, **expected}
     assert kind.__doc__

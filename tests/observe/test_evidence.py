@@ -11,12 +11,22 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.observe import evidence
-from probe.observe.events import CallProgressed, CallStarted, Event, HttpClosed, HttpRequest, StreamOpened
+from probe.observe.events import (
+    CallProgressed,
+    CallSettled,
+    CallStarted,
+    Event,
+    HttpClosed,
+    HttpRequest,
+    StreamOpened,
+    TaskChanged,
+)
 from probe.observe.evidence import Evidence
 from probe.observe.log import EventLog
 
 from ..support.facts import emitted, received
 from ..support.probe import Probe, running
+from ..support.shown import as_value, newest
 
 ASKED = ["http.request", "received tools/call", "call.started"]
 STREAMED = [*ASKED, "stream.opened"]
@@ -45,7 +55,7 @@ def entries(probe: Probe, call: str) -> list[dict[str, Any]]:
     seqs = probe.engine.observer.evidence.of(call)
     assert list(seqs) == sorted(set(seqs))
     assert probe.engine.observer.evidence.complete(call)
-    return [probe.engine.log.entry(seq).as_json() for seq in seqs]  # type: ignore[union-attr]
+    return [as_value(probe.engine.log.entry(seq)) for seq in seqs]
 
 
 def story(probe: Probe, call: str) -> list[str]:
@@ -70,7 +80,7 @@ def check(probe: Probe, call: str, begins: list[str], middle: list[str], ends: s
 
 def since(probe: Probe, request_id: Any) -> list[str]:
     """The story of the one call with this request id."""
-    (record,) = [record for record in probe.engine.records.newest(50) if record.request_id == request_id]
+    (record,) = [record for record in newest(probe.engine.records, 50) if record.request_id == request_id]
     return story(probe, record.call)
 
 
@@ -312,7 +322,7 @@ async def test_two_clients_with_equal_ids_at_the_same_time_never_mix(probe: Prob
             nursery.start_soon(client.call, "tools/call", {**PROGRESS, "_meta": {"progressToken": 0}}, 5)
         for modern in (three, four):
             nursery.start_soon(partial(modern.call, "tools/call", PROGRESS, meta={"progressToken": 0}, id=5))
-    records = probe.engine.records.newest(9)
+    records = newest(probe.engine.records, 9)
     assert len(records) == 4
     everything: list[int] = []
     for record in records:
@@ -378,6 +388,10 @@ class Told:
     def start(self, number: int) -> None:
         self.tell(CallStarted(f"c{number}", number, "s1", None, number, "tools/call", "tool", None))
 
+    def settle(self, number: int, task: str | None = None, call: str | None = None) -> int:
+        outcome = "completed", True, 1.0, None, None, None, None, 0
+        return self.tell(CallSettled(call or f"c{number}", "s1", task, number, *outcome))
+
     def progress(self, number: int) -> None:
         self.tell(CallProgressed(f"c{number}", "s1", None, 1, None, None))
 
@@ -390,6 +404,68 @@ def test_of_a_call_with_very_many_entries_the_first_are_kept() -> None:
     assert (len(it.evidence.of("c1")), it.evidence.complete("c1")) == (2000, True)
     it.progress(1)
     assert (len(it.evidence.of("c1")), it.evidence.complete("c1")) == (2000, False)
+
+
+def test_a_call_with_very_many_entries_has_its_end() -> None:
+    it = Told()
+    it.start(1)
+    for _ in range(3000):
+        it.progress(1)
+    ends = [it.settle(1), it.tell(HttpClosed(1, "s1", None, "client", 0))]
+    assert it.evidence.of("c1")[-2:] == ends
+
+
+def test_visits_do_not_push_out_what_becomes_of_a_task() -> None:
+    it = Told()
+    it.tell(CallStarted("c1", 1, "s1", "t", 1, "tools/call", "tool", None))
+    asks = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "t"}}
+    for exchange in range(2, 2000):
+        it.tell(received(asks, exchange, "s1"))
+        # Work for their sake, of which only the call says whose it is.
+        it.tell(CallStarted(f"x{exchange}", exchange, "s1", None, 1, "tasks/result", None, None))
+        it.settle(exchange, call=f"x{exchange}")
+    assert len(it.evidence.of("c1")) == 1 + 1000
+    assert not it.evidence.complete("c1")
+    later = [it.tell(TaskChanged("t", "s1", "tool", "completed", None, 1)), it.settle(1, "t")]
+    assert it.evidence.of("c1")[-2:] == later
+
+
+def test_a_call_that_runs_stays_while_others_come_and_go() -> None:
+    it = Told(most_calls=10)
+    it.start(1)
+    for number in range(2, 100):
+        it.start(number)
+        it.settle(number)
+    ended = it.settle(1)
+    assert it.evidence.of("c1") == [1, ended]
+    assert it.evidence.complete("c1")
+    assert len(it.evidence._calls) == len(it.evidence._own) == 10
+    assert not it.evidence._running
+
+
+def test_what_was_found_late_comes_last_to_whoever_has_read_the_rest() -> None:
+    it = Told()
+    it.tell(CallStarted("c1", 1, "s1", None, 5, "tools/call", "tool", None))
+    head = it.tell(HttpRequest(2, "POST", "/mcp", "", "1.1", "::1:1", ()))
+    it.progress(1)
+    read = len(it.evidence.found("c1", 0))
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    note = it.tell(received(cancel, 2, "s1"))
+    assert it.evidence.found("c1", read) == [head, note]
+
+
+def test_what_was_missed_cuts_the_calls_that_ran() -> None:
+    it = Told(most_calls=3)
+    it.start(1)
+    it.settle(1)
+    it.start(2)
+    it.evidence.missed()
+    assert it.evidence.complete("c1")
+    assert not it.evidence.complete("c2")
+    for number in range(3, 9):
+        it.start(number)
+        it.settle(number)
+    assert it.evidence.of("c2") == [], "its end may have been missed, so it makes room"
 
 
 def test_many_calls_with_many_entries_push_out_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:

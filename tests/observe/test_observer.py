@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import trio
 from trio.testing import MockClock
 
 from probe.engine.observer import Observer
-from probe.observe.events import SessionOpened
-from probe.observe.log import EventLog
+from probe.observe.events import CallProgressed, CallStarted, MessageReceived, SessionOpened
+from probe.observe.log import Entry, EventLog
 from probe.observe.records import CallRecords
 from probe.settings import Limits
 
 from ..support.probe import running
+from ..support.shown import version_of
 
 
 def make(most: int = 20_000) -> tuple[Observer, EventLog]:
@@ -46,10 +49,10 @@ async def test_whoever_looks_catches_up_first(autojump_clock: MockClock) -> None
         opened(log, 700)
         observer.catch_up()
         assert len(observer.tables.all("sessions")) == 701
-        version = observer.tables.version
+        version = version_of(observer.tables)
         observer.catch_up()
         await trio.sleep(1)
-        assert observer.tables.version == version, "nothing is taken twice"
+        assert version_of(observer.tables) == version, "nothing is taken twice"
         nursery.cancel_scope.cancel()
 
 
@@ -93,3 +96,79 @@ async def test_virtual_time_stands_still_for_it(autojump_clock: MockClock) -> No
         await trio.sleep(1)
         idle = trio.lowlevel.current_statistics().seconds_to_next_deadline
         assert idle > 1
+
+
+class Followed:
+    """What a follower was told."""
+
+    def __init__(self, poison: int | None = None) -> None:
+        self.taken: list[int] = []
+        self.gaps: list[tuple[int, int]] = []
+        self._poison = poison
+
+    def take(self, calls: Sequence[str], entry: Entry) -> None:
+        if entry.seq == self._poison:
+            raise KeyError(entry.seq)
+        self.taken.append(entry.seq)
+
+    def missed(self, first: int, last: int) -> None:
+        self.gaps.append((first, last))
+
+
+def progressed(log: EventLog, count: int) -> None:
+    for _ in range(count):
+        log.append(CallProgressed("c1", "s1", None, 1, None, None))
+
+
+async def test_what_was_missed_is_missing_in_the_evidence_and_told() -> None:
+    observer, log = make(most=100)
+    followed = Followed()
+    observer.follow(followed)
+    log.append(CallStarted("c1", 1, "s1", None, 1, "tools/call", "tool", None))
+    observer.catch_up()
+    assert observer.evidence.complete("c1")
+    progressed(log, 150)
+    observer.catch_up()
+    assert (followed.gaps, observer.missed) == ([(2, 51)], 50)
+    assert followed.taken == [1, *range(52, 152)]
+    assert not observer.evidence.complete("c1")
+
+
+async def test_an_entry_that_cannot_be_taken_costs_evidence_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    observer, log = make()
+    followed = Followed(poison=3)
+    observer.follow(followed)
+    log.append(CallStarted("c1", 1, "s1", None, 1, "tools/call", "tool", None))
+    progressed(log, 3)
+    observer.catch_up()
+    assert (followed.taken, followed.gaps, observer.missed) == ([1, 2, 4], [(3, 3)], 1)
+    assert not observer.evidence.complete("c1")
+    assert "the entry 3 of the log" in caplog.text
+
+
+async def test_no_entry_is_taken_twice_though_one_ends_the_observer() -> None:
+    observer, log = make()
+
+    class Fatal(Followed):
+        def take(self, calls: Sequence[str], entry: Entry) -> None:
+            super().take(calls, entry)
+            if entry.seq == 2:
+                raise KeyboardInterrupt
+
+    followed = Fatal()
+    observer.follow(followed)
+    log.append(CallStarted("c1", 1, "s1", None, 1, "tools/call", "tool", None))
+    progressed(log, 3)
+    with pytest.raises(KeyboardInterrupt):
+        observer.catch_up()
+    observer.catch_up()
+    assert followed.taken == [1, 2, 3, 4]
+
+
+async def test_large_entries_are_taken_a_few_at_a_time() -> None:
+    observer, log = make()
+    for _ in range(20):
+        log.append(MessageReceived(1, None, None, "request", "x", 1, b"x" * 600_000))
+    with trio.testing.assert_checkpoints():
+        await observer.reach(4)
+    assert observer._position <= 6

@@ -36,7 +36,7 @@ async def wrong(context: ToolContext) -> ToolResult:
 
 
 async def secretive(context: ToolContext) -> ToolResult:
-    return structured({"accessToken": "hunter2", "deep": [{"password": "hunter2", "token": "shown"}]})
+    return structured({"accessToken": "hunter2", "deep": [{"password": "hunter2", "tokens": "shown"}]})
 
 
 async def forever(context: ToolContext) -> ToolResult:
@@ -85,7 +85,7 @@ async def test_secrets_are_hidden(era: str, autojump_clock: MockClock) -> None:
     async with running(toolsets=[TOOLS]) as probe:
         record = await call(probe, era, "secretive")
         assert record["result"]["structuredContent"] == {
-            "accessToken": REDACTED, "deep": [{"password": REDACTED, "token": "shown"}]
+            "accessToken": REDACTED, "deep": [{"password": REDACTED, "tokens": "shown"}]
         }  # fmt: skip
 
 

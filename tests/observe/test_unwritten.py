@@ -122,3 +122,65 @@ def test_nothing_is_kept_of_calls_that_are_written(records: CallRecords) -> None
         started(records, unwritten, number).outcome = "completed"
         write_all(unwritten)
     assert (unwritten.lost, len(unwritten._running), len(unwritten._taken), len(unwritten._written)) == (0, 0, 0, 10)
+
+
+def test_the_end_of_a_call_is_found_in_its_record_though_nobody_told_of_it(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 50)
+    for number in range(1, 500):
+        item = started(records, unwritten, number)
+        write_all(unwritten)
+        item.outcome = "completed"
+    assert records.get("c1") is None
+    unwritten.sweep()
+    assert len(unwritten) == 50
+    while len(unwritten):
+        write_all(unwritten)
+        unwritten.sweep()
+    assert not unwritten._running
+    assert len(unwritten._written) == 50
+
+
+def test_what_made_room_comes_back_while_the_records_have_it_and_is_lost_no_longer(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 3)
+    for number in range(1, 6):
+        started(records, unwritten, number).outcome = "completed"
+    assert [item.call for item in unwritten.pending()] == ["c5", "c4", "c3", "c2", "c1"]
+    unwritten.note("c1", begins=False)
+    assert unwritten.lost == 2, "c2 and c3"
+    write_all(unwritten)
+    unwritten.sweep()
+    assert write_all(unwritten) == [("c2", 0), ("c3", 0)]
+    assert unwritten.lost == 0
+
+
+def test_what_makes_room_while_it_is_taken_counts_once(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 2)
+    for number in (1, 2):
+        started(records, unwritten, number).outcome = "completed"
+        unwritten.take()
+    for number in (1, 2):
+        unwritten.note(f"c{number}", begins=False)
+    for number in (3, 4):
+        started(records, unwritten, number).outcome = "completed"
+    assert unwritten.lost == 2
+    unwritten.put_back()
+    assert (len(unwritten), unwritten.lost) == (2, 2)
+
+
+def test_a_call_that_runs_for_long_is_not_written_from_its_beginning_again(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 10)
+    started(records, unwritten, 1)
+    write_all(unwritten, 7)
+    for number in range(2, 100):
+        started(records, unwritten, number).outcome = "completed"
+        write_all(unwritten)
+    unwritten.note("c1", begins=False)
+    assert write_all(unwritten) == [("c1", 7)]
+
+
+def test_calls_that_began_in_entries_nobody_read_are_found(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 50)
+    for number in (1, 2, 3):
+        records.add(record(number))
+    unwritten.missed(10, 25)
+    assert write_all(unwritten) == [("c1", 0), ("c2", 0)]

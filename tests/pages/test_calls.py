@@ -18,8 +18,9 @@ from probe.endpoints.pages import calls
 
 from ..support.api import LOCAL, lines, page
 from ..support.audit import auditing
-from ..support.http import Answer, exchange
+from ..support.http import Answer, exchange, http_scope
 from ..support.probe import Probe, running
+from ..support.shown import as_value, newest
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -148,7 +149,7 @@ async def test_all_calls_are_exported_as_lines_and_as_a_table(store: Probe, monk
     monkeypatch.setattr(calls, "_CHUNK_BYTES", 100)
     await fill(store, 10, note='=1+1\r\n",')
     rows = await lines(store, "/api/calls.ndjson")
-    assert rows == [record.as_json() for record in store.engine.records.newest(20)]
+    assert rows == [as_value(record) for record in newest(store.engine.records, 20)]
     async with exchange(store.app, "GET", "/api/calls.csv", LOCAL) as answer:
         assert answer.headers["content-type"] == "text/csv; charset=utf-8; header=present"
         assert answer.headers["content-disposition"].startswith('attachment; filename="calls-')
@@ -195,6 +196,17 @@ async def test_a_file_that_cannot_be_read_is_503(tmp_path: Path) -> None:
             assert "cannot be read now" in (await answer.json())["detail"]
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("path", ["/api/calls.ndjson", "/api/calls.csv"])
+async def test_an_export_of_a_file_that_cannot_be_read_does_not_begin(path: str, method: str, tmp_path: Path) -> None:
+    async with auditing(tmp_path / "audit.db", audit_flush_s=60) as probe:
+        await fill(probe, 1)
+        await trio.Path(tmp_path / "audit.db").unlink()
+        async with exchange(probe.app, method, path, LOCAL) as answer:
+            assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+            await answer.body()
+
+
 # The live tail.
 
 
@@ -211,7 +223,7 @@ async def test_the_tail_gives_calls_as_they_start_and_end(probe: Probe, autojump
         request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 2, "step_ms": 5000}}, "it")
         async with client.post(request) as answer:
             (first,) = await rows_of(tail, 1)
-            assert (first["call"], first["outcome"], first["steps_done"]) == ("c2", None, None)
+            assert (first["call"], first["outcome"], first["steps_done"]) == ("c2", None, 0)
             (second,) = await rows_of(tail, 1)
             assert (second["call"], second["outcome"], second["steps_done"]) == ("c2", None, 1)
             await client.read(answer)
@@ -230,6 +242,36 @@ async def test_the_tail_filters(probe: Probe, autojump_clock: MockClock) -> None
             await client.tool("progress", {"steps": steps})
         (row,) = await rows_of(tail, 1)
         assert row["arguments"] == {"steps": "x"}
+
+
+async def test_the_tail_tells_of_a_call_that_ended_before_the_tables_knew_of_it(autojump_clock: MockClock) -> None:
+    """The log already had it when the reader looked, so nothing new would have woken it."""
+    async with running(keep_alive_s=15) as probe:
+        client, answers = await probe.client(), list[bytes]()
+        told = trio.Event()
+
+        async def send(message: Any) -> None:
+            answers.append(message.get("body", b""))
+            if answers[-1].startswith(b": calls from here"):
+                await client.tool("chatty")
+            if b"completed" in answers[-1]:
+                told.set()
+
+        async def receive() -> Any:
+            await trio.sleep_forever()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(probe.app, http_scope("GET", "/api/calls/live", LOCAL), receive, send)
+            with trio.fail_after(5):
+                await told.wait()
+            nursery.cancel_scope.cancel()
+
+
+async def test_two_ids_to_resume_from_are_refused(probe: Probe) -> None:
+    headers = [*LOCAL.items(), ("last-event-id", "a-1"), ("last-event-id", "a-2")]
+    async with exchange(probe.app, "GET", "/api/calls/live", headers) as answer:
+        detail = "Invalid Request: 2 different last-event-id headers"
+        assert (answer.status, (await answer.json())["detail"]) == (400, detail)
 
 
 async def test_the_tail_resumes_behind_an_id_without_loss(probe: Probe, autojump_clock: MockClock) -> None:

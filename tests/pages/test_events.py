@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from probe.observe import ndjson
+from probe.observe.log import Entry
 
 from ..support.api import LOCAL, get, lines, page, refusal
 from ..support.facts import received
@@ -174,6 +175,53 @@ async def test_others_run_while_an_answer_is_made(target: str, probe: Probe) -> 
             await answer.body()
         nursery.cancel_scope.cancel()
     assert turns > 120
+
+
+class Steps(trio.abc.Instrument):
+    """What one task step encodes at most, in bytes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.most = self._now = 0
+        self.entries = 0
+        encoded = Entry.encoded
+
+        def counted(entry: Entry) -> bytes:
+            row = encoded(entry)
+            self._now += len(row)
+            self.entries += 1
+            self.most = max(self.most, self._now)
+            return row
+
+        monkeypatch.setattr(Entry, "encoded", counted)
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._now = 0
+
+
+@pytest.mark.parametrize(
+    "target", ["/api/events.ndjson?text=nothing", "/api/events?text=nothing", "/dashboard/events?text=nothing"]
+)
+async def test_large_entries_are_searched_one_by_one(
+    target: str, probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(probe, 60, size=300_000)
+    await page(probe, "/api")
+    steps = Steps(monkeypatch)
+    trio.lowlevel.add_instrument(steps)
+    async with exchange(probe.app, "GET", target, LOCAL) as answer:
+        await anext(aiter(answer.parts()))
+    trio.lowlevel.remove_instrument(steps)
+    assert steps.most < 400_000
+
+
+@pytest.mark.parametrize("target", ["/api/events.ndjson?text=pad", "/api/events?text=pad"])
+async def test_what_is_found_is_encoded_once(target: str, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(probe, 50)
+    await page(probe, "/api")
+    steps = Steps(monkeypatch)
+    async with exchange(probe.app, "GET", target, LOCAL) as answer:
+        await answer.body()
+    assert steps.entries == probe.engine.log.last
 
 
 @pytest.mark.parametrize("target", ["/api/events", "/api/events.ndjson", "/api/sessions", "/api/streams", "/api/tasks"])

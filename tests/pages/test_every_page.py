@@ -32,7 +32,7 @@ def target(page: Page, id: str = "1") -> str:
 
 
 async def test_every_page_is_listed_and_every_listed_one_is_there(probe: Probe) -> None:
-    app = create(probe.engine, Beside(lambda: 0, list))
+    app = create(probe.engine, Beside(lambda: 0, lambda: 0, list))
     rules = {rule.rule for rule in app.url_map.iter_rules() if rule.rule.startswith("/api")}
     # What is no page of Quart's is served by itself.
     assert rules == {page.rule for page in listing.API} - {listing.CALLS_LIVE.rule}
@@ -47,8 +47,7 @@ async def test_an_unknown_parameter_is_refused_and_the_known_ones_are_named(path
         problem = await refusal(probe, f"{target(page)}?{query}")
         assert "no parameter" in problem["detail"]
         assert all(name in problem["detail"] for name in names)
-        if page.media != EVENT_STREAM:
-            assert len(problem.get("known", [])) == len(names)
+        assert len(problem.get("known", [])) == len(names)
 
 
 @pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.own or page.filters])
@@ -111,8 +110,35 @@ async def test_a_foreign_host_or_origin_sees_nothing(path: str, bad: dict[str, s
     """A page that rebinds its name to loopback must not read what clients sent."""
     async with exchange(probe.app, "GET", path, bad) as answer:
         assert answer.status == 403
+        assert answer.headers["content-type"] == "application/problem+json"
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert probe.engine.run.encode() not in await answer.body()
+        problem = await answer.json()
+        assert (problem["status"], problem["title"], problem.get("known")) == (403, "Forbidden", None)
+        assert problem["detail"].startswith("Forbidden: ")
+        assert probe.engine.run not in str(problem)
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_two_hosts_are_refused_as_a_problem(path: str, probe: Probe) -> None:
+    async with exchange(probe.app, "GET", path, [("host", "127.0.0.1:8000"), ("host", "localhost")]) as answer:
+        assert (answer.status, (await answer.json())["detail"]) == (400, "Invalid Request: 2 different host headers")
+
+
+@pytest.mark.parametrize(
+    ("query", "known"),
+    [
+        ("/api/events?kind=nope", "server.state"),
+        ("/api/events?direction=nope", "out"),
+        ("/dashboard/events?kind=nope", "server.state"),
+        ("/dashboard/events?tables=nope", "streams"),
+        ("/api/calls?outcome=nope", "running"),
+        ("/api/calls/live?era=nope", "modern"),
+    ],
+)
+async def test_the_known_values_are_named_where_an_unknown_one_is_asked_for(
+    query: str, known: str, probe: Probe
+) -> None:
+    assert known in (await refusal(probe, query))["known"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -12,10 +13,11 @@ import trio
 import trio.testing
 
 from probe import __version__
+from probe.endpoints.pages import tables as tables_page
 from probe.settings import Limits, Settings, described
 from probe.tools.catalogue import TOOLSETS
 
-from ..support.api import LOCAL, page
+from ..support.api import LOCAL, page, refusal
 from ..support.http import exchange
 from ..support.probe import EPOCH, Probe, running
 
@@ -93,18 +95,19 @@ async def test_use_of_limits_is_shown(probe: Probe) -> None:
         async with (
             modern.post(modern.request("subscriptions/listen", {"notifications": {}})),
             exchange(probe.app, "GET", "/dashboard/events", LOCAL),
+            exchange(probe.app, "GET", "/api/calls/live", LOCAL),
         ):
             await trio.testing.wait_all_tasks_blocked()
             during = await page(probe, "/api/server")
         nursery.cancel_scope.cancel()
-    assert [limit(during, name)["used"] for name in names] == [1, 1, 1, 1, 2, 1]
+    assert [limit(during, name)["used"] for name in names] == [1, 1, 1, 1, 2, 2], "all readers have a place"
     assert len(during["feed"]) == 1
 
 
 async def test_the_use_of_the_log_is_shown(probe: Probe) -> None:
     await probe.client()
     server, log = await page(probe, "/api/server"), probe.engine.log
-    assert server["log"] == {"first": 1, "last": log.last, "entries": len(log), "bytes": log.bytes}
+    assert server["log"] == {"first": 1, "last": log.last, "entries": len(log), "bytes": log.bytes, "missed": 0}
     assert limit(server, "event_log_events")["used"] == len(log)
     assert limit(server, "event_log_bytes")["used"] == log.bytes
 
@@ -175,6 +178,46 @@ async def test_a_table_is_whole_and_as_new_as_the_log(name: str, probe: Probe) -
     assert (table["run"], table["seq"]) == (probe.engine.run, probe.engine.log.last)
     assert len(table[name]) >= 3
     assert len({row["id"] for row in table[name]}) == len(table[name])
+    assert table["next"] is None
+
+
+@pytest.mark.parametrize("name", ["sessions", "tasks", "streams"])
+async def test_a_page_of_a_table_is_bounded_in_bytes_and_has_the_newest(name: str) -> None:
+    async with running(api_page_bytes=64 * 1024, max_tasks=1000, max_tasks_per_session=1000) as probe:
+        client = await probe.client()
+        for _ in range(400):
+            if name == "sessions":
+                client = await probe.client(capabilities={"experimental": {"x": {"pad": "x" * 300}}})
+            elif name == "streams":
+                await client.tool("progress", {"steps": 1, "step_ms": 0})
+            else:
+                arguments = {"durationMs": 60_000}
+                await client.call("tools/call", {"name": "pure_task", "arguments": arguments, "task": {"ttl": 600_000}})
+        probe.engine.observer.catch_up()
+        ids, pages, cursor = probe.engine.observer.tables.all(name), list[list[str]](), ""  # type: ignore[arg-type]
+        while True:
+            async with exchange(probe.app, "GET", f"/api/{name}{cursor}", LOCAL) as answer:
+                assert answer.status == 200
+                body = await answer.body()
+            assert len(body) < 64 * 1024 + 1000
+            table = json.loads(body)
+            pages.insert(0, [row["id"] for row in table[name]])
+            if table["next"] is None:
+                break
+            assert table["next"] == pages[0][0]
+            cursor = f"?cursor={table['next']}"
+        assert [id for page_ in pages for id in page_] == ids
+        assert len(pages) > 1
+
+
+async def test_a_page_of_a_table_has_one_row_at_least_and_no_cursor_of_a_row_that_is_gone(probe: Probe) -> None:
+    for _ in range(3):
+        await probe.client()
+    tables = probe.engine.observer.tables
+    probe.engine.observer.catch_up()
+    found = [await tables_page._newest(tables, "sessions", ["s1", "s2"], most) for most in (0, 10**6)]
+    assert [(len(rows), next) for rows, next in found] == [(1, "s2"), (2, None)]
+    assert "gone" in (await refusal(probe, "/api/sessions?cursor=s9"))["detail"]
 
 
 async def test_rows_say_what_clients_did(probe: Probe) -> None:

@@ -20,7 +20,8 @@ from probe.endpoints.pages import call_table
 from probe.engine.call_store import FileCalls, MemoryCalls
 from probe.engine.observer import Observer
 from probe.observe import audit_reading
-from probe.observe.audit_db import AuditDb, AuditFile, Written
+from probe.observe.audit_db import AuditDb, Written
+from probe.observe.audit_file import AuditFile
 from probe.observe.call_filter import OUTCOMES, CallFilter, parse
 from probe.observe.log import EventLog
 from probe.observe.records import CallRecord, CallRecords

@@ -22,6 +22,7 @@ from probe.core.call import Cause
 
 from ..support.inside import SERVICES, engine_tasks
 from ..support.probe import Probe, running
+from ..support.shown import as_value
 from .story import IDLE_S, TASKS, TOOLS, Step, Track, World, told
 
 TOLD = {Cause.DEADLINE.value, Cause.SHUTDOWN.value}
@@ -123,7 +124,7 @@ class Facts:
     def __init__(self, probe: Probe) -> None:
         page = probe.engine.log.since(0, 1_000_000)
         assert page.gap is None
-        self.events = [entry.as_json() for entry in page.entries]
+        self.events = [as_value(entry) for entry in page.entries]
         self.emitted = [event for event in self.events if event["kind"] == "message.emitted"]
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from ..support.http import Answer
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import Modern
 from ..support.probe import Probe, running
+from ..support.shown import newest
 
 IDLE_S = 4.0
 """The idle deadline of the engines in these stories; "too quiet" runs into it."""
@@ -197,7 +198,7 @@ def check_log(probe: Probe, seen: Sequence[Seen]) -> None:
 
 def check_answers(probe: Probe, seen: Sequence[Seen]) -> None:
     """As many responses were sent as calls were answered; what clients got is a part of it. Refusals come with 503."""
-    answered = [record for record in probe.engine.records.newest(100) if record.answered]
+    answered = [record for record in newest(probe.engine.records, 100) if record.answered]
     responses = [event for event in probe.events("message.emitted") if "id" in event["message"]]
     sent = [event for event in responses if event["call"] is not None]
     assert len(sent) == len(answered)
@@ -206,6 +207,6 @@ def check_answers(probe: Probe, seen: Sequence[Seen]) -> None:
     assert all((event["rpc"], statuses[event["exchange"]]) == ("error", 503) for event in refused)
     got = [one for one in seen if one.whole and one.status != 503]
     assert len(got) <= len(sent)
-    for record in probe.engine.records.newest(100):
+    for record in newest(probe.engine.records, 100):
         assert record.delivered <= record.emitted
         assert record.done == (record.outcome == "completed")

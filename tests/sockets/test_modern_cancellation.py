@@ -22,6 +22,7 @@ from probe.listener import connection
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import Modern
 from ..support.probe import Probe, running
+from ..support.shown import as_value, newest
 from .peers import PATIENCE_S, Dialer, Http1, Http2, Wire
 from .servers import Start, on_both, on_contained
 
@@ -152,8 +153,8 @@ async def read_http1(peer: Http1, enough: Callable[[bytes], bool]) -> bytes:
 
 def check_gone(probe: Probe, kind: Kind, body: bytes, client: Modern, *, id: Any = "it") -> None:
     """The call is recorded as what it was, stopped in time where it stood, and silent since."""
-    (found,) = [record for record in probe.engine.records.newest(100) if record.request_id == id]
-    record = found.as_json()
+    (found,) = [record for record in newest(probe.engine.records, 100) if record.request_id == id]
+    record = as_value(found)
     assert (record["outcome"], record["cancelled_by"]) == ("disconnected", "disconnect")
     assert (record["done"], record["answered"]) == (False, False)
     assert record["cancel_latency_ms"] < PROMPT_MS
@@ -253,7 +254,7 @@ async def test_http1_a_pipelined_request_does_not_hide_that_the_peer_left(
         assert trio.current_time() - left < REMAINING_S / 2
         check_gone(bell.probe, kind, body, client)
         await check_quiet(bell, dial, port, client)
-        assert [record.request_id for record in bell.probe.engine.records.newest(10)] == ["after", "it"]
+        assert [record.request_id for record in newest(bell.probe.engine.records, 10)] == ["after", "it"]
 
 
 @on_both
@@ -269,7 +270,7 @@ async def test_http1_pipelined_requests_are_answered_one_after_the_other(start: 
         expects_answer(peer)
         two = told(client, await read_whole_http1(peer))
         assert [message.get("id") for message in [*one, *two]] == [None, None, None, 1, 2]
-        assert [record.outcome for record in bell.probe.engine.records.newest(10)] == ["completed"] * 2
+        assert [record.outcome for record in newest(bell.probe.engine.records, 10)] == ["completed"] * 2
         await peer.wire.close()
         await bell.until(lambda: engine_tasks() == SERVICES)
         assert bell.probe.events("call.cancelled") == [], "a complete response leaves nothing to cancel"
@@ -302,7 +303,7 @@ async def test_http1_much_that_is_pipelined_does_not_hide_that_the_peer_left(
         await bell.settled(1)
         assert trio.current_time() - left < REMAINING_S / 2
         check_gone(bell.probe, kind, b"", client)
-        assert [record.request_id for record in probe.engine.records.newest(10)] == ["it"]
+        assert [record.request_id for record in newest(probe.engine.records, 10)] == ["it"]
         await bell.until(lambda: engine_tasks() == SERVICES)
 
 
@@ -358,7 +359,7 @@ async def beside(peer: Http2, client: Modern, bell: Bell) -> AsyncIterator[None]
         answers = [told(client, (await peer.answer(id)).body) for id in ids]
     assert [message["params"]["progress"] for message in answers[0][:-1]] == list(range(1, 13))
     assert [messages[-1]["id"] for messages in answers] == ["s", "o"]
-    outcomes = {record.request_id: record.outcome for record in bell.probe.engine.records.newest(100)}
+    outcomes = {record.request_id: record.outcome for record in newest(bell.probe.engine.records, 100)}
     assert (outcomes["s"], outcomes["o"]) == ("completed", "completed")
 
 
@@ -422,7 +423,7 @@ async def test_http2_the_end_of_the_connection_cancels_all_its_calls(
             left = trio.current_time()
             await leave(peer)
             records = bell.probe.engine.records
-            await bell.until(lambda: {r.request_id for r in records.newest(99) if r.outcome} >= {*range(MANY)})
+            await bell.until(lambda: {r.request_id for r in newest(records, 99) if r.outcome} >= {*range(MANY)})
             assert trio.current_time() - left < REMAINING_S / 2
             for number, id in enumerate(ids):
                 check_gone(bell.probe, kind, peer.body(id), client, id=number)

@@ -10,6 +10,7 @@ import pytest
 from ..support.legacy import HEADERS
 from ..support.modern import SUBSCRIPTION_ID, Modern
 from ..support.probe import running
+from ..support.shown import as_value, newest
 from .peers import Dialer, Http2
 from .servers import Start, on_both
 
@@ -65,12 +66,9 @@ async def test_a_session_and_modern_requests_with_the_same_id_do_not_touch(start
         assert all("method" in message for message in heard(peer, old)), "no response"
         await peer.reset(new)
         await hears(peer, other, len(heard(peer, other)) + 3)
-        records = {record["era"] + str(record["cancelled_by"]) for record in map(_json, probe.engine.records.newest(9))}
+        newest_first = map(as_value, newest(probe.engine.records, 9))
+        records = {record["era"] + str(record["cancelled_by"]) for record in newest_first}
         assert records == {"legacynotification", "moderndisconnect", "modernNone"}
-
-
-def _json(record: Any) -> dict[str, Any]:
-    return dict(record.as_json())
 
 
 @on_both

@@ -19,6 +19,7 @@ from probe.tools.catalogue import TOOLSETS
 
 from .legacy import Legacy
 from .modern import Modern
+from .shown import as_value, newest
 
 EPOCH = 1_780_000_000.0
 
@@ -49,11 +50,11 @@ class Probe:
     def events(self, *kinds: str) -> list[dict[str, Any]]:
         """The events of some kinds, as the API shows them."""
         page = self.engine.log.since(0, 1_000_000)
-        return [entry.as_json() for entry in page.entries if entry.event.kind in kinds]
+        return [as_value(entry) for entry in page.entries if entry.event.kind in kinds]
 
     def record(self) -> dict[str, Any]:
         """The newest call record."""
-        return self.engine.records.newest(1)[0].as_json()
+        return as_value(newest(self.engine.records, 1)[0])
 
 
 @asynccontextmanager

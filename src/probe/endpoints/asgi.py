@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import trio
 
+from ..core.inbound import HttpHead
 from ..wire.errors import Refusal, Rejection
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -22,6 +23,11 @@ NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 class ClientGoneError(Exception):
     """The client closed before its request was complete: there is nobody to answer."""
+
+
+def http_head(scope: Scope) -> HttpHead:
+    """The head of the request of an ASGI scope."""
+    return HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
 
 
 async def read_body(receive: Receive, *, max_bytes: int, timeout_s: float) -> bytes:

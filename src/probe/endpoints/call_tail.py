@@ -11,18 +11,15 @@ from urllib.parse import parse_qsl
 
 import trio
 
-from ..core.inbound import HttpHead, accepts
+from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..observe.call_filter import CallFilter, parse
-from ..observe.event_filter import FilterError
-from ..observe.events import LimitReached
 from ..wire import sse
-from ..wire.errors import Rejection
 from ..wire.jsonrpc import Json, encode
-from .asgi import NOSNIFF, Headers, Receive, Scope, Send, respond, start, wait_disconnect
+from .asgi import NOSNIFF, Headers, Receive, Scope, Send, start
 from .exchange import EVENT_HEADERS
-from .feed import Feed
 from .feed_query import place
+from .readers import Readers, write
 
 # A person does not see more; what changes meanwhile is sent once.
 _INTERVAL_S: Final = 0.25
@@ -32,77 +29,24 @@ _MOST_ROWS: Final = 200
 _MOST_BYTES: Final = 256 * 1024
 # Rows between two checkpoints, and changes that are left out.
 _PIECE: Final = 20
-_RETRY_S: Final = 5
 
-_PROBLEM_HEADERS: Headers = (
-    (b"content-type", b"application/problem+json"),
-    (b"cache-control", b"no-store"),
-    NOSNIFF,
-)
-
-
-class _RefusedError(Exception):
-    """A request is answered with a problem."""
-
-    def __init__(self, status: int, title: str, detail: str, headers: Headers = ()) -> None:
-        super().__init__(detail)
-        self.problem: Json = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-        self.status = status
-        self.headers = headers
+_HEADERS: Headers = (*EVENT_HEADERS, NOSNIFF)
 
 
 class CallTail:
-    """The live calls of one engine. Its readers count among those of the feed."""
+    """The live calls of one engine, one of the streams of `readers`."""
 
-    def __init__(self, engine: Engine, feed: Feed) -> None:
+    def __init__(self, engine: Engine, readers: Readers) -> None:
         self._engine = engine
-        self._feed = feed
+        self._readers = readers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, until its reader goes."""
-        head = HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
-        try:
-            reader = self._admit(head, scope["query_string"].decode("latin-1"), send)
-        except _RefusedError as refused:
-            headers = [*_PROBLEM_HEADERS, *refused.headers]
-            await respond(send, refused.status, headers, b"" if head.method == "HEAD" else encode(refused.problem))
-            return
-        if head.method == "HEAD":
-            await respond(send, 200, (*EVENT_HEADERS, NOSNIFF))
-        else:
-            await self._follow(reader, receive)
+        await self._readers.serve(scope, receive, send, self._open)
 
-    def _admit(self, head: HttpHead, query: str, send: Send) -> _Reader:
-        """Raises `_RefusedError`."""
-        if head.method not in ("GET", "HEAD"):
-            raise _RefusedError(405, "Method Not Allowed", "this page takes GET, HEAD", [(b"allow", b"GET, HEAD")])
-        if head.all("accept") and not accepts(head, "text/event-stream"):
-            raise _RefusedError(406, "Not Acceptable", "this page is text/event-stream")
-        try:
-            wanted = parse(parse_qsl(query, keep_blank_values=True))
-            resumes = head.get("last-event-id")
-        except (FilterError, Rejection) as error:
-            raise _RefusedError(400, "Bad Request", str(error)) from None
-        most = self._engine.settings.limits.max_feed_readers
-        if len(self._feed.readers) + self._feed.beside >= most:
-            self._engine.log.append(LimitReached(None, "max_feed_readers", most))
-            why = f"there are {most} readers already (max_feed_readers)"
-            raise _RefusedError(503, "Service Unavailable", why, [(b"retry-after", b"%d" % _RETRY_S)])
-        return _Reader(self._engine, wanted, resumes, send)
-
-    async def _follow(self, reader: _Reader, receive: Receive) -> None:
-        self._feed.beside += 1
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_watch, receive, nursery.cancel_scope)
-                await reader.run()
-        finally:
-            self._feed.beside -= 1
-
-
-async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
-    await wait_disconnect(receive)
-    scope.cancel()
+    def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
+        wanted = parse(parse_qsl(query, keep_blank_values=True))
+        return _Reader(self._engine, wanted, head.get("last-event-id"), send)
 
 
 class _Reader:
@@ -119,31 +63,33 @@ class _Reader:
         self._resumes = resumes
         self._send = send
         self._version = 0
+        self.headers = _HEADERS
 
     async def run(self) -> None:
         """Write until cancelled, which is how the reader's going ends it."""
         self._observer.catch_up()
         known = None if self._resumes is None else place(self._resumes, self._run, self._changes.version)
         self._version = self._changes.version if known is None else known
-        await start(self._send, 200, (*EVENT_HEADERS, NOSNIFF))
+        await start(self._send, 200, self.headers)
         restarted = self._resumes is not None and known is None
         # Also for a reader that has nothing yet: where it resumes.
-        await self._write(self._gap("restarted") if restarted else self._comment("calls from here on"))
+        await write(self._send, self._gap("restarted") if restarted else self._comment("calls from here on"))
         silent_since = trio.current_time()
         while True:
             text = await self._next()
             if not text and trio.current_time() >= silent_since + self._keep_alive_s:
                 text = self._comment("keep-alive")
             if text:
-                await self._write(text)
+                await write(self._send, text)
                 silent_since = trio.current_time()
             await self._wait(silent_since + self._keep_alive_s)
 
     async def _wait(self, until: float) -> None:
-        seen = self._log.last
+        # What the log has, the tables must have: if they took it while this sleeps, nothing would wake it.
+        self._observer.catch_up()
         if self._version == self._changes.version:
             with trio.move_on_at(until):
-                await self._log.wait_beyond(seen)
+                await self._log.wait_beyond(self._log.last)
         await trio.sleep(_INTERVAL_S)
         self._observer.catch_up()
 
@@ -154,7 +100,7 @@ class _Reader:
         if self._version < self._changes.lost:
             self._version = self._changes.lost
             parts.append(self._gap("skipped"))
-        changed = self._changes.versions_since(self._version)[:_MOST_CHANGES]
+        changed = self._changes.since(self._version)[:_MOST_CHANGES]
         for looked, (call, version) in enumerate(changed, 1):
             record = self._records.get(call)
             if record is not None and self._wanted.matches(record):
@@ -174,10 +120,3 @@ class _Reader:
 
     def _comment(self, text: str) -> bytes:
         return sse.comment(text, id=f"{self._run}-{self._version}")
-
-    async def _write(self, text: bytes) -> None:
-        try:
-            await self._send({"type": "http.response.body", "body": text, "more_body": True})
-        except OSError:
-            # The reader has gone. Who watches for that is told so too, and cancels this.
-            await trio.sleep_forever()

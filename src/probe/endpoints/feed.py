@@ -12,105 +12,47 @@ from dataclasses import dataclass
 import trio
 
 from .. import __version__
-from ..core.inbound import HttpHead, accepts
+from ..core.inbound import HttpHead
 from ..engine.engine import Engine
-from ..observe.event_filter import FilterError
-from ..observe.events import LimitReached
 from ..observe.feed import FeedCursor, Missed
 from ..observe.tables import TableName
 from ..wire import sse
-from ..wire.errors import Rejection
 from ..wire.jsonrpc import encode
-from .asgi import NOSNIFF, Headers, Receive, Scope, Send, respond, start, wait_disconnect
+from .asgi import NOSNIFF, Headers, Receive, Scope, Send, start
 from .exchange import EVENT_HEADERS
 from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, Piece, Pieces, pack, tail_start
 from .feed_query import Wishes, place, read
 from .pages.answers import FeedGap, FeedHello, FeedReader
-
-_RETRY_S = 5
+from .readers import Readers, write
 
 # What is sent at once. Enough to keep a socket busy; more would only wait in the buffer of a connection.
 _CHUNK_BYTES = 64 * 1024
 
 _HEADERS: Headers = (*EVENT_HEADERS, NOSNIFF, (b"vary", b"accept-encoding"))
 _PACKED_HEADERS: Headers = (*_HEADERS, (b"content-encoding", b"gzip"))
-_PROBLEM_HEADERS: Headers = (
-    (b"content-type", b"application/problem+json"),
-    (b"cache-control", b"no-store"),
-    NOSNIFF,
-)
-
-
-class _RefusedError(Exception):
-    """A request is answered with a problem."""
-
-    def __init__(self, status: int, title: str, detail: str, headers: Headers = ()) -> None:
-        super().__init__(detail)
-        self.problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-        self.status = status
-        self.headers = headers
 
 
 class Feed:
-    """The feed of one engine. `beside` counts the readers of other streams, which share `max_feed_readers` with it."""
+    """The feed of one engine, one of the streams of `readers`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, readers: Readers) -> None:
         self._engine = engine
         self._pieces = Pieces(engine.run, engine.log, engine.observer.tables)
         self._ticks = _Ticks(engine)
-        self._readers: set[_Reader] = set()
-        self.beside = 0
+        self._readers = readers
 
     @property
     def readers(self) -> list[FeedReader]:
-        """Who reads now, the longest first."""
-        return sorted((reader.state for reader in self._readers), key=lambda state: state.since)
+        """Who reads it now, the longest first."""
+        states = [reader.state for reader in self._readers.open if isinstance(reader, _Reader)]
+        return sorted(states, key=lambda state: state.since)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, until its reader goes."""
-        head = HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
-        try:
-            wishes = self._admit(head, scope["query_string"].decode("latin-1"))
-        except _RefusedError as refused:
-            headers = [*_PROBLEM_HEADERS, *refused.headers]
-            await respond(send, refused.status, headers, b"" if head.method == "HEAD" else encode(refused.problem))
-            return
-        if head.method == "HEAD":
-            await start(send, 200, _PACKED_HEADERS if wishes.packed else _HEADERS)
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        else:
-            await self._follow(_Reader(self._engine, self._pieces, self._ticks, wishes, send), receive)
+        await self._readers.serve(scope, receive, send, self._open)
 
-    async def _follow(self, reader: _Reader, receive: Receive) -> None:
-        self._readers.add(reader)
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_watch, receive, nursery.cancel_scope)
-                await reader.run()
-        finally:
-            self._readers.discard(reader)
-
-    def _admit(self, head: HttpHead, query: str) -> Wishes:
-        """What the reader wants. Raises `_RefusedError`."""
-        if head.method not in ("GET", "HEAD"):
-            raise _RefusedError(405, "Method Not Allowed", "this page takes GET, HEAD", [(b"allow", b"GET, HEAD")])
-        if head.all("accept") and not accepts(head, "text/event-stream"):
-            raise _RefusedError(406, "Not Acceptable", "this page is text/event-stream")
-        try:
-            wishes = read(head, query)
-        except (FilterError, Rejection) as error:
-            raise _RefusedError(400, "Bad Request", str(error)) from None
-        most = self._engine.settings.limits.max_feed_readers
-        if len(self._readers) + self.beside >= most:
-            self._engine.log.append(LimitReached(None, "max_feed_readers", most))
-            why = f"there are {most} readers of the feed already (max_feed_readers)"
-            raise _RefusedError(503, "Service Unavailable", why, [(b"retry-after", b"%d" % _RETRY_S)])
-        return wishes
-
-
-async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
-    await wait_disconnect(receive)
-    scope.cancel()
+    def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
+        return _Reader(self._engine, self._pieces, self._ticks, read(head, query), send)
 
 
 class _Ticks:
@@ -176,13 +118,18 @@ class _Reader:
         self._chunk = bytearray()
 
     @property
+    def headers(self) -> Headers:
+        """As it takes its body."""
+        return _PACKED_HEADERS if self._wishes.packed else _HEADERS
+
+    @property
     def state(self) -> FeedReader:
         """As `/api/server` shows it."""
         return FeedReader(self._since, self._cursor.position, self._log.last - self._cursor.position)
 
     async def run(self) -> None:
         """Write until cancelled, which is how the reader's going ends it."""
-        await start(self._send, 200, _PACKED_HEADERS if self._wishes.packed else _HEADERS)
+        await start(self._send, 200, self.headers)
         await self._begin()
         while True:
             await self._send_new()
@@ -198,6 +145,8 @@ class _Reader:
         asked = self._wishes.since
         known = None if asked is None else place(asked, self._engine.run, self._log.last)
         self._cursor = self._cursor_at(await self._tail() if known is None else known)
+        # The first rows are as far as the `last` that is told here.
+        self._observer.catch_up()
         first, last = self._log.first, self._log.last
         hello = FeedHello(
             self._engine.run, __version__, self._engine.started_at, first, last, resumed=known is not None
@@ -278,6 +227,11 @@ class _Reader:
         await self._pieces.let_others_run()
 
     def _unsent_rows(self) -> bool:
+        if not self._tables:
+            return False
+        # A reader may be ahead of the tick, with entries that the tables have not taken: if they take them while it
+        # sleeps, nothing wakes it.
+        self._observer.catch_up()
         changes = self._observer.tables.changes
         return any(table.version < changes[table.name].version for table in self._tables)
 
@@ -286,9 +240,5 @@ class _Reader:
         if not self._chunk:
             return
         body, self._chunk = bytes(self._chunk), bytearray()
-        try:
-            await self._send({"type": "http.response.body", "body": body, "more_body": True})
-        except OSError:
-            # The reader has gone. Who watches for that is told so too, and cancels this.
-            await trio.sleep_forever()
+        await write(self._send, body)
         self._sent_at = trio.current_time()

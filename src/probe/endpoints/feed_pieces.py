@@ -116,7 +116,7 @@ class Pieces:
 
     def _rows(self, table: TableName, version: int) -> Piece:
         changes = self._tables.changes[table]
-        changed = changes.versions_since(version)
+        changed = changes.since(version)
         if table == "calls":
             changed = changed[-NEWEST_CALLS:]
         text, count = self.named(table, [id for id, _ in changed])
@@ -149,12 +149,13 @@ class Pieces:
 def tail_start(log: EventLog, wanted: EventFilter, before: int, count: int) -> tuple[int, int, float]:
     """Look for entries that pass, backwards from `before`, over one piece: where that ends, how many, what it cost."""
     after = max(log.first - 1, before - PIECE)
-    found, cost = 0, 0.0
+    found, cost, size = 0, 0.0, 0
     for entry in reversed(log.since(after, before - after).entries):
         fits = wanted.fits(entry)
         row = entry.encoded() if fits and wanted.text is not None else b""
         cost += 1 + (len(row) >> 10) if row else _LOOKED_AT
         found += fits and wanted.finds(row)
-        if found == count:
+        size += len(row)
+        if found == count or size >= PIECE_BYTES:
             return entry.seq - 1, found, cost
     return after, found, cost

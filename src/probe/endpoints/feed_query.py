@@ -7,7 +7,8 @@ from typing import cast
 from urllib.parse import parse_qsl
 
 from ..core.inbound import HttpHead
-from ..observe.event_filter import EventFilter, FilterError, parse
+from ..observe.event_filter import EventFilter, parse
+from ..observe.query import QueryError, twice, whole_number
 from ..observe.tables import TABLES, TableName
 from ..wire.jsonrpc import clip
 
@@ -15,8 +16,6 @@ OWN = ("since", "tail", "tables")
 """The parameters of the feed beside the filters of events."""
 
 _TAIL = 100
-# More digits than any count of a run has; `int` takes quadratic time over digits.
-_LONGEST_NUMBER = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +33,12 @@ class Wishes:
 
 
 def read(head: HttpHead, query: str) -> Wishes:
-    """The wishes of a request. Raises `FilterError` for what there is not."""
+    """The wishes of a request. Raises `QueryError` for what there is not."""
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, str] = {}
     for name, value in pairs:
         if name in own:
-            raise FilterError(f"{name} stands twice; it can be given once")
+            raise twice(name)
         if name in OWN:
             own[name] = value
     wanted = parse([pair for pair in pairs if pair[0] not in OWN], beside=OWN)
@@ -53,7 +52,7 @@ def _tables(value: str | None) -> tuple[TableName, ...]:
     names = [] if value is None else value.split(",")
     for name in names:
         if name not in TABLES:
-            raise FilterError(f"there is no table {clip(name)!r}; known are {', '.join(TABLES)}")
+            raise QueryError(f"there is no table {clip(name)!r}; known are {', '.join(TABLES)}", TABLES)
     return tuple(cast("TableName", name) for name in dict.fromkeys(names))
 
 
@@ -62,7 +61,7 @@ def _tail(value: str | None) -> int:
         return _TAIL
     number = whole_number(value)
     if number is None:
-        raise FilterError(f"tail must be a whole number from 0, got {clip(value)!r}")
+        raise QueryError(f"tail must be a whole number from 0, got {clip(value)!r}")
     return number
 
 
@@ -73,11 +72,6 @@ def _takes_gzip(accept: str) -> bool:
         if name == "gzip":
             return weight.strip("0.") != "" or not weight
     return False
-
-
-def whole_number(text: str) -> int | None:
-    """A number without a sign; None for anything else, and for one beyond any count."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
 
 
 def place(id: str, run: str, last: int) -> int | None:

@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
 import trio
 
-from ..core.inbound import HostPolicy, HttpHead
+from ..core.inbound import HostPolicy
 from ..engine.engine import Engine
 from ..wire.errors import Rejection
-from ..wire.jsonrpc import encode
-from .asgi import NOSNIFF, App, Headers, Receive, Scope, Send, respond
+from .asgi import App, Receive, Scope, Send, http_head
 from .call_tail import CallTail
 from .dashboard import Dashboard
 from .feed import Feed
 from .health import Health
 from .mcp_http import McpHttp
-
-_REFUSAL_HEADERS: Headers = (
-    (b"content-type", b"application/json"),
-    (b"cache-control", b"no-store"),
-    NOSNIFF,
-)
-
-
-def _load_pages(engine: Engine, mcp: McpHttp, feed: Feed) -> App:
-    # Quart is most of this program's import time and no part of the protocol, so the first page asked for pays for it.
-    from .pages.app import create
-    from .pages.server import Beside
-
-    return cast("App", create(engine, Beside(lambda: mcp.unsent_bytes, lambda: feed.readers)))
+from .problem_details import RefusedError, refuse
+from .readers import Readers
 
 
 class Paths:
-    """The ASGI application of one engine. `mcp` is its protocol endpoint, `feed` what its dashboards read."""
+    """The ASGI application of one engine.
 
-    def __init__(self, engine: Engine, load_pages: Callable[[Engine, McpHttp, Feed], App] = _load_pages) -> None:
+    `mcp` is its protocol endpoint, `feed` what its dashboards read, and `readers` are those of all lasting answers.
+    """
+
+    def __init__(self, engine: Engine) -> None:
         settings = engine.settings
         self.mcp = McpHttp(engine)
-        self.feed = Feed(engine)
-        self._call_tail = CallTail(engine, self.feed)
+        self.readers = Readers(engine)
+        self.feed = Feed(engine, self.readers)
+        self._call_tail = CallTail(engine, self.readers)
         self._health = Health(lambda: not engine.draining)
         self._policy = HostPolicy.of(
             settings.host, settings.allowed_hosts.split(","), settings.allowed_origins.split(",")
         )
         self._dashboard = Dashboard()
         self._engine = engine
-        self._load_pages = load_pages
         self._pages: App | None = None
         self._loading = trio.Lock()
 
@@ -64,11 +53,11 @@ class Paths:
             await self._page(scope, receive, send)
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        head = http_head(scope)
         try:
-            self._policy.check(HttpHead(scope["method"], headers))
+            self._policy.check(head)
         except Rejection as rejection:
-            await respond(send, rejection.refusal.status, _REFUSAL_HEADERS, encode(rejection.body()))
+            await refuse(send, head, RefusedError(rejection.refusal.status, rejection.message, rejection.headers))
             return
         if scope["path"] == "/dashboard/events":
             await self.feed(scope, receive, send)
@@ -83,5 +72,14 @@ class Paths:
     async def _loaded_pages(self) -> App:
         async with self._loading:
             if self._pages is None:
-                self._pages = await trio.to_thread.run_sync(self._load_pages, self._engine, self.mcp, self.feed)
+                self._pages = await trio.to_thread.run_sync(self._load_pages)
         return self._pages
+
+    def _load_pages(self) -> App:
+        # Quart is most of this program's import time and no part of the protocol, so the first page asked for pays for
+        # it.
+        from .pages.app import create
+        from .pages.server import Beside
+
+        beside = Beside(lambda: self.mcp.unsent_bytes, lambda: len(self.readers.open), lambda: self.feed.readers)
+        return cast("App", create(self._engine, beside))

@@ -9,31 +9,33 @@ log says since when and why.
 from __future__ import annotations
 
 import logging
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 import trio
 
-from ..observe.audit_db import FIELDS, AuditFile, AuditFileError, Written
+from ..observe.audit_claim import AuditFileError
+from ..observe.audit_db import FIELDS, Written
+from ..observe.audit_file import AuditFile
 from ..observe.events import AuditState, CallStarted
 from ..observe.log import Entry, EventLog
 from ..observe.records import CallRecord, CallRecords
 from ..observe.unwritten import Unwritten
 from ..settings import Settings
+from .blocking import UNUSABLE, in_thread, why
 from .call_store import CallStore, FileCalls, MemoryCalls
 from .clock import Clock
 from .observer import Observer
-from .pieces import Pieces
+from .turns import Turns
 
 logger = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
-
+# A file that was deleted or replaced has lost its earlier rows with it; nobody may take it for the whole.
+_ANEW: Final = "the file was opened anew; the calls in memory are written to it again"
 # One transaction: as much as a disk takes in a moment, and what is encoded at the same time in memory.
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -48,7 +50,10 @@ _fields_of = attrgetter(*FIELDS)
 
 @dataclass(frozen=True, slots=True)
 class AuditStatus:
-    """Where calls are kept. `failing` says since when and `why` a file cannot be written; `lost` rows never will be."""
+    """Where calls are kept. `failing` says since when and `why` a file cannot be written.
+
+    `lost` rows had no room while it could not be, and are not in it.
+    """
 
     store: Literal["memory", "file"]
     state: Literal["ok", "failing"]
@@ -77,16 +82,18 @@ class Audit:
         self._one = trio.CapacityLimiter(1)
         self._scope = trio.CancelScope(shield=True)
         self._bell = trio.Event()
+        self._outgrown = trio.Event()
         self._finished = False
         self._failures = 0
         self._state: tuple[Literal["ok", "failing"], str | None] = ("ok", None)
         self._since: float | None = None
         self._lost_told = 0
         memory = MemoryCalls(run, records, observer, log)
-        self.calls: CallStore = memory
+        self._written_calls: FileCalls | None = None
         if self._file is not None:
-            self.calls = FileCalls(self._file, run, memory, self._unwritten, observer)
-            observer.follow(self._take)
+            self._written_calls = FileCalls(self._file, run, memory, self._unwritten, observer)
+            observer.follow(self)
+        self.calls: CallStore = self._written_calls or memory
 
     @property
     def status(self) -> AuditStatus:
@@ -94,11 +101,19 @@ class Audit:
         store: Literal["memory", "file"] = "memory" if self._file is None else "file"
         return AuditStatus(store, self._state[0], self._since, self._state[1], self._unwritten.lost)
 
-    def _take(self, calls: Sequence[str], entry: Entry) -> None:
-        """An entry of the log, and the tool calls that it belongs to."""
+    def take(self, calls: Sequence[str], entry: Entry) -> None:
+        """As `observer.Follower.take`."""
         begins = type(entry.event) is CallStarted
         for call in calls:
             self._unwritten.note(call, begins=begins)
+        self._write_soon()
+
+    def missed(self, first: int, last: int) -> None:
+        """As `observer.Follower.missed`."""
+        self._unwritten.missed(first, last)
+        self._write_soon()
+
+    def _write_soon(self) -> None:
         # Well before the oldest would have to make room.
         if 2 * len(self._unwritten) > self._settings.limits.call_records and not self._failures:
             self._bell.set()
@@ -114,26 +129,49 @@ class Audit:
 
         Without a file there is nothing to do.
         """
-        if self._file is None:
+        if self._file is None or self._written_calls is None:
             task_status.started()
             return
         await self._open(self._file)
         task_status.started()
         with self._scope:
-            while not self._finished:
-                await self._pause()
-                await self._flush(self._file)
-            await self._write_the_rest(self._file)
-            await self._in_thread(self._file.close)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._keep_short, self._file, self._written_calls)
+                while not self._finished:
+                    await self._pause()
+                    await self._flush(self._file)
+                await self._write_the_rest(self._file)
+                nursery.cancel_scope.cancel()
+            await self._close(self._file)
         if self._scope.cancelled_caught:
             logger.error("the audit ends with %d calls that could not be written", len(self._unwritten.pending()))
 
     async def _open(self, file: AuditFile) -> None:
         try:
             # To its end: a thread that was left behind would go on to hold the file.
-            await trio.to_thread.run_sync(file.ensure, limiter=self._one)
-        except (sqlite3.Error, OSError) as error:
-            raise AuditFileError(f"the audit file {file.path} cannot be used: {error}") from None
+            await in_thread(file.ensure, self._one, to_its_end=True)
+        except AuditFileError:
+            raise
+        except UNUSABLE as error:
+            raise AuditFileError(file.path, f"cannot be used: {error}") from None
+
+    async def _close(self, file: AuditFile) -> None:
+        try:
+            await in_thread(file.close, self._one)
+        except UNUSABLE as error:
+            # All is written, and the end of the process closes it as well.
+            logger.error("the audit file cannot be closed: %s", error)  # noqa: TRY400 - no defect of this program
+
+    async def _keep_short(self, file: AuditFile, calls: FileCalls) -> None:
+        """Cut back the WAL whenever it has grown, in a moment without readers: with them it would grow for ever."""
+        while True:
+            await self._outgrown.wait()
+            try:
+                async with calls.closed():
+                    await in_thread(file.shorten, self._one)
+            except UNUSABLE as error:
+                logger.info("the audit file cannot be cut back now: %s", error)
+            self._outgrown = trio.Event()
 
     async def _pause(self) -> None:
         delay = self._settings.audit_flush_s
@@ -146,6 +184,7 @@ class Audit:
 
     async def _write_the_rest(self, file: AuditFile) -> None:
         self._observer.catch_up()
+        self._unwritten.sweep()
         while len(self._unwritten):
             if not await self._flush(file):
                 await trio.sleep(_FINAL_PAUSE_S)
@@ -153,45 +192,49 @@ class Audit:
     async def _flush(self, file: AuditFile) -> bool:
         """Write what waits now; returns whether that could be done."""
         try:
-            if await self._in_thread(file.ensure):
+            anew = await in_thread(file.ensure, self._one)
+            if anew:
                 self._unwritten.forget_written()
+                # To be told of each time, though nothing else has changed.
+                self._state = self._state[0], None
             await self._observer.reach(self._log.last)
+            self._unwritten.sweep()
             left = len(self._unwritten)
             while left > 0:
                 batch = await self._next_batch(left)
                 left -= len(batch)
-                await self._in_thread(partial(file.write, batch, self._settings.limits.audit_rows))
+                limits = self._settings.limits
+                write = partial(file.write, batch, limits.audit_rows, limits.audit_bytes)
+                if await in_thread(write, self._one):
+                    self._outgrown.set()
                 self._unwritten.commit()
-        except (sqlite3.Error, OSError, AuditFileError) as error:
+        except UNUSABLE as error:
             self._unwritten.put_back()
             self._failures = min(self._failures + 1, 10)
-            self._tell("failing", _why(error))
+            self._tell("failing", why(error))
             return False
         self._failures = 0
-        self._tell("ok", None)
+        before, said = self._state
+        self._tell("ok", _ANEW if anew else said if before == "ok" else None)
         return True
-
-    async def _in_thread(self, work: Callable[[], _T]) -> _T:
-        # Only at the end of the server, when its time is over, is a thread left behind; its work is all or nothing.
-        return await trio.to_thread.run_sync(work, limiter=self._one, abandon_on_cancel=True)
 
     async def _next_batch(self, most: int) -> list[Written]:
         batch: list[Written] = []
         size = 0
-        pieces = Pieces()
+        turns = Turns()
         while len(batch) < min(most, _BATCH_ROWS) and size < _BATCH_BYTES:
             taken = self._unwritten.take()
             if taken is None:
                 break
-            written = await self._written(*taken, pieces)
+            written = await self._written(*taken, turns)
             size += len(written.row) + sum(len(entry) for _, entry in written.entries)
             batch.append(written)
         return batch
 
-    async def _written(self, record: CallRecord, before: int, pieces: Pieces) -> Written:
-        """The record as it is now, with the evidence that came after its first `before` entries."""
+    async def _written(self, record: CallRecord, before: int, turns: Turns) -> Written:
+        """The record as it is now, with the evidence that was found after its first `before` entries."""
         evidence = self._observer.evidence
-        places = evidence.of(record.call)[before:]
+        places = evidence.found(record.call, before)
         complete = evidence.complete(record.call)
         self._unwritten.taken_as(record, before + len(places))
         row, fields = record.encoded(), _fields_of(record)
@@ -203,9 +246,9 @@ class Audit:
                 continue
             body = entry.encoded()
             entries.append((seq, body))
-            await pieces.done(len(body))
-        await pieces.done(len(row))
-        return Written(record.seq, record.id, fields, row, entries, complete)
+            await turns.done(len(body))
+        await turns.done(len(row))
+        return Written(record.seq, record.id, fields, row, entries, complete, continues=before > 0)
 
     def _tell(self, state: Literal["ok", "failing"], why: str | None) -> None:
         lost = self._unwritten.lost
@@ -215,8 +258,3 @@ class Audit:
             self._since = None if state == "ok" else self._clock.wall()
         self._state, self._lost_told = (state, why), lost
         self._log.append(AuditState(state, why, lost))
-
-
-def _why(error: Exception) -> str:
-    name = getattr(error, "sqlite_errorname", None)
-    return f"{error} ({name})" if name else str(error)

@@ -5,30 +5,32 @@ With a file, what is not written yet is laid over what it has, so that each call
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from typing import Final, Protocol, TypeVar
 
 import trio
 
 from ..observe import audit_reading
-from ..observe.audit_db import AuditFile
+from ..observe.audit_file import AuditFile
 from ..observe.audit_reading import Found, Kept
 from ..observe.call_filter import CallFilter
 from ..observe.log import EventLog
+from ..observe.query import whole_number
 from ..observe.records import CallRecord, CallRecords
 from ..observe.unwritten import Unwritten
+from .blocking import UNUSABLE, in_thread, why
 from .observer import Observer
-from .pieces import Pieces
+from .turns import Turns
 
 _T = TypeVar("_T")
 
-# What is looked into for one page; where the filter passes less, the next page goes on.
-_MOST_READ: Final = 2000
-# Questions to the file at the same time; each has a thread and a connection, and each is bounded in time.
-_READERS: Final = 4
+# Questions to the file at the same time; each has a thread and a connection, and each is bounded in time. To look into
+# rows takes the interpreter from everybody else, and more threads would only take more of it.
+_READERS: Final = 1
 # Digits of the largest number of a call.
 _LONGEST_NUMBER: Final = 19
 
@@ -54,11 +56,23 @@ class CallRows:
 
 @dataclass(frozen=True, slots=True)
 class CallWithEvidence:
-    """A row in JSON, and the entries of the log that belong to it; not `complete` where there were more."""
+    """A row in JSON, and the entries of the log that belong to it; not `complete` where there were more.
+
+    `tag` is another one where anything of it is.
+    """
 
     row: bytes
     complete: bool
     events: list[bytes]
+    tag: str
+
+
+def _with_evidence(row: bytes, entries: Iterable[tuple[int, bytes]], *, complete: bool) -> CallWithEvidence:
+    entries = list(entries)
+    # The row has the id of the run, in which an entry with this place never changes: so its megabytes are not hashed.
+    places = ",".join(str(place) for place, _ in entries)
+    tag = blake2b(b"%b %d %b" % (row, complete, places.encode()), digest_size=16).hexdigest()
+    return CallWithEvidence(row, complete, [body for _, body in entries], tag)
 
 
 class CallStore(Protocol):
@@ -108,15 +122,15 @@ class MemoryCalls:
     async def with_evidence(self, record: CallRecord, max_bytes: int) -> CallWithEvidence:
         """The record as it is now, with those of its entries that are still in the log."""
         complete, entries = await self.evidence(record.call, max_bytes)
-        return CallWithEvidence(record.encoded(), complete, [body for _, body in entries])
+        return _with_evidence(record.encoded(), entries, complete=complete)
 
     async def evidence(self, call: str, max_bytes: int) -> tuple[bool, list[tuple[int, bytes]]]:
         """Whether they are all there were, and those entries of a call that are still in the log, in order."""
         self._observer.catch_up()
         evidence = self._observer.evidence
-        places, complete = sorted(evidence.of(call)), evidence.complete(call)
+        places, complete = evidence.of(call), evidence.complete(call)
         entries: list[tuple[int, bytes]] = []
-        size, pieces = 0, Pieces()
+        size, turns = 0, Turns()
         for place in places:
             entry = self._log.entry(place)
             body = b"" if entry is None else entry.encoded()
@@ -125,7 +139,7 @@ class MemoryCalls:
                 return False, entries
             if entry is not None:
                 entries.append((place, body))
-            await pieces.done(len(body))
+            await turns.done(len(body))
         return complete and len(entries) == len(places), entries
 
 
@@ -166,7 +180,7 @@ class FileCalls:
         if kept is None:
             return known
         if known is None:
-            return CallWithEvidence(kept.row, kept.complete, [body for _, body in kept.entries])
+            return _with_evidence(kept.row, kept.entries, complete=kept.complete)
         return await self._together(known, kept, call, max_bytes)
 
     async def _known(self, call: str, max_bytes: int) -> CallWithEvidence | None:
@@ -184,14 +198,20 @@ class FileCalls:
         places = evidence.of(call)
         together = dict(sorted({**dict(kept.entries), **dict(entries)}.items()))
         whole = evidence.complete(call) and together.keys() >= set(places)
-        return CallWithEvidence(known.row, whole, [*together.values()])
+        return _with_evidence(known.row, together.items(), complete=whole)
+
+    @asynccontextmanager
+    async def closed(self) -> AsyncIterator[None]:
+        """Nobody reads the file within; whoever asked before has had an answer."""
+        async with self._readers:
+            yield
 
     async def _read(self, question: Callable[[], _T]) -> _T:
         try:
             # Whoever goes leaves the thread behind, which is bounded in time.
-            return await trio.to_thread.run_sync(question, limiter=self._readers, abandon_on_cancel=True)
-        except (sqlite3.Error, OSError) as error:
-            raise AuditUnreadableError(f"the audit file cannot be read now: {error}") from None
+            return await in_thread(question, self._readers)
+        except UNUSABLE as error:
+            raise AuditUnreadableError(f"the audit file cannot be read now: {why(error)}") from None
 
 
 def _rows(found: Found, prefix: str = "") -> CallRows:
@@ -200,10 +220,11 @@ def _rows(found: Found, prefix: str = "") -> CallRows:
 
 
 def _number(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdecimal()) or len(cursor) > _LONGEST_NUMBER:
+    number = whole_number(cursor, _LONGEST_NUMBER)
+    if number is None:
         raise CursorError("the cursor must be `next` of a page before")
     # Beyond the largest number of SQLite all is the same.
-    return min(int(cursor), 2**63 - 1)
+    return min(number, 2**63 - 1)
 
 
 async def search(
@@ -212,16 +233,16 @@ async def search(
     """The first of the records below the number `before` that pass, newest first; others run meanwhile."""
     below = [record for record in records if before is None or base + record.seq < before]
     found: list[tuple[int, bytes]] = []
-    size, reached, pieces = 0, None, Pieces()
+    size, reached, turns = 0, None, Turns()
     for read, record in enumerate(below):
-        if len(found) == limit or size >= max_bytes or (wanted.looks_inside and read == _MOST_READ):
+        if len(found) == limit or size >= max_bytes or (wanted.looks_inside and read == audit_reading.MOST_READ):
             return Found(found, reached)
         reached = base + record.seq
         if wanted.matches(record):
             row = record.encoded()
             found.append((reached, row))
             size += len(row)
-        await pieces.done(len(record.arguments) + len(record.result or b"") if wanted.looks_inside else 0)
+        await turns.done(len(record.arguments) + len(record.result or b"") if wanted.looks_inside else 0)
     return Found(found, None)
 
 

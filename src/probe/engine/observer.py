@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 import trio
 
@@ -12,27 +14,46 @@ from ..observe.records import CallRecords
 from ..observe.tables import Tables
 from ..settings import Limits
 
+logger = logging.getLogger(__name__)
+
 # Often enough that nothing is pushed out of the log unread and that to catch up takes a few milliseconds, seldom enough
 # to cost nothing beside the calls.
-_INTERVAL_S = 0.1
-# Entries between two checkpoints: about a millisecond.
-_PIECE = 250
+_INTERVAL_S: Final = 0.1
+# Entries between two checkpoints, and the bytes of their messages: about a millisecond.
+_PIECE: Final = 250
+_PIECE_BYTES: Final = 1024 * 1024
+# What a defect in the code behind the observer raises.
+_DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+class Follower(Protocol):
+    """Is told of the tool calls that entries belong to."""
+
+    def take(self, calls: Sequence[str], entry: Entry) -> None:
+        """An entry, and its calls."""
+
+    def missed(self, first: int, last: int) -> None:
+        """Nobody knows what the entries from `first` to `last` belong to."""
 
 
 class Observer:
-    """The observer of one engine's log. `missed` counts entries that were pushed out before it came to them."""
+    """The observer of one engine's log.
+
+    `missed` counts entries that were pushed out before it came to them, or that it could not take: a defect here is
+    logged and costs evidence, as what only watches must not end what it watches.
+    """
 
     def __init__(self, log: EventLog, records: CallRecords, limits: Limits) -> None:
         self._log = log
         self._position = 0
-        self._followers: list[Callable[[Sequence[str], Entry], None]] = []
+        self._followers: list[Follower] = []
         self.missed = 0
         self.evidence = Evidence(limits.call_records)
         self.tables = Tables(records, self.evidence, limits.call_records)
 
-    def follow(self, take: Callable[[Sequence[str], Entry], None]) -> None:
-        """From now on, `take` gets the tool calls that an entry belongs to, and the entry."""
-        self._followers.append(take)
+    def follow(self, follower: Follower) -> None:
+        """From now on, the follower is told."""
+        self._followers.append(follower)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Follow the log until cancelled."""
@@ -56,10 +77,29 @@ class Observer:
     def _take(self, limit: int) -> None:
         page = self._log.since(self._position, limit)
         if page.gap is not None:
-            self.missed += page.gap.last - page.gap.first + 1
+            self._miss(page.gap.first, page.gap.last)
+        size = 0
         for entry in page.entries:
-            calls = self.tables.take(entry)
-            if calls:
-                for take in self._followers:
-                    take(calls, entry)
-        self._position = page.next
+            # Before it is taken: nobody comes to an entry twice, whatever becomes of it.
+            self._position = entry.seq
+            try:
+                self._pass_on(entry)
+            except _DEFECTS:
+                logger.exception("the entry %d of the log cannot be taken", entry.seq)
+                self._miss(entry.seq, entry.seq)
+            size += len(getattr(entry.event, "message", None) or ())
+            if size > _PIECE_BYTES:
+                return
+
+    def _pass_on(self, entry: Entry) -> None:
+        calls = self.tables.take(entry)
+        if calls:
+            for follower in self._followers:
+                follower.take(calls, entry)
+
+    def _miss(self, first: int, last: int) -> None:
+        self._position = last
+        self.missed += last - first + 1
+        self.evidence.missed()
+        for follower in self._followers:
+            follower.missed(first, last)

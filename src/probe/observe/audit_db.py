@@ -6,7 +6,6 @@ server which dies leaves a whole file behind, without its last moments.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -18,12 +17,9 @@ from typing import Any, Final, Self
 from pydantic_core import from_json
 
 from ..wire.jsonrpc import encode
+from .audit_claim import AuditFileError, check_header, check_owner, lock
 from .audit_schema import APPLICATION_ID, MIGRATIONS
 
-# The first bytes of every SQLite 3 file, and where its header has the version of the schema and the application.
-_MAGIC: Final = b"SQLite format 3\0"
-_USER_VERSION: Final = slice(60, 64)
-_APPLICATION: Final = slice(68, 72)
 # Runs below a million million entries each, and eight million runs, in the 63 bits of a key.
 _RUN_SHIFT: Final = 40
 # How long a lock of another program is waited for within one attempt; the attempts go on.
@@ -32,7 +28,7 @@ _BUSY_S: Final = 0.5
 _MOST_REMOVED: Final = 5000
 # Pages given back to the file system in one writing: 8 MB.
 _MOST_FREED: Final = 2000
-# Beyond it the WAL is cut back once it has been copied into the file.
+# Beyond it the WAL is cut back once it has been copied into the file, which a reader may keep from happening.
 _WAL_BYTES: Final = 16 * 1024 * 1024
 
 FIELDS: Final = (
@@ -48,16 +44,12 @@ _UPSERT: Final = f"""
 """  # noqa: S608 - the names are constants
 
 
-class AuditFileError(Exception):
-    """The file cannot be the audit's; it was left as it is. The message is one line that names it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Written:
     """One row as it is written: its place in the log, its id, `FIELDS`, the JSON, and what is new of its evidence.
 
     `entries` are pairs of a sequence number and the entry's JSON; some may have been written before. They are not
-    `complete` where some of them are lost.
+    `complete` where some of them are lost, nor where what they continue (`continues`) is in the file no longer.
     """
 
     seq: int
@@ -66,6 +58,7 @@ class Written:
     row: bytes
     entries: Sequence[tuple[int, bytes]]
     complete: bool
+    continues: bool = False
 
 
 class AuditDb:
@@ -83,25 +76,27 @@ class AuditDb:
         self.base = run_number << _RUN_SHIFT
 
     @classmethod
-    def open(cls, path: Path, run: str, started_at: float, migrations: Sequence[str] = MIGRATIONS) -> Self:
-        """Open or make the file, bring it to the present version, and enter this run.
+    def open(
+        cls, path: Path, run: str, started_at: float, migrations: Sequence[str] = MIGRATIONS, least_base: int = 0
+    ) -> Self:
+        """Open or make the file, bring it to the present version, and enter this run, with a `base` not below that.
 
         Calls that an earlier run left running become `lost`. Raises `AuditFileError` for a file that is not the
         audit's, that is newer than this program, or that another server writes.
         """
-        lock = _locked(path)
+        descriptor = lock(path)
         try:
-            _check_header(path, len(migrations))
+            check_header(path, len(migrations))
             connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 _prepare(connection, path, migrations)
-                number, rows = _begin_run(connection, run, started_at)
-                return cls(path, lock, connection, number, rows)
+                number, rows = _begin_run(connection, run, started_at, least_base >> _RUN_SHIFT)
+                return cls(path, descriptor, connection, number, rows)
             except BaseException:
                 connection.close()
                 raise
         except BaseException:
-            os.close(lock)
+            os.close(descriptor)
             raise
 
     def close(self) -> None:
@@ -116,21 +111,42 @@ class AuditDb:
         """Whether the file still stands under its name: into one that was deleted SQLite goes on writing unseen."""
         return _identity(self._path) == self._file
 
-    def write(self, batch: Sequence[Written], most_rows: int) -> None:
-        """Write rows, all of them or none, and remove the oldest beyond `most_rows`."""
+    @property
+    def is_long(self) -> bool:
+        """Whether the WAL is beyond its bound: somebody has always been reading what it has."""
+        try:
+            return self._path.with_name(self._path.name + "-wal").stat().st_size > _WAL_BYTES
+        except FileNotFoundError:
+            return False
+
+    def shorten(self) -> None:
+        """Copy the WAL into the file and cut it back, which whoever reads keeps from happening."""
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> None:
+        """Write rows, all of them or none, and remove the oldest beyond `most_rows` or `most_bytes` of the file."""
         cursor = self._connection.cursor()
         with _transaction(cursor):
-            added = sum(self._write(cursor, item) for item in batch)
-            removed = _remove_oldest(cursor, min(self._rows + added - most_rows, _MOST_REMOVED))
-        self._rows += added - removed
-        if removed:
+            rows = self._rows + sum(self._write(cursor, item) for item in batch)
+            left = rows - _remove_oldest(cursor, min(rows - most_rows, _MOST_REMOVED))
+            while most_bytes is not None and rows - left < _MOST_REMOVED:
+                # As many as have so many bytes on the average; a few large ones show at the next look.
+                used = _used_bytes(cursor)
+                count = -(-left * max(0, used - most_bytes) // used)
+                removed = _remove_oldest(cursor, min(count, _MOST_REMOVED))
+                left -= removed
+                if not removed:
+                    break
+        self._rows = left
+        if left < rows:
             # It takes a step for each page, and has no columns: `execute` would take the first one only.
             cursor.executescript(f"PRAGMA incremental_vacuum({_MOST_FREED})")
 
     def _write(self, cursor: sqlite3.Cursor, item: Written) -> int:
         number = self.base + item.seq
         known = cursor.execute("SELECT 1 FROM calls WHERE number = ?", (number,)).fetchone()
-        cursor.execute(_UPSERT, (number, item.id, item.complete, *item.fields))
+        complete = item.complete and not (item.continues and known is None)
+        cursor.execute(_UPSERT, (number, item.id, complete, *item.fields))
         cursor.execute("INSERT OR REPLACE INTO rows (number, row) VALUES (?, ?)", (number, item.row))
         evidence = [(number, seq, entry) for seq, entry in item.entries]
         cursor.executemany("INSERT OR IGNORE INTO evidence (number, seq, entry) VALUES (?, ?, ?)", evidence)
@@ -145,54 +161,12 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _locked(path: Path) -> int:
-    # Not the file itself: SQLite's own locks on it would be lost when a second descriptor of it is closed.
-    beside = path.with_name(path.name + "-lock")
-    lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise AuditFileError(f"the audit file {path} is written by another server") from None
-    except BaseException:
-        os.close(lock)
-        raise
-    return lock
-
-
-def _check_header(path: Path, newest: int) -> None:
-    """Look at the file before SQLite does, which might finish what another program has begun in it."""
-    # A journal means that a transaction was cut off; what the file is, SQLite can tell once it has undone that.
-    if not path.exists() or path.with_name(path.name + "-journal").exists():
-        return
-    if not path.is_file():
-        raise AuditFileError(f"{path} is no file")
-    with path.open("rb") as file:
-        header = file.read(100)
-    if not header:
-        return
-    if len(header) < 100 or not header.startswith(_MAGIC):
-        raise AuditFileError(f"{path} is no SQLite file; the audit leaves it alone")
-    _check_owner(path, _number(header[_APPLICATION]), _number(header[_USER_VERSION]), newest)
-
-
-def _number(field: bytes) -> int:
-    return int.from_bytes(field, "big", signed=True)
-
-
-def _check_owner(path: Path, application: int, version: int, newest: int) -> None:
-    if application not in (APPLICATION_ID, 0) or (application == 0 and version != 0):
-        raise AuditFileError(f"{path} is the database of another program; the audit leaves it alone")
-    if version > newest:
-        raise AuditFileError(f"{path} has version {version} of the audit; this program knows {newest}")
-
-
 def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
     application, version = _pragma(connection, "application_id"), _pragma(connection, "user_version")
-    _check_owner(path, application, version, len(migrations))
+    check_owner(path, application, version, len(migrations))
     if application == 0:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-            raise AuditFileError(f"{path} is the database of another program; the audit leaves it alone")
+            raise AuditFileError(path, "is the database of another program; the audit leaves it alone")
         # Before the first table: later it would need the whole file to be written anew.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     if version < len(migrations):
@@ -203,9 +177,14 @@ def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[st
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}").fetchall()
 
 
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+def _pragma(on: sqlite3.Connection | sqlite3.Cursor, name: str) -> int:
+    (value,) = on.execute(f"PRAGMA {name}").fetchone()
     return int(value)
+
+
+def _used_bytes(cursor: sqlite3.Cursor) -> int:
+    """Of the file, without the pages that are free."""
+    return (_pragma(cursor, "page_count") - _pragma(cursor, "freelist_count")) * _pragma(cursor, "page_size")
 
 
 def _migrate(connection: sqlite3.Connection, version: int, migrations: Sequence[str]) -> None:
@@ -232,12 +211,18 @@ def _transaction(cursor: sqlite3.Cursor) -> Iterator[None]:
         raise
 
 
-def _begin_run(connection: sqlite3.Connection, run: str, started_at: float) -> tuple[int, int]:
-    """The number of the run, and how many rows there are."""
+def _begin_run(connection: sqlite3.Connection, run: str, started_at: float, least: int) -> tuple[int, int]:
+    """The number of the run, `least` or more where it is new here, and how many rows there are."""
     cursor = connection.cursor()
     with _transaction(cursor):
         _settle_lost(cursor, run)
-        cursor.execute("INSERT INTO runs (run, started_at) VALUES (?, ?) ON CONFLICT DO NOTHING", (run, started_at))
+        cursor.execute(
+            """
+            INSERT OR IGNORE INTO runs (number, run, started_at)
+            SELECT max(?, 1 + ifnull(max(number), 0)), ?, ? FROM runs
+            """,
+            (least, run, started_at),
+        )
         (number,) = cursor.execute("SELECT number FROM runs WHERE run = ?", (run,)).fetchone()
         (rows,) = cursor.execute("SELECT count(*) FROM calls").fetchone()
     return number, rows
@@ -270,51 +255,3 @@ def _remove_oldest(cursor: sqlite3.Cursor, count: int) -> int:
     removed = cursor.rowcount
     cursor.execute("DELETE FROM runs WHERE number < (SELECT min(number) >> ? FROM calls)", (_RUN_SHIFT,))
     return removed
-
-
-# Errors after which the connection is as good as before: somebody else has the file, or there is no room.
-_PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL})
-
-
-class AuditFile:
-    """The file of one run, opened anew where it was lost. Used by one thread at a time.
-
-    `base` plus the place in the log is the number of a call of this run.
-    """
-
-    def __init__(self, path: Path, run: str, started_at: float) -> None:
-        self.path = path
-        self.base = 0
-        self._run = run
-        self._started_at = started_at
-        self._db: AuditDb | None = None
-
-    def ensure(self) -> bool:
-        """Have the file open; returns whether it had to be opened, and so may lack what was written before.
-
-        Raises as `AuditDb.open`.
-        """
-        if self._db is not None and not self._db.in_place:
-            self.close()
-        if self._db is not None:
-            return False
-        self._db = AuditDb.open(self.path, self._run, self._started_at)
-        self.base = self._db.base
-        return True
-
-    def write(self, batch: Sequence[Written], most_rows: int) -> None:
-        """Write to the file, which is open. Raises `sqlite3.Error` and `OSError`; nothing is written then."""
-        assert self._db is not None, "the owner calls `ensure` first"
-        try:
-            self._db.write(batch, most_rows)
-        except sqlite3.Error as error:
-            # Extended codes have the plain one in their last byte.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _PASSING:
-                self.close()
-            raise
-
-    def close(self) -> None:
-        """Close the file, if it is open."""
-        db, self._db = self._db, None
-        if db is not None:
-            db.close()

@@ -19,9 +19,16 @@ from .call_filter import CallFilter, Condition
 _SECONDS: Final = 5.0
 # Steps of SQLite's machine between two looks at the clock: about a millisecond.
 _STEPS: Final = 10_000
-# What is looked into for one page; where the filter passes less, the next page goes on.
-_MOST_READ: Final = 2000
+MOST_READ: Final = 2000
+"""Rows that are looked into for one page; where the filter passes less, the next page goes on."""
+
+# As well: their bytes, and the seconds from the first one on.
 _MOST_READ_BYTES: Final = 16 * 1024 * 1024
+_LOOKING_S: Final = 1.0
+# To look into rows is work for the interpreter, which the thread of the protocol would get every 5 ms only. After so
+# many bytes it is left alone for a moment, and that takes a fifth of the time.
+_TURN_BYTES: Final = 32 * 1024
+_TURN_S: Final = 0.0001
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +63,43 @@ def page(
 
 def _collect(rows: sqlite3.Cursor, inside: CallFilter, limit: int, max_bytes: int, skip: Collection[int]) -> Found:
     found: list[tuple[int, bytes]] = []
-    size, read, read_bytes, reached = 0, 0, 0, None
+    size, reached = 0, None
+    looking = _Looking() if inside.looks_inside else None
     for number, row in rows:
         full = len(found) == limit or (bool(found) and size + len(row) > max_bytes)
-        if full or (inside.looks_inside and (read == _MOST_READ or read_bytes > _MOST_READ_BYTES)):
+        if full or (looking is not None and looking.enough):
             return Found(found, reached)
         reached = number
-        read, read_bytes = read + 1, read_bytes + len(row)
+        if looking is not None:
+            looking.at(row)
         if number not in skip and inside.matches_row(row):
             found.append((number, row))
             size += len(row)
     return Found(found, None)
+
+
+class _Looking:
+    """How much was looked into for one page."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + _LOOKING_S
+        self._rows = 0
+        self._bytes = 0
+        self._turn = 0
+
+    @property
+    def enough(self) -> bool:
+        """Whether the next page should go on; there is something in each."""
+        much = self._rows >= MOST_READ or self._bytes > _MOST_READ_BYTES or time.monotonic() > self._until
+        return self._rows > 0 and much
+
+    def at(self, row: bytes) -> None:
+        """One more; others have their turn."""
+        self._rows += 1
+        self._bytes += len(row)
+        if self._bytes - self._turn > _TURN_BYTES:
+            self._turn = self._bytes
+            time.sleep(_TURN_S)
 
 
 def _query(conditions: tuple[Condition, ...], before: int | None) -> tuple[str, list[str | float]]:

@@ -17,7 +17,8 @@ from typing import Any, Literal, TypeAlias
 from pydantic_core import from_json
 
 from ..wire.jsonrpc import clip
-from .event_filter import FilterError, contains
+from .event_filter import contains
+from .query import QueryError, twice, unknown, whole_number
 from .records import CallRecord
 
 OUTCOMES = (
@@ -100,8 +101,8 @@ class PathValue:
         for step in self.steps:
             if isinstance(value, dict) and step in value:
                 value = value[step]
-            elif isinstance(value, list) and _is_place(step, value):
-                value = value[int(step)]
+            elif isinstance(value, list) and (place := whole_number(step)) is not None and place < len(value):
+                value = value[place]
             else:
                 return False
         return same(value, self.value)
@@ -141,18 +142,15 @@ class CallFilter:
         return all(path.found_in(read(path.inside)) for path in self.paths)
 
 
-EVERY_CALL = CallFilter()
-
-
 def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> CallFilter:
     """The filter that the pairs of a query ask for; all that is asked must hold.
 
-    `beside` are the parameters that the reader takes as well, for the message. Raises `FilterError`.
+    `beside` are the parameters that the reader takes as well, for the message. Raises `QueryError`.
     """
     given: dict[str, str] = {}
     for name, value in pairs:
         if name in given:
-            raise FilterError(f"{clip(name)} stands twice; it can be given once")
+            raise twice(name)
         given[name] = value
     named = [(name, value) for name, value in given.items() if name.partition(".")[0] not in _INSIDE]
     for name, value in named:
@@ -165,10 +163,9 @@ def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> CallF
 
 def _check(name: str, value: str, beside: Iterable[str]) -> None:
     if name not in NAMES:
-        known = ", ".join([*NAMES, *PATHS, *beside])
-        raise FilterError(f"there is no parameter {clip(name)!r}; known are {known}")
+        raise unknown(name, [*NAMES, *PATHS, *beside])
     if not value:
-        raise FilterError(f"{name} is empty; leave it out to have all")
+        raise QueryError(f"{name} is empty; leave it out to have all")
 
 
 def _condition(name: str, value: str) -> Condition:
@@ -182,8 +179,9 @@ def _condition(name: str, value: str) -> Condition:
 
 def _chosen(name: str, value: str) -> str | None:
     if value not in _CHOICES[name]:
-        known = ", ".join(_CHOICES[name])
-        raise FilterError(f"{name} must be among {known}, several with commas; got {clip(value)!r}")
+        known = _CHOICES[name]
+        why = f"{name} must be among {', '.join(known)}, several with commas; got {clip(value)!r}"
+        raise QueryError(why, known)
     return None if (name, value) == ("outcome", RUNNING) else value
 
 
@@ -199,7 +197,7 @@ def _time(name: str, value: str) -> float:
             pass
         else:
             return whole + float(f"0.{fraction or 0}")
-    raise FilterError(
+    raise QueryError(
         f"{name} must be a time such as 2026-03-01T12:00:00Z or 2026-03-01T13:00:00%2B01:00 (a + in a URL is written "
         f"%2B), or seconds since the epoch; got {clip(value)!r}"
     )
@@ -216,7 +214,7 @@ def _steps(name: str, path: str) -> tuple[str, ...]:
     while more:
         found = _STEP.match(path, at)
         if found is None or not found[1] or len(steps) == _MOST_STEPS:
-            raise FilterError(
+            raise QueryError(
                 f"{clip(name)!r} is no path: after {name.partition('.')[0]} come names of members or places in arrays, "
                 r"each after a dot; a dot within a name is written \. and a backslash \\"
             )
@@ -238,11 +236,6 @@ def _is_cut(value: Any) -> bool:
         return False
     kept, size = value["cut"], value["bytes"]
     return isinstance(kept, str) and isinstance(size, int) and _SHORTEST_CUT <= len(kept.encode()) < size
-
-
-def _is_place(step: str, array: list[Any]) -> bool:
-    # The longest array has fewer places than a number of ten digits; `int` would take its time over a million.
-    return step.isascii() and step.isdecimal() and len(step) < 10 and int(step) < len(array)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -30,11 +30,10 @@ class Changes:
         """A thing is gone; nobody need hear of it any more."""
         self._versions.pop(name, None)
 
-    def since(self, version: int) -> list[str]:
-        """The things that changed after a version, the earliest change first."""
-        return [name for name, _ in self.versions_since(version)]
+    def since(self, version: int) -> list[tuple[str, int]]:
+        """What changed after a version, the earliest change first, each with the version of its change.
 
-    def versions_since(self, version: int) -> list[tuple[str, int]]:
-        """The same, each with the version of its change: what a reader has seen that takes only the first of them."""
+        So a reader that takes only the first of them knows what it has seen.
+        """
         newest_first = takewhile(lambda item: item[1] > version, reversed(self._versions.items()))
         return list(newest_first)[::-1]

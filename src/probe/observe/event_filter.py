@@ -20,6 +20,7 @@ from .events import (
     MessagesDelivered,
 )
 from .log import Entry
+from .query import QueryError, twice, unknown, whole_number
 
 EVENTS: tuple[type[Event], ...] = get_args(Event)
 """The vocabulary, in its order."""
@@ -35,12 +36,8 @@ _STRINGS = ("session", "method", "call", "task", "stream")
 NAMES = ("session", "direction", "kind", "method", "call", "task", "stream", "exchange", "text")
 """The filters there are."""
 
-# More digits than any count of a run has; `int` takes quadratic time over digits.
-_LONGEST_NUMBER = 15
-
-
-class FilterError(ValueError):
-    """A filter has an unknown name or a value that cannot be; the message says what there is."""
+# To read 4 MB with escapes in them, or to fold as many letters, would hold up every call for a tenth of a second.
+_READ_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +76,28 @@ EVERYTHING = EventFilter()
 
 
 def contains(row: bytes, text: str) -> bool:
-    """Whether a row in JSON contains a text, which is casefolded, upper and lower case alike."""
-    if _has(row, text):
+    """Whether a row in JSON contains a text, which is casefolded, upper and lower case alike.
+
+    Letters beyond ASCII, and characters that a client wrote as escapes, are found in the first 64 KiB of a row.
+    """
+    if text.isascii() and text.encode() in row.lower():
         return True
-    # A client may have written its characters as escapes; what this server writes has none for printable ones.
-    return b"\\u" in row and _has(encode(from_json(row)), text)
+    head = row[:_READ_BYTES]
+    if not text.isascii() and text in head.decode(errors="ignore").casefold():
+        return True
+    # What this server writes has no escapes for printable characters.
+    return b"\\u" in head and text in _without_escapes(head).casefold()
 
 
-def _has(row: bytes, text: str) -> bool:
-    if text.isascii():
-        return text.encode() in row.lower()
-    return text in row.decode().casefold()
+def _without_escapes(row: bytes) -> str:
+    """JSON, or the beginning of it, with its characters as they are."""
+    return encode(from_json(row, allow_partial="trailing-strings")).decode()
 
 
 def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> EventFilter:
     """The filter that the pairs of a query ask for; all that is asked must hold.
 
-    `beside` are the parameters that the reader takes as well, for the message. Raises `FilterError`.
+    `beside` are the parameters that the reader takes as well, for the message. Raises `QueryError`.
     """
     types, fields, given = frozenset(EVENTS), dict[str, str | int](), dict[str, str]()
     for name, value in pairs:
@@ -112,11 +114,11 @@ def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> Event
 
 def _check(name: str, value: str, given: Mapping[str, str], beside: Iterable[str]) -> None:
     if name not in NAMES:
-        raise FilterError(f"there is no parameter {clip(name)!r}; known are {', '.join([*NAMES, *beside])}")
+        raise unknown(name, [*NAMES, *beside])
     if name in given:
-        raise FilterError(f"{name} stands twice; it can be given once")
+        raise twice(name)
     if not value:
-        raise FilterError(f"{name} is empty; leave it out to have all")
+        raise QueryError(f"{name} is empty; leave it out to have all")
 
 
 def _kinds(value: str) -> frozenset[type[Event]]:
@@ -124,15 +126,16 @@ def _kinds(value: str) -> frozenset[type[Event]]:
     for wanted in value.split(","):
         named = {kind for kind in EVENTS if kind.kind == wanted or kind.kind.startswith(f"{wanted}.")}
         if not named:
-            known = ", ".join(kind.kind for kind in EVENTS)
-            raise FilterError(f"there is no kind {clip(wanted)!r}; known are {known}, and what stands before a dot")
+            known = [kind.kind for kind in EVENTS]
+            what = f"known are {', '.join(known)}, and what stands before a dot"
+            raise QueryError(f"there is no kind {clip(wanted)!r}; {what}", known)
         found |= named
     return frozenset(found)
 
 
 def _direction(value: str) -> frozenset[type[Event]]:
     if value not in _DIRECTIONS:
-        raise FilterError(f"direction must be in or out, got {clip(value)!r}")
+        raise QueryError(f"direction must be in or out, got {clip(value)!r}", _DIRECTIONS)
     return _DIRECTIONS[value]
 
 
@@ -142,6 +145,7 @@ _KINDS_OF: Mapping[str, Callable[[str], frozenset[type[Event]]]] = MappingProxyT
 
 
 def _number(name: str, value: str) -> int:
-    if not (value.isascii() and value.isdecimal()) or len(value) > _LONGEST_NUMBER:
-        raise FilterError(f"{name} must be a whole number, got {clip(value)!r}")
-    return int(value)
+    number = whole_number(value)
+    if number is None:
+        raise QueryError(f"{name} must be a whole number, got {clip(value)!r}")
+    return number

@@ -15,22 +15,25 @@ own.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from pydantic_core import from_json
-
-from ..wire.jsonrpc import RequestId, is_id
+from ..wire.jsonrpc import RequestId
 from . import events
 from .log import Entry
 
 Calls: TypeAlias = tuple[str, ...]
 
-# Entries of one call: each of a tool's 100 steps, emitted and delivered, many times over.
+# Entries of one call's own: each of a tool's 100 steps, emitted and delivered, many times over.
 _MOST_ENTRIES: Final = 2000
+# Beside those, of visits, so that a client that asks for its task ten times a second does not push out what becomes of
+# it: two hundred questions.
+_MOST_VISITING: Final = 1000
+# Beyond both, of what tells the end: a call that reported very much has one, too.
+_MOST_ENDS: Final = 100
 # Entries of all calls together, about ten megabytes: many times what the event log keeps itself.
 _MOST_IN_ALL: Final = 250_000
 # Visits, streams and messages that can still be spoken of, of each.
@@ -38,6 +41,9 @@ _MOST_LINKS: Final = 20_000
 
 _NOBODY: Final[Calls] = ()
 _ABOUT_TASK: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel", "tasks/update"})
+_ENDS: Final = frozenset(
+    {events.CallCancelled, events.CallSettled, events.TaskRemoved, events.HttpResponse, events.HttpClosed}
+)
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -56,38 +62,46 @@ class _Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
 
 @dataclass(slots=True, eq=False)
 class _Known:
-    """What is known of a call, and under what it is found."""
+    """What is known of a call, and under what it is found.
 
+    `entries` are in the order in which they were found to belong to it, which for whoever has read some of them is the
+    only one that does not change: the head of a visit is older than what shows its subject.
+    """
+
+    call: str
     exchange: int
     request: _Request
     task: str | None
-    entries: list[int] = field(default_factory=list)
+    entries: dict[int, None] = field(default_factory=dict)
+    visiting: int = 0
     cut: bool = False
 
-    def add(self, seq: int) -> bool:
-        """Returns whether there is one entry more. The head of an exchange is older than what shows its subject."""
-        entries = self.entries
-        if len(entries) >= _MOST_ENTRIES:
+    def add(self, seq: int, *, visiting: bool, ends: bool) -> bool:
+        """Returns whether there is one entry more."""
+        if seq in self.entries:
+            return False
+        own = len(self.entries) - self.visiting
+        full = self.visiting >= _MOST_VISITING if visiting else own >= _MOST_ENTRIES + (_MOST_ENDS if ends else 0)
+        if full:
             self.cut = True
             return False
-        if not entries or entries[-1] < seq:
-            entries.append(seq)
-            return True
-        place = bisect_left(entries, seq)
-        if entries[place] == seq:
-            return False
-        entries.insert(place, seq)
+        self.entries[seq] = None
+        self.visiting += visiting
         return True
 
 
 class Evidence:
     """Fed with every entry in order.
 
-    Remembers the newest `most_calls` calls, and fewer when those have very many entries.
+    Remembers `most_calls` calls, and fewer when those have very many entries. The one that settled first makes room;
+    one that runs only where none has settled.
     """
 
     def __init__(self, most_calls: int) -> None:
         self._calls: OrderedDict[str, _Known] = OrderedDict()
+        # Each call is in one of these: it runs, or it may make room.
+        self._running: dict[str, _Known] = {}
+        self._settled: OrderedDict[str, None] = OrderedDict()
         self._most_calls = most_calls
         self._in_all = 0
         # As long as the call that they stand for.
@@ -116,7 +130,7 @@ class Evidence:
             events.CallStarted: self._started,
             events.CallProgressed: self._named,
             events.CallCancelled: self._named,
-            events.CallSettled: self._named,
+            events.CallSettled: self._call_settled,
             events.TaskChanged: self._of_task,
             events.TaskRemoved: self._of_task,
             events.StreamOpened: self._stream_opened,
@@ -126,13 +140,25 @@ class Evidence:
 
     def of(self, call: str) -> list[int]:
         """The sequence numbers of the entries of a call, in order; empty for one that is not known."""
+        return sorted(self.found(call, 0))
+
+    def found(self, call: str, skip: int) -> list[int]:
+        """The same as they were found, without the first `skip`: what a reader lacks that has those."""
         known = self._calls.get(call)
-        return [] if known is None else known.entries
+        return [] if known is None else list(islice(known.entries, skip, None))
 
     def complete(self, call: str) -> bool:
-        """Whether those are all there were: of a call with very many, only the first are remembered."""
+        """Whether those are all there were; of a call with very many, only the first are remembered."""
         known = self._calls.get(call)
         return known is not None and not known.cut
+
+    def missed(self) -> None:
+        """Entries are missing here: any call that runs may have lost some of its own, its end among them."""
+        for call, known in self._running.items():
+            known.cut = True
+            # Or else calls whose end was missed would fill the place for ever.
+            self._settled[call] = None
+        self._running.clear()
 
     def call_of_task(self, task: str) -> str | None:
         """The call that became a task."""
@@ -140,29 +166,45 @@ class Evidence:
 
     def take(self, entry: Entry) -> Calls:
         """The tool calls that an entry belongs to."""
-        owners = self._owners.get(type(entry.event))
-        calls = _NOBODY if owners is None else owners(entry, entry.event)
+        event = entry.event
+        owners = self._owners.get(type(event))
+        calls = _NOBODY if owners is None else owners(entry, event)
         for call in calls:
-            self._add(call, entry.seq)
+            known = self._calls.get(call)
+            if known is not None:
+                visiting = not self._is_own(known, event)
+                self._add(known, entry.seq, visiting=visiting, ends=not visiting and type(event) in _ENDS)
         return calls
 
-    def _add(self, call: str, seq: int | None) -> None:
-        known = self._calls.get(call)
-        if known is None or seq is None or not known.add(seq):
+    def _is_own(self, known: _Known, event: Any) -> bool:
+        """Whether an entry is of what the call itself did, and not of a visit."""
+        exchange = getattr(event, "exchange", None)
+        if exchange is None and type(event) is events.StreamEnded:
+            exchange = self._streams.get((event.session, event.stream))
+        if exchange is not None:
+            return bool(exchange == known.exchange)
+        call, task = getattr(event, "call", None), getattr(event, "task", None)
+        return call == known.call or (task is not None and task == known.task and call is None)
+
+    def _add(self, known: _Known, seq: int | None, *, visiting: bool = False, ends: bool = False) -> None:
+        if seq is None or not known.add(seq, visiting=visiting, ends=ends):
             return
         self._in_all += 1
         if self._in_all > _MOST_IN_ALL:
-            self._forget_oldest()
+            self._forget_one()
 
-    def _forget_oldest(self) -> None:
-        id, known = self._calls.popitem(last=False)
+    def _forget_one(self) -> None:
+        call = next(iter(self._settled or self._calls))
+        known = self._calls.pop(call)
+        self._settled.pop(call, None)
+        self._running.pop(call, None)
         self._in_all -= len(known.entries)
-        others = tuple(call for call in self._own.pop(known.exchange, _NOBODY) if call != id)
+        others = tuple(other for other in self._own.pop(known.exchange, _NOBODY) if other != call)
         if others:
             self._own[known.exchange] = others
         if known.task is not None:
             self._tasks.pop(known.task, None)
-        if self._requests.get(known.request) == id:
+        if self._requests.get(known.request) == call:
             del self._requests[known.request]
 
     def _head(self, entry: Entry, event: events.HttpRequest) -> Calls:
@@ -182,13 +224,13 @@ class Evidence:
         """Whose sake a message is for that another exchange than the call's own brought."""
         if event.method is None:
             return self._asked.get(entry.pair, _NOBODY)
+        if event.about is None:
+            return _NOBODY
         if event.method in _ABOUT_TASK:
-            task = _param(event, "taskId")
-            call = self._tasks.get(task) if isinstance(task, str) else None
-        elif event.method == "notifications/cancelled" and events.is_session(event.session):
+            call = self._tasks.get(event.about) if isinstance(event.about, str) else None
+        elif events.is_session(event.session):
             # Only in a session an id names one request. Used again, it stands for the newest.
-            id = _param(event, "requestId")
-            call = self._requests.get((event.session, id)) if is_id(id) else None
+            call = self._requests.get((event.session, event.about))
         else:
             return _NOBODY
         return _NOBODY if call is None else (call,)
@@ -197,7 +239,9 @@ class Evidence:
         before = self._visits.get(exchange, _NOBODY)
         self._visits.link(exchange, tuple(dict.fromkeys(before + calls)))
         for call in calls:
-            self._add(call, self._heads.get(exchange))
+            known = self._calls.get(call)
+            if known is not None:
+                self._add(known, self._heads.get(exchange), visiting=True)
 
     def _started(self, entry: Entry, event: events.CallStarted) -> Calls:
         if event.tool is None:
@@ -207,16 +251,22 @@ class Evidence:
             return calls
         call, exchange = event.call, event.exchange
         request = event.session, event.request_id
-        self._calls[call] = _Known(exchange, request, event.task)
+        known = self._calls[call] = self._running[call] = _Known(call, exchange, request, event.task)
         self._own[exchange] = (*self._own.get(exchange, _NOBODY), call)
         self._requests[request] = call
         if event.task is not None:
             self._tasks[event.task] = call
         if len(self._calls) > self._most_calls:
-            self._forget_oldest()
+            self._forget_one()
         for seq in (self._heads.get(exchange), entry.pair, self._batches.get(exchange)):
-            self._add(call, seq)
+            self._add(known, seq)
         return (call,)
+
+    def _call_settled(self, entry: Entry, event: events.CallSettled) -> Calls:
+        if event.call in self._calls:
+            self._running.pop(event.call, None)
+            self._settled[event.call] = None
+        return self._named(entry, event)
 
     def _named(self, entry: Entry, event: Any) -> Calls:
         call = event.call
@@ -288,8 +338,3 @@ class Evidence:
 
     def _stream_ended(self, entry: Entry, event: events.StreamEnded) -> Calls:
         return self._of_stream(event.session, event.stream)
-
-
-def _param(event: events.MessageReceived, name: str) -> Any:
-    params = from_json(event.message).get("params")
-    return params.get(name) if isinstance(params, dict) else None

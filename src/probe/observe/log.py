@@ -6,17 +6,16 @@ pushed out it gets a gap that names the lost range, never silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, get_args
 
 import trio
-from pydantic_core import from_json
 
-from ..wire.jsonrpc import encode
 from .events import Event
 from .pairing import Pairing
+from .stored import encode_with
 
 # What an entry costs beside its message: the objects of a small frozen dataclass and its strings, generously.
 _ENTRY_OVERHEAD = 512
@@ -39,20 +38,12 @@ class Entry:
     pair: int | None = None
 
     def encoded(self) -> bytes:
-        """The entry as the API shows it, in JSON: `kind` and the event's own fields beside the place.
-
-        Stored JSON is put in as it came: reading and writing it again would take most of the time of a large page.
-        """
+        """The entry as the API shows it, in JSON: `kind` and the event's own fields beside the place."""
         event = self.event
         shape = _SHAPES[type(event)]
         place = {"seq": self.seq, "at": self.at, "mono": self.mono, "kind": event.kind, "pair": self.pair}
-        row = encode({**place, **dict(zip(shape.shown, shape.values(event), strict=True))})
-        stored = [b',"%b":%b' % (name.encode(), getattr(event, name)) for name in shape.stored]
-        return b"%b%b}" % (row[:-1], b"".join(stored)) if stored else row
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as a value."""
-        return dict(from_json(self.encoded()))
+        members = {**place, **dict(zip(shape.shown, shape.values(event), strict=True))}
+        return encode_with(members, [(name, getattr(event, name)) for name in shape.stored])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +68,7 @@ _SHAPES = {kind: _shape(kind) for kind in get_args(Event)}
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Events from `first` to `last` were pushed out before this reader came."""
+    """Entries from `first` to `last`, both included, were pushed out of the log before this reader came."""
 
     first: int
     last: int
@@ -146,33 +137,20 @@ class EventLog:
 
     def entry(self, seq: int) -> Entry | None:
         """One entry; None where it is not there any more, or not yet."""
-        return next((entry for entry, _ in self._between(seq, seq)), None) if self.first <= seq <= self.last else None
+        return self._between(seq, seq)[0] if self.first <= seq <= self.last else None
 
-    def since(self, seq: int, limit: int, max_bytes: int | None = None) -> Page:
-        """At most `limit` entries after `seq`, oldest first. A cursor beyond the end gives an empty page.
-
-        `max_bytes` ends the page early, but never before its first entry.
-        """
+    def since(self, seq: int, limit: int) -> Page:
+        """At most `limit` entries after `seq`, oldest first. A cursor beyond the end gives an empty page."""
         first = self.first
         start = max(seq + 1, first)
         gap = Gap(seq + 1, first - 1) if seq + 1 < first else None
-        entries = self._fitting(self._between(start, min(self.last, start + limit - 1)), max_bytes)
+        entries = self._between(start, min(self.last, start + limit - 1))
         return Page(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
 
-    def _between(self, start: int, end: int) -> Iterator[tuple[Entry, int]]:
+    def _between(self, start: int, end: int) -> list[Entry]:
         """What is kept from `start` to `end`, both included."""
         offset = len(self._slots) - self.last - 1
-        return (slot for slot in self._slots[start + offset : end + offset + 1] if slot is not None)
-
-    def _fitting(self, entries: Iterable[tuple[Entry, int]], max_bytes: int | None) -> list[Entry]:
-        page: list[Entry] = []
-        size = 0
-        for entry, cost in entries:
-            size += cost
-            if page and max_bytes is not None and size > max_bytes:
-                break
-            page.append(entry)
-        return page
+        return [slot[0] for slot in self._slots[start + offset : end + offset + 1] if slot is not None]
 
 
 def _cost(event: Event) -> int:

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
-
-from pydantic_core import from_json
 
 from ..wire.jsonrpc import ProgressToken, RequestId, encode
 from . import redaction
+from .stored import encode_with
 
-# Not as the other fields: these two are JSON, and the third is no part of the row.
-_APART = frozenset({"arguments", "result", "max_result_bytes"})
+MOST_CAPABILITIES = 4096
+"""Bytes of a client's declared capabilities that are kept; real ones have a few hundred."""
+
+APART = frozenset({"arguments", "result", "max_result_bytes"})
+"""Not as the other fields of a record: two are JSON, and the third is no part of the row."""
 
 
 @dataclass(slots=True)
 class CallRecord:
     """Filled in while the call runs; complete once `outcome` is set.
 
-    `outcome`: `completed`, `tool_error`, `protocol_error`, `cancelled`, `timed_out` or `disconnected`; None while
-    running. `done` is true only when the work came to its own end. Times are seconds since the epoch, durations ms.
-    `answered`: for a call, whether a response was sent; for a task, whose handle was sent at once, whether its work
-    came to an answer that `tasks/result` gives. `answer_delivered`: whether a socket took all of the response to the
-    call, which for a task is its handle. `emitted` and `delivered` count notifications and requests on the way
+    `outcome`: one of `call_filter.OUTCOMES`; None while running, and never `lost`, which is found in a file. `done` is
+    true only when the work came to its own end. Times are seconds since the epoch, durations ms.
+    `answered`: whether a response to the call was sent, which for a task is its handle; `answer_delivered`: whether a
+    socket took all of it. `emitted` and `delivered` count notifications and requests on the way
     to the client, not the answer. `arguments` and `result` are JSON: as objects they could take a hundred times their
     bound. `result` is what was answered, or what `tasks/result` gives; of a JSON-RPC error `{"error": …}`.
     """
@@ -72,13 +72,9 @@ class CallRecord:
         """The row in JSON, as the API shows it. The token's JSON type is evidence, so it stands beside the value."""
         token = self.progress_token
         kind = None if token is None else "string" if isinstance(token, str) else "integer"
-        fields = {name: getattr(self, name) for name in self.__slots__ if name not in _APART}
-        head = encode({"id": self.id, **fields, "progress_token_type": kind})
-        return b'%b,"arguments":%b,"result":%b}' % (head[:-1], self.arguments, self.result or b"null")
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as a value."""
-        return dict(from_json(self.encoded()))
+        fields = {name: getattr(self, name) for name in self.__slots__ if name not in APART}
+        members = {"id": self.id, **fields, "progress_token_type": kind}
+        return encode_with(members, [("arguments", self.arguments), ("result", self.result or b"null")])
 
 
 def bounded(value: Mapping[str, Any], max_bytes: int, body: bytes | None = None) -> bytes:
@@ -117,7 +113,3 @@ class CallRecords:
     def newest_first(self) -> Iterator[CallRecord]:
         """All of them; to be read without waiting in between."""
         return reversed(self._records.values())
-
-    def newest(self, limit: int) -> list[CallRecord]:
-        """At most `limit` records, newest first."""
-        return list(islice(self.newest_first(), limit))

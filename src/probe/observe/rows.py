@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ..wire.jsonrpc import encode
+from .stored import encode_with
 
 Era: TypeAlias = Literal["legacy", "modern"]
 Purpose: TypeAlias = Literal["response", "standalone", "subscription"]
@@ -101,6 +101,5 @@ Row: TypeAlias = TaskRow | SessionRow | StreamRow
 def _encoded(row: Row) -> bytes:
     """All fields in JSON; stored JSON is put in as it is."""
     fields = {name: getattr(row, name) for name in row.__slots__}
-    stored = [b',"%b":%b' % (name.encode(), value) for name, value in fields.items() if isinstance(value, bytes)]
-    shown = {name: value for name, value in fields.items() if not isinstance(value, bytes)}
-    return encode(shown)[:-1] + b"".join(stored) + b"}"
+    stored = [(name, value) for name, value in fields.items() if isinstance(value, bytes)]
+    return encode_with({name: value for name, value in fields.items() if not isinstance(value, bytes)}, stored)

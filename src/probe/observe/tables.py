@@ -107,11 +107,6 @@ class Tables:
                 self._tasks.changed(record.task)
         return calls
 
-    @property
-    def version(self) -> int:
-        """Grows with every change of any row."""
-        return sum(changes.version for changes in self.changes.values())
-
     def rows(self, table: TableName, ids: Iterable[str]) -> Iterator[bytes]:
         """Rows in JSON, as they are now; what is no longer kept is left out."""
         return (row for row in (self._encoded(table, id) for id in ids) if row is not None)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ...engine.audit import AuditStatus
 from ...engine.tool import TaskSupport
-from ...observe.log import Entry
+from ...observe.log import Entry, Gap
 from ...observe.records import CallRecord
 from ...observe.rows import SessionRow, StreamRow, TaskRow
 
@@ -35,14 +35,6 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Entries from `first` to `last`, both included, that were pushed out of the log."""
-
-    first: int
-    last: int
-
-
-@dataclass(frozen=True, slots=True)
 class EventPage:
     """Entries: oldest first with `since`, newest first with `before`.
 
@@ -52,7 +44,7 @@ class EventPage:
     """
 
     run: str
-    gap: Span | None
+    gap: Gap | None
     events: list[Entry]
     next: int | None
     last: int
@@ -60,28 +52,40 @@ class EventPage:
 
 @dataclass(frozen=True, slots=True)
 class SessionTable:
-    """All sessions and modern clients that are known, as of the entry `seq`."""
+    """Sessions and modern clients that are known as of the entry `seq`, the newest last.
+
+    `next` is the cursor of the page with those before, null where there are none.
+    """
 
     run: str
     seq: int
+    next: str | None
     sessions: list[SessionRow]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTable:
-    """All tasks that are known, as of the entry `seq`."""
+    """Tasks that are known as of the entry `seq`, the newest last.
+
+    `next` is the cursor of the page with those before, null where there are none.
+    """
 
     run: str
     seq: int
+    next: str | None
     tasks: list[TaskRow]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """All streams that are known, as of the entry `seq`."""
+    """Streams that are known as of the entry `seq`, the newest last.
+
+    `next` is the cursor of the page with those before, null where there are none.
+    """
 
     run: str
     seq: int
+    next: str | None
     streams: list[StreamRow]
 
 
@@ -141,12 +145,16 @@ class LimitInfo:
 
 @dataclass(frozen=True, slots=True)
 class LogInfo:
-    """The event log: the oldest and the newest entry that are kept, how many, and their size."""
+    """The event log: the oldest and the newest entry that are kept, how many, and their size.
+
+    `missed` entries were pushed out before the tables and the evidence of calls had them.
+    """
 
     first: int
     last: int
     entries: int
     bytes: int
+    missed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +240,10 @@ class FeedGap:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a request is refused (RFC 9457). `known` are the parameters that there are, where one was unknown."""
+    """Why a request is refused (RFC 9457).
+
+    `known` are the parameters that there are, or the values of one, where an unknown one was given.
+    """
 
     type: str
     title: str

@@ -8,14 +8,12 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from ...observe.records import CallRecord
+from ...observe.records import APART, CallRecord
 from ...wire.jsonrpc import encode
-
-_APART: Final = ("arguments", "result", "max_result_bytes")
 
 COLUMNS: Final = (
     "id",
-    *(name for name in CallRecord.__slots__ if name not in _APART),
+    *(name for name in CallRecord.__slots__ if name not in APART),
     *("progress_token_type", "arguments", "result"),
 )
 """The members of a row, in its order."""

@@ -13,10 +13,11 @@ from ...engine.engine import Engine
 from ...observe import event_filter, ndjson
 from ...observe.event_filter import EventFilter
 from ...observe.log import Entry, EventLog, Gap
+from ...observe.query import QueryError, whole_number
 from ...settings import Limits
 from . import listing, responses
 from .problems import not_found
-from .queries import LONGEST_NUMBER, BadQueryError, Query, read
+from .queries import Query, read
 from .responses import array, json_answer
 
 # Entries that are looked at between two checkpoints, where nothing has to be encoded.
@@ -49,13 +50,16 @@ class Scan:
 
     async def take(self, entry: Entry) -> bool:
         """Look at one more entry; others run in between. False where the page has no room for it."""
-        if self.full or (self.wanted.matches(entry) and not self._add(entry.encoded())):
+        if self.full:
+            return False
+        row = entry.encoded() if self.wanted.fits(entry) else b""
+        if row and self.wanted.finds(row) and not self._add(row):
             self.full = True
             return False
         self.looked += 1
         self.full = len(self.rows) >= self.limit or self.looked >= self.limits.api_scan
         # An entry that was encoded has taken long enough; of the others it is many that do.
-        if self.wanted.text is not None or self.wanted.passes_all or self.looked % _PIECE == 0:
+        if row or self.looked % _PIECE == 0:
             await trio.lowlevel.checkpoint()
         return True
 
@@ -105,8 +109,10 @@ async def lines(engine: Engine, wanted: EventFilter, since: int) -> AsyncIterato
         if page.gap is not None:
             chunk += ndjson.line(page.gap)
         for entry in page.entries:
-            if wanted.matches(entry):
-                chunk += ndjson.line(entry)
+            row = entry.encoded() if wanted.fits(entry) else b""
+            if row and wanted.finds(row):
+                chunk += row + b"\n"
+            if row:
                 await trio.lowlevel.checkpoint()
             if len(chunk) >= _CHUNK_BYTES:
                 yield bytes(chunk)
@@ -127,7 +133,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
         scan = Scan(wanted, limit, limits)
         if "before" in query.own:
             if "since" in query.own:
-                raise BadQueryError("since and before exclude each other")
+                raise QueryError("since and before exclude each other")
             await backward(log, scan, query.number("before", 0))
         else:
             await forward(log, scan, query.number("since", 0))
@@ -139,7 +145,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
     @app.get(listing.EVENT.rule)
     async def event(seq: str) -> Response:
         read()
-        number = int(seq) if seq.isascii() and seq.isdecimal() and len(seq) <= LONGEST_NUMBER else 0
+        number = whole_number(seq) or 0
         entry = log.entry(number)
         if entry is None:
             return not_found(_missing(log, number))

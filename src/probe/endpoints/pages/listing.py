@@ -64,7 +64,9 @@ _EVENT_MEANINGS = MappingProxyType(
         "task": "The id of a task.",
         "stream": "The id of a stream, which counts within its session.",
         "exchange": "The number of an HTTP request with its response.",
-        "text": "Anywhere in the entry, upper and lower case alike.",
+        "text": (
+            "Anywhere in the entry, upper and lower case alike; letters beyond ASCII, and escapes, in its first 64 KiB."
+        ),
     }
 )
 _EVENT_SCHEMAS: Mapping[str, Json] = MappingProxyType(
@@ -79,14 +81,15 @@ EVENT_FILTER = _filters(EVENT_FILTERS, _EVENT_MEANINGS, _EVENT_SCHEMAS)
 SINCE = Parameter("since", "Entries after this one, oldest first; 0, the default, for all.", _NUMBER)
 BEFORE = Parameter("before", "Entries before this one, newest first; any large number for the newest.", _NUMBER)
 LIMIT = Parameter("limit", "At most so many; `api_page` bounds it.", {"type": "integer", "minimum": 1})
+CURSOR = Parameter("cursor", "Where the page begins: `next` of the one before.")
 
 INDEX = Page("/api", "what there is, with links", answers.Index)
 OPENAPI = Page("/api/openapi.json", "this description", stable=True)
 SERVER = Page("/api/server", "version, run, start, state, settings, limits with their use", answers.Server)
 TOOLS = Page("/api/tools", "every tool: what it takes, gives, and a good client shows", answers.ToolList, stable=True)
-SESSIONS = Page("/api/sessions", "sessions and modern clients", answers.SessionTable)
-TASKS = Page("/api/tasks", "tasks", answers.TaskTable)
-STREAMS = Page("/api/streams", "streams", answers.StreamTable)
+SESSIONS = Page("/api/sessions", "sessions and modern clients", answers.SessionTable, own=(CURSOR,))
+TASKS = Page("/api/tasks", "tasks", answers.TaskTable, own=(CURSOR,))
+STREAMS = Page("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
 EVENTS = Page(
     "/api/events",
     "entries of the event log, page by page",
@@ -128,7 +131,6 @@ _INSIDE = (
     Parameter("result", "A value inside the result: `result.structuredContent.done=false`.", pattern="^result[.]"),
 )
 CALL_FILTER = (*_filters(CALL_FILTERS, _CALL_MEANINGS, _CALL_SCHEMAS), *_INSIDE)
-CURSOR = Parameter("cursor", "Where the page begins: `next` of the one before.")
 
 CALLS = Page(
     "/api/calls",

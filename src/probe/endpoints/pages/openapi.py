@@ -19,6 +19,7 @@ from ...observe.log import Entry
 from ...observe.records import CallRecord
 from ...observe.rows import SessionRow, StreamRow, TaskRow
 from ...wire.jsonrpc import Json
+from .. import problem_details
 from . import answers, listing
 from .queries import Parameter
 from .schemas import Schemas, closed, discriminated, reference
@@ -78,10 +79,7 @@ def _content(page: listing.Page, schemas: Schemas) -> Json:
 
 
 def _refusal(why: str) -> Json:
-    # What the host policy refuses is an error of JSON-RPC, as on /mcp: it is judged before the page is looked for.
-    media = "application/json" if why == _REFUSALS["403"] else "application/problem+json"
-    schema: Json = {"type": "object"} if media == "application/json" else reference("Problem")
-    return {"description": why, "content": {media: {"schema": schema}}}
+    return {"description": why, "content": {problem_details.MEDIA: {"schema": reference("Problem")}}}
 
 
 def _in_path(page: listing.Page) -> list[Json]:

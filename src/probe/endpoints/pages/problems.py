@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from quart import Response
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
-from ...observe.event_filter import FilterError
-from ...wire.jsonrpc import encode
-from .queries import BadQueryError
+from ...observe.query import QueryError
+from .. import problem_details
 
 
-def problem(status: int, title: str, detail: str, known: Iterable[str] = ()) -> Response:
-    """A refusal; `known` are the parameters that there are, for one that had an unknown one."""
-    value: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    names = list(known)
-    body = encode({**value, "known": names} if names else value)
-    return Response(body, status=status, content_type="application/problem+json")
+def problem(status: int, detail: str, known: Iterable[str] = ()) -> Response:
+    """A refusal; `known` is what there is, for one that asked for something unknown."""
+    return Response(problem_details.body(status, detail, known), status=status, content_type=problem_details.MEDIA)
 
 
 def not_found(detail: str) -> Response:
     """404."""
-    return problem(404, "Not Found", detail)
+    return problem(404, detail)
 
 
 def register(app: QuartTrio, known_paths: str) -> None:
     """Answer what goes wrong on any page; `known_paths` is told to who asks for one that there is not."""
 
-    @app.errorhandler(BadQueryError)
-    async def bad_query(error: BadQueryError) -> Response:
-        return problem(400, "Bad Request", str(error), error.known)
-
-    @app.errorhandler(FilterError)
-    async def bad_filter(error: FilterError) -> Response:
-        return problem(400, "Bad Request", str(error))
+    @app.errorhandler(QueryError)
+    async def bad_query(error: QueryError) -> Response:
+        return problem(400, str(error), error.known)
 
     @app.errorhandler(404)
     async def no_page(error: Exception) -> Response:
@@ -45,10 +36,10 @@ def register(app: QuartTrio, known_paths: str) -> None:
     @app.errorhandler(405)
     async def not_allowed(error: Exception) -> Response:
         allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))
-        response = problem(405, "Method Not Allowed", f"this page takes {allowed}")
+        response = problem(405, f"this page takes {allowed}")
         response.headers["allow"] = allowed
         return response
 
     @app.errorhandler(HTTPException)
     async def refused(error: HTTPException) -> Response:
-        return problem(error.code or 500, error.name, error.description or error.name)
+        return problem(error.code or 500, error.description or error.name)

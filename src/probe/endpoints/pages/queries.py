@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 from quart import request
 
+from ...observe.query import QueryError, twice, unknown, whole_number
 from ...wire.jsonrpc import Json, clip
-
-# More digits than any count of a run has; `int` takes quadratic time over digits.
-LONGEST_NUMBER = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +23,10 @@ class Parameter:
     schema: Json = field(default_factory=lambda: {"type": "string"})
     pattern: str | None = None
 
-
-class BadQueryError(ValueError):
-    """A query is not what the page takes. `known` are the names that it takes, where one was unknown."""
-
-    def __init__(self, message: str, known: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.known = tuple(known)
+    @property
+    def shown(self) -> str:
+        """How it is named where the known ones are told."""
+        return self.name if self.pattern is None else f"{self.name}.PATH"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +37,18 @@ class Query:
     filters: tuple[tuple[str, str], ...] = ()
 
     def number(self, name: str, default: int, low: int = 0) -> int:
-        """A whole number. Raises `BadQueryError`."""
+        """A whole number. Raises `QueryError`."""
         given = self.own.get(name)
         if given is None:
             return default
-        fits = given.isascii() and given.isdecimal() and len(given) <= LONGEST_NUMBER
-        if not fits or int(given) < low:
-            raise BadQueryError(f"{name} must be a whole number from {low}, got {clip(given)!r}")
-        return int(given)
+        number = whole_number(given)
+        if number is None or number < low:
+            raise QueryError(f"{name} must be a whole number from {low}, got {clip(given)!r}")
+        return number
 
 
 def read(own: Sequence[Parameter] = (), filters: Sequence[Parameter] = ()) -> Query:
-    """The query of the present request. Raises `BadQueryError` for an unknown name and for an own one given twice.
+    """The query of the present request. Raises `QueryError` for an unknown name and for an own one given twice.
 
     What may stand twice among the filters is for them to say.
     """
@@ -64,16 +59,10 @@ def read(own: Sequence[Parameter] = (), filters: Sequence[Parameter] = ()) -> Qu
     for name, value in request.args.items(multi=True):
         if name in names:
             if name in values:
-                raise BadQueryError(f"{name} stands twice; it can be given once")
+                raise twice(name)
             values[name] = value
         elif name in beside or name.startswith(prefixes):
             rest.append((name, value))
         else:
-            raise _unknown(name, [*own, *filters])
+            raise unknown(name, [item.shown for item in (*own, *filters)])
     return Query(values, tuple(rest))
-
-
-def _unknown(name: str, takes: Sequence[Parameter]) -> BadQueryError:
-    known = [item.name if item.pattern is None else f"{item.name}.…" for item in takes]
-    what = f"known are {', '.join(known)}" if known else "this page takes none"
-    return BadQueryError(f"there is no parameter {clip(name)!r}; {what}", known)

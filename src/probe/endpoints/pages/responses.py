@@ -5,32 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
-import trio
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from ...wire.jsonrpc import encode
+from ...observe.stored import encode_with
 from .listing import JSON
 
 
 def json_answer(value: Mapping[str, Any], rows: Mapping[str, bytes] | None = None) -> Response:
     """An object with at least one member; the values of `rows` are JSON already."""
-    members = [b"%b:%b" % (encode(name), body) for name, body in (rows or {}).items()]
-    return Response(b",".join([encode(dict(value))[:-1], *members]) + b"}", content_type=JSON)
+    return Response(encode_with(value, (rows or {}).items()), content_type=JSON)
 
 
 def array(rows: Iterable[bytes]) -> bytes:
     """Rows as one JSON array."""
     return b"[" + b",".join(rows) + b"]"
-
-
-async def gathered(rows: Iterable[bytes]) -> bytes:
-    """The rows as one JSON array. Other tasks run between two of them: a large page would hold up every call."""
-    made = []
-    for row in rows:
-        made.append(row)
-        await trio.lowlevel.checkpoint()
-    return array(made)
 
 
 def stable(response: Response, tag: str) -> Response:

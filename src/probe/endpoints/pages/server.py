@@ -22,9 +22,13 @@ from .queries import read
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What other endpoints of the same server tell about themselves."""
+    """What other endpoints of the same server tell about themselves.
+
+    `readers` are those of all streams that last, `feed_readers` the ones of the feed.
+    """
 
     unsent_bytes: Callable[[], int]
+    readers: Callable[[], int]
     feed_readers: Callable[[], Sequence[answers.FeedReader]]
 
 
@@ -62,8 +66,8 @@ def _constant(body: bytes) -> Response:
 
 
 def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
-    log, readers = engine.log, list(beside.feed_readers())
-    used = {**_used(engine), "max_unsent_bytes": beside.unsent_bytes(), "max_feed_readers": len(readers)}
+    log = engine.log
+    used = {**_used(engine), "max_unsent_bytes": beside.unsent_bytes(), "max_feed_readers": beside.readers()}
     return answers.Server(
         name=SERVER_INFO["title"],
         version=__version__,
@@ -76,8 +80,8 @@ def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
         toolsets=list(_toolsets(engine)),
         settings=list(_settings(engine.settings)),
         limits=list(_limits(engine.settings.limits, used)),
-        log=answers.LogInfo(log.first, log.last, len(log), log.bytes),
-        feed=readers,
+        log=answers.LogInfo(log.first, log.last, len(log), log.bytes, engine.observer.missed),
+        feed=list(beside.feed_readers()),
         audit=engine.audit.status,
     )
 

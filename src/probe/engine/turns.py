@@ -7,12 +7,12 @@ from typing import Final
 import trio
 
 # Some tenths of a millisecond: encoding takes about this long for so many bytes, or for so many small things.
-_PIECE_BYTES: Final = 64 * 1024
+_TURN_BYTES: Final = 64 * 1024
 _OVERHEAD: Final = 1024
 
 
-class Pieces:
-    """Counts what was done since others ran."""
+class Turns:
+    """Counts what was done since others had their turn."""
 
     def __init__(self) -> None:
         self._done = 0
@@ -20,6 +20,6 @@ class Pieces:
     async def done(self, size: int) -> None:
         """Something of this size in bytes was done. Others run now, if it was enough."""
         self._done += size + _OVERHEAD
-        if self._done > _PIECE_BYTES:
+        if self._done > _TURN_BYTES:
             self._done = 0
             await trio.lowlevel.checkpoint()

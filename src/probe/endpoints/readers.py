@@ -1,0 +1,101 @@
+"""Endpoints whose answer lasts: event streams for whoever watches the server. What they have in common is here, once.
+
+Each has a function that makes a reader of a request. `Readers` refuses with a problem, counts those that read, over all
+streams, and ends each when its client goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+import trio
+
+from ..core.inbound import HttpHead, accepts
+from ..engine.engine import Engine
+from ..observe.events import LimitReached
+from ..observe.query import QueryError
+from ..wire.errors import Rejection
+from .asgi import Headers, Receive, Scope, Send, http_head, start, wait_disconnect
+from .problem_details import RefusedError, refuse
+
+_RETRY_S = 5
+
+
+class Reader(Protocol):
+    """One reader; `headers` are those of its response."""
+
+    @property
+    def headers(self) -> Headers:
+        """Those of its response, which is 200."""
+
+    async def run(self) -> None:
+        """Write the response until cancelled, which is how the reader's going ends it."""
+
+
+Opens: TypeAlias = Callable[[HttpHead, str, Send], Reader]
+"""Makes the reader that a head and a query ask for. Raises `QueryError`, and `Rejection` for a header."""
+
+
+class Readers:
+    """Those of one engine; `open` are at most `max_feed_readers`, of all streams together."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._log = engine.log
+        self._most = engine.settings.limits.max_feed_readers
+        self.open: set[Reader] = set()
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send, opens: Opens) -> None:
+        """Serve one request, until its reader goes."""
+        head = http_head(scope)
+        try:
+            reader = self._admit(head, scope["query_string"].decode("latin-1"), send, opens)
+        except RefusedError as refused:
+            await refuse(send, head, refused)
+            return
+        if head.method == "HEAD":
+            await start(send, 200, reader.headers)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await self._follow(reader, receive)
+
+    def _admit(self, head: HttpHead, query: str, send: Send, opens: Opens) -> Reader:
+        """Raises `RefusedError`."""
+        if head.method not in ("GET", "HEAD"):
+            raise RefusedError(405, "this page takes GET, HEAD", [(b"allow", b"GET, HEAD")])
+        if head.all("accept") and not accepts(head, "text/event-stream"):
+            raise RefusedError(406, "this page is text/event-stream")
+        try:
+            reader = opens(head, query, send)
+        except QueryError as error:
+            raise RefusedError(400, str(error), known=error.known) from None
+        except Rejection as rejection:
+            raise RefusedError(rejection.refusal.status, rejection.message) from None
+        if len(self.open) >= self._most:
+            self._log.append(LimitReached(None, "max_feed_readers", self._most))
+            why = f"there are {self._most} readers already (max_feed_readers)"
+            raise RefusedError(503, why, [(b"retry-after", b"%d" % _RETRY_S)])
+        return reader
+
+    async def _follow(self, reader: Reader, receive: Receive) -> None:
+        self.open.add(reader)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_watch, receive, nursery.cancel_scope)
+                await reader.run()
+        finally:
+            self.open.discard(reader)
+
+
+async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
+    await wait_disconnect(receive)
+    scope.cancel()
+
+
+async def write(send: Send, text: bytes) -> None:
+    """Send a part of a reader's response; returns when the connection has taken it."""
+    try:
+        await send({"type": "http.response.body", "body": text, "more_body": True})
+    except OSError:
+        # The reader has gone. Who watches for that is told so too, and cancels this.
+        await trio.sleep_forever()

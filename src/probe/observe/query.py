@@ -1,0 +1,38 @@
+"""What the queries of URLs have in common, whatever they ask for (docs/observation.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..wire.jsonrpc import clip
+
+# More than any count of a run has; `int` takes quadratic time over digits.
+_MOST_DIGITS = 15
+
+
+class QueryError(ValueError):
+    """A query asks for what there is not; the message says what there is.
+
+    `known` are the parameters, or the values of one, that there are, where an unknown one was given.
+    """
+
+    def __init__(self, message: str, known: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.known = tuple(known)
+
+
+def unknown(name: str, known: Iterable[str]) -> QueryError:
+    """The refusal of a parameter that there is not."""
+    names = tuple(known)
+    what = f"known are {', '.join(names)}" if names else "this page takes none"
+    return QueryError(f"there is no parameter {clip(name)!r}; {what}", names)
+
+
+def twice(name: str) -> QueryError:
+    """The refusal of a parameter that stands twice: two values could mean both of them, or either."""
+    return QueryError(f"{clip(name)} stands twice; it can be given once")
+
+
+def whole_number(text: str, most_digits: int = _MOST_DIGITS) -> int | None:
+    """A number without a sign; None for anything else, and for one of more digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None

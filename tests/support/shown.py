@@ -1,0 +1,33 @@
+"""What the API shows of entries and records, as values, for whoever has the things themselves."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import Any, Protocol
+
+from probe.observe.call_filter import CallFilter
+from probe.observe.records import CallRecord, CallRecords
+from probe.observe.tables import Tables
+
+EVERY_CALL = CallFilter()
+
+
+class _Shown(Protocol):
+    def encoded(self) -> bytes: ...
+
+
+def as_value(thing: _Shown | None) -> dict[str, Any]:
+    """An entry or a row as a value; it must be there."""
+    assert thing is not None
+    return dict(json.loads(thing.encoded()))
+
+
+def newest(records: CallRecords, most: int) -> list[CallRecord]:
+    """At most so many records, the newest first."""
+    return list(islice(records.newest_first(), most))
+
+
+def version_of(tables: Tables) -> int:
+    """Grows with every change of any row."""
+    return sum(changes.version for changes in tables.changes.values())
