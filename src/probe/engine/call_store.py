@@ -110,7 +110,7 @@ class MemoryCalls:
     def _place(self, cursor: str) -> int:
         run, _, place = cursor.rpartition("-")
         if run != self._run:
-            raise CursorError("this cursor is of another run of the server, whose calls are gone")
+            raise CursorError("this cursor is none that this run of the server gave; the calls of another run are gone")
         return _number(place)
 
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:

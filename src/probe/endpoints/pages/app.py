@@ -14,6 +14,8 @@ def create(engine: Engine, beside: Beside) -> QuartTrio:
     app = QuartTrio("probe")
     # No page here reads a body; this is what Quart would keep of one.
     app.config["MAX_CONTENT_LENGTH"] = 1024
+    # Quart answers OPTIONS with a page of its own; here it is as any other method that a page does not take.
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     responses.register(app)
     problems.register(app, f"known are /mcp, /health, /ready, /interaction, /dashboard, {_paths()}")
     server.register(app, engine, beside)
