@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import trio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.endpoints.pages import call_table
@@ -30,6 +30,7 @@ from probe.settings import Limits
 from probe.wire.jsonrpc import encode
 
 from ..observe.calls import RUN, record, written
+from . import at_most
 
 MANY = 10**9
 WORDS = st.sampled_from(["a", "b", "A", "É", "é", "ß", "a,b", "'", '"', "\\", "x\0y", "", "%", "_", "null", "5"])
@@ -104,6 +105,7 @@ def all_pages(path: Path, wanted: CallFilter, limit: int) -> list[bytes]:
             return rows
 
 
+@at_most(200)
 @given(st.lists(RECORDS, max_size=12), st.lists(FILTERS, min_size=1, max_size=6), st.integers(1, 5))
 def test_memory_and_the_file_agree(made: list[dict[str, Any]], filters: list[CallFilter], limit: int) -> None:
     records = [record(number, **fields) for number, fields in enumerate(made, 1)]
@@ -115,6 +117,7 @@ def test_memory_and_the_file_agree(made: list[dict[str, Any]], filters: list[Cal
             assert all_pages(path, wanted, limit) == expected
 
 
+@at_most(200)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=20), st.integers(1, 20))
 def test_the_newest_are_kept(batches: list[int], most: int) -> None:
     with database() as (db, path):
@@ -192,7 +195,7 @@ class Story:
             assert self.seen == sorted(set(self.seen), key=lambda call: -int(call[1:]))
 
 
-@settings(max_examples=60)
+@at_most(300)
 @given(STEPS, st.integers(1, 4), st.sampled_from([1, 1500, MANY]), st.booleans())
 def test_pages_give_each_call_once_while_calls_start_change_and_are_written(
     steps: list[tuple[str, int]], limit: int, max_bytes: int, filtered: bool
@@ -226,6 +229,7 @@ def _read_back(line: dict[str, str]) -> dict[str, Any]:
     return read
 
 
+@at_most(300)
 @given(st.lists(RECORDS, max_size=5))
 def test_a_table_can_be_read_back_and_has_no_formulas(made: list[dict[str, Any]]) -> None:
     rows = [record(number, **fields).encoded() for number, fields in enumerate(made, 1)]

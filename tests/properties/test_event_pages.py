@@ -14,6 +14,7 @@ from probe.observe.log import EventLog
 from probe.settings import Limits
 
 from ..support.facts import received
+from . import at_most
 
 FILTERS = [EVERYTHING, event_filter.parse([("session", "s1")]), event_filter.parse([("text", "even")])]
 STEPS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 30)), min_size=1, max_size=12)
@@ -62,6 +63,7 @@ async def paged(
     raise AssertionError("the pages never end")
 
 
+@at_most(600)
 @given(
     kept=st.integers(100, 150),
     begin=st.integers(0, 300),
