@@ -54,11 +54,11 @@ test("progress is shown while it comes", async () => {
   expect(steps).toBe(4);
   await calls.getByRole("row").filter({ hasText: "progress" }).filter({ hasText: "completed" }).first().waitFor(SOON);
   // a request is drawn before its answer comes, and has to be drawn again
-  const all = await open("/live?method=tools/call");
-  await all.getByRole("row").filter({ hasText: "after #" }).first().waitFor(SOON);
+  const requests = await open("/live?method=tools/call");
+  await requests.getByRole("row").filter({ hasText: "after #" }).first().waitFor(SOON);
   const again = await client.ask(2, "tools/call", { name: "progress", arguments: { steps: 2, step_ms: 600 } });
   expect(again["result"]).toBeDefined();
-  await expect.poll(() => all.getByText("no answer yet").count(), SOON).toBe(0);
+  await expect.poll(() => requests.getByText("no answer yet").count(), SOON).toBe(0);
 });
 
 test("a task is shown with its status and its end", async () => {
