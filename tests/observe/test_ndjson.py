@@ -14,6 +14,7 @@ from probe.observe.events import HttpRequest, MessageReceived, ServerState, Sess
 from probe.observe.log import Entry, Gap, Page
 from probe.observe.ndjson import NdjsonError
 
+from ..properties import at_most
 from .vocabulary import items
 
 HEADER = ndjson.header("r1")
@@ -33,6 +34,7 @@ def exact(value: Any) -> str:
     return repr(value)
 
 
+@at_most(300)
 @given(items())
 def test_what_was_written_comes_back_the_same(written: list[Entry | Gap]) -> None:
     lines = list(ndjson.dump("r1", written))
@@ -54,6 +56,7 @@ def _rewritten(line: bytes, separators: tuple[str, str], *, ordered: bool) -> by
     return json.dumps(json.loads(line), sort_keys=ordered, separators=separators).encode() + b"\r\n"
 
 
+@at_most(300)
 @given(items(), st.sampled_from([(",", ":"), (", ", ": ")]), st.booleans())
 def test_lines_that_another_program_has_rewritten_mean_the_same(
     written: list[Entry | Gap], separators: tuple[str, str], ordered: bool
@@ -62,6 +65,7 @@ def test_lines_that_another_program_has_rewritten_mean_the_same(
     assert list(map(meaning, found.items)) == list(map(meaning, written))
 
 
+@at_most(300)
 @given(st.data(), items())
 def test_a_log_that_was_read_back_is_read_by_cursors(data: st.DataObject, written: list[Entry | Gap]) -> None:
     log = ndjson.load(ndjson.dump("r1", written))

@@ -23,6 +23,7 @@ from probe.core.call import Cause
 from ..support.inside import SERVICES, engine_tasks
 from ..support.probe import Probe, running
 from ..support.shown import as_value
+from . import at_most
 from .story import IDLE_S, TASKS, TOOLS, Step, Track, World, told
 
 TOLD = {Cause.DEADLINE.value, Cause.SHUTDOWN.value}
@@ -74,6 +75,7 @@ QUESTION_AND_CANCELLATION = [
 
 
 @pytest.mark.proves("2025-11-25/cancellation/9")
+@at_most(1000)
 @given(story=stories, replay_messages=st.sampled_from([8, 2000]))
 @example(story=QUESTION_AND_CANCELLATION, replay_messages=2000)
 def test_whatever_the_story_the_promises_hold(story: list[Step], replay_messages: int) -> None:
