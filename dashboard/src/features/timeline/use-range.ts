@@ -1,8 +1,10 @@
-import { type PointerEvent, useState } from "react";
+import { type PointerEvent, useRef, useState } from "react";
 
 interface Range {
   start: number;
   end: number;
+  /** Which pointer selects; what others do meanwhile does not matter. */
+  pointer: number;
 }
 
 interface RangeSelect {
@@ -21,30 +23,38 @@ const LEAST_PX = 5;
 
 /** Selecting a range of the picture with the pointer; the picture begins `left` pixels into the element. */
 export function useRange(left: number, onSelect: (start: number, end: number) => void): RangeSelect {
+  // the next event may come before what this one changes is drawn
+  const held = useRef<Range | null>(null);
   const [range, setRange] = useState<Range | null>(null);
+  const hold = (next: Range | null) => {
+    held.current = next;
+    setRange(next);
+  };
   const place = (event: PointerEvent<HTMLElement>) => event.clientX - event.currentTarget.getBoundingClientRect().left - left;
   return {
     range: range !== null && Math.abs(range.end - range.start) >= LEAST_PX ? range : null,
     handlers: {
       onPointerDown: (event) => {
         const start = place(event);
-        if (event.button === 0 && event.pointerType !== "touch" && start >= 0) setRange({ start, end: start });
+        if (event.button === 0 && event.pointerType !== "touch" && start >= 0) hold({ start, end: start, pointer: event.pointerId });
       },
       onPointerMove: (event) => {
-        if (range === null) return;
-        if (event.buttons === 0) return setRange(null);
+        const before = held.current;
+        if (before?.pointer !== event.pointerId) return;
+        if (event.buttons === 0) return hold(null);
         const end = place(event);
         // only now, as a captured pointer makes no click on what lies under it
-        if (Math.abs(end - range.start) >= LEAST_PX) event.currentTarget.setPointerCapture(event.pointerId);
-        setRange({ ...range, end: Math.max(0, end) });
+        if (Math.abs(end - before.start) >= LEAST_PX) event.currentTarget.setPointerCapture(event.pointerId);
+        hold({ ...before, end: Math.max(0, end) });
       },
       onPointerUp: (event) => {
-        setRange(null);
-        if (range === null) return;
+        const before = held.current;
+        if (before?.pointer !== event.pointerId) return;
+        hold(null);
         const end = Math.max(0, place(event));
-        if (Math.abs(end - range.start) >= LEAST_PX) onSelect(Math.min(range.start, end), Math.max(range.start, end));
+        if (Math.abs(end - before.start) >= LEAST_PX) onSelect(Math.min(before.start, end), Math.max(before.start, end));
       },
-      onPointerCancel: () => setRange(null),
+      onPointerCancel: () => hold(null),
     },
   };
 }
