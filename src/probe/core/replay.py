@@ -73,13 +73,17 @@ class ReplayLog:
             self.bytes -= len(self._messages.popleft())
             self.first += 1
 
-    def after(self, cursor: int) -> Sequence[bytes]:
-        """The messages after a cursor, oldest first.
+    def check(self, cursor: int) -> None:
+        """Whether everything after a cursor is there.
 
-        Raises `EvictedError` when one of them is gone and `IndexError` for a cursor that was never reached.
+        Raises `EvictedError` when some of it is gone and `IndexError` for a cursor that was never reached.
         """
         if not 0 <= cursor <= self.last:
             raise IndexError(f"cursor {cursor} is not within 0 to {self.last}")
         if cursor + 1 < self.first:
             raise EvictedError(cursor, self.first)
+
+    def after(self, cursor: int) -> Sequence[bytes]:
+        """The messages after a cursor, oldest first. Raises what `check` raises."""
+        self.check(cursor)
         return list(islice(self._messages, cursor + 1 - self.first, None))
