@@ -117,6 +117,12 @@ class Limits:
     max_connections: int = _setting(
         2000, unit="TCP connections", low=1, reason="below the usual 4096 file descriptors of a process"
     )
+    max_websockets: int = _setting(
+        500,
+        unit="WebSockets",
+        low=1,
+        reason="each may hold a message of max_body_bytes that is not complete; one more is answered 503",
+    )
     max_streams_per_connection: int = _setting(
         1000,
         unit="HTTP/2 streams",
@@ -140,6 +146,24 @@ class Limits:
     )
     replay_streams: int = _setting(
         200, unit="finished streams per session", low=1, reason="kept for Last-Event-ID; the oldest goes first"
+    )
+    max_pipe_bytes: int = _setting(
+        32 * 1024 * 1024,
+        unit="bytes",
+        low=64 * 1024,
+        reason="what waits for the reader of one WebSocket or of standard output; beyond it the connection is closed",
+    )
+    max_draft_streams: int = _setting(
+        2000, unit="draft streams", low=1, reason="over all clients, also those that are away; one more call is refused"
+    )
+    max_draft_streams_per_client: int = _setting(
+        200, unit="draft streams", low=1, reason="one client cannot use up the room of all; finished ones make room"
+    )
+    draft_stream_bytes: int = _setting(
+        256 * 1024 * 1024,
+        unit="bytes of all draft streams",
+        low=64 * 1024,
+        reason="what clients that are away may hold; finished streams make room, then a stream that grows is lost",
     )
     progress_per_second: float = _setting(
         100.0,
@@ -250,6 +274,12 @@ class Settings:
     write_timeout_s: float = _setting(
         20.0, unit="seconds", low=0.1, reason="a peer that reads nothing for this long is disconnected"
     )
+    ws_ping_s: float = _setting(
+        20.0,
+        unit="seconds",
+        low=0.1,
+        reason="a WebSocket peer silent for this long is pinged, and cut off as dead after twice that",
+    )
     session_idle_s: float = _setting(
         1800.0, unit="seconds", low=1, reason="a session without request or open stream is ended"
     )
@@ -258,6 +288,12 @@ class Settings:
     )
     stream_retention_s: float = _setting(
         300.0, unit="seconds", low=1, reason="how long a finished stream can still be resumed"
+    )
+    stream_min_s: float = _setting(
+        5.0, unit="seconds", low=0, high=3600, reason="resumeInterval.min of draft streams: sooner is an error"
+    )
+    stream_max_s: float = _setting(
+        3600.0, unit="seconds", low=0.1, reason="resumeInterval.max: a draft stream is abandoned, its work cancelled"
     )
     idle_deadline_s: float = _setting(
         30.0, unit="seconds", low=0.1, reason="a call that reports nothing for this long is cancelled"

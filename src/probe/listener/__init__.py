@@ -6,6 +6,7 @@
     outbox.py       the one write path of a connection, bounded, and never broken by a cancelled writer
     calls.py        the application calls of a connection, and what each of them has yet to receive
     http1.py        hypercorn's `H11Protocol` with its defects contained
+    websocket.py    hypercorn's `WSStream` with its defects contained
     http2.py        hypercorn's `H2Protocol` with its defects contained
 
 `docs/listener.md` lists each defect of hypercorn 0.18 and how it is contained.

@@ -135,7 +135,8 @@ class AppTasks(TaskGroup):
     def cut_off(self, why: str) -> None:
         """Let the calls that run know why their disconnect is going to come: it is not the peer that leaves."""
         for inbox in self._inboxes:
-            inbox.cut_off = why
+            if not inbox.disconnected:
+                inbox.cut_off = why
 
     async def spawn_app(
         self,
@@ -161,15 +162,26 @@ class AppTasks(TaskGroup):
                 over = True
             finally:
                 # Cancelled, which only the end of the server does. hypercorn would answer 500, as for a defect.
-                if scope["type"] == "http" and not (over or response.begun or inbox.disconnected):
-                    await send({"type": "http.response.start", "status": 503, "headers": UNAVAILABLE})
-                    await send({"type": "http.response.body"})
-                inbox.close()
+                if not (over or inbox.disconnected):
+                    for message in _last_words(scope["type"], begun=response.begun):
+                        await send(message)
+        finally:
+            inbox.close()
+            try:
                 # hypercorn's sign for "the call has ended": answers 500 or ends the stream where the call did not.
                 await send(None)
-        finally:
-            self._inboxes.discard(inbox)
-            self.idle_since = trio.current_time()
+            finally:
+                self._inboxes.discard(inbox)
+                self.idle_since = trio.current_time()
+
+
+def _last_words(scope_type: str, *, begun: bool) -> list[Message]:
+    """What is said for a call that the end of the server cuts off."""
+    if scope_type == "websocket" and begun:
+        return [{"type": "websocket.close", "code": 1001}]
+    prefix = "websocket.http" if scope_type == "websocket" else "http"
+    head: Message = {"type": f"{prefix}.response.start", "status": 503, "headers": UNAVAILABLE}
+    return [] if begun else [head, {"type": f"{prefix}.response.body"}]
 
 
 class _Response:

@@ -87,7 +87,7 @@ async def watch(service: Service) -> NoReturn:
     each message.
     """
     settings = service.settings
-    pause_s = min(settings.write_timeout_s, settings.idle_connection_s) / CHECKS_PER_LIMIT
+    pause_s = min(settings.write_timeout_s, settings.idle_connection_s, settings.ws_ping_s) / CHECKS_PER_LIMIT
     while True:
         await trio.sleep(pause_s)
         now = trio.current_time()
@@ -190,14 +190,14 @@ class _Connection:
                 self._writing.deadline = trio.current_time() + FLUSH_S
 
     def check(self, now: float) -> None:
-        """Abort a connection whose peer does not read, and end one on which no call has run for too long."""
-        if now - self._sending_since >= self._settings.write_timeout_s:
-            self._tasks.cut_off(WRITE_TIMEOUT)
+        """Abort a connection whose peer does not read or is dead, and end one on which no call has run for too long."""
+        stuck = now - self._sending_since >= self._settings.write_timeout_s
+        if why := WRITE_TIMEOUT if stuck else self._protocol.check(now):
+            self._tasks.cut_off(why)
             self._writing.cancel()
         busy = self._tasks.running or self._outbox
         if not busy and now - self._tasks.idle_since >= self._settings.idle_connection_s:
             self._over.set()
-        self._protocol.check(now)
 
     async def _run_until_over(self, protocol: Protocol, first: bytes) -> None:
         async with trio.open_nursery() as nursery:
@@ -215,7 +215,10 @@ class _Connection:
         args += (secure, opened.peer, opened.here, self._send)
         if _is_http2(opened.stream, opened.first):
             return ContainedH2(*args, tasks=self._tasks, outbox=self._outbox, settings=self._settings)
-        return ContainedH11(*args, outbox=self._outbox, max_headers=self._settings.limits.max_headers)
+        settings = self._settings
+        return ContainedH11(
+            *args, outbox=self._outbox, max_headers=settings.limits.max_headers, ping_s=settings.ws_ping_s
+        )
 
     async def _send(self, event: Event) -> None:
         """hypercorn's way out. `Updated` is not needed: a connection is idle while no application call runs on it."""

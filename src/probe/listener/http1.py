@@ -1,4 +1,4 @@
-"""hypercorn's HTTP/1.1 and WebSocket protocol with its defects contained.
+"""hypercorn's HTTP/1.1 protocol with its defects contained.
 
 The reader only hands bytes over; a task of this protocol (`run`) parses them and is the one that pauses while a
 pipelined request has to wait for its turn. So the reader keeps reading, within a bound, and sees the peer leave.
@@ -9,21 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 import h11
+import trio
 from h11._state import MIGHT_SWITCH_PROTOCOL  # h11 documents this state, but its package does not export it
 from hypercorn.events import Closed, Event, RawData
-from hypercorn.protocol.events import Body, Data, Response, StreamClosed
+from hypercorn.protocol.events import Body, Data, Request, Response, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
-from hypercorn.protocol.ws_stream import WSStream
 from trio.lowlevel import ParkingLot
 
 from .calls import Inbox
 from .outbox import Outbox
+from .websocket import ContainedWebSocket, asks_for_websocket
 
 READ_AHEAD = 256 * 1024
 """Bytes taken from the peer before the application wants them. While there is room the peer's leaving is seen at once;
 a peer that has sent more is looked at (`connection.LOOK_S`). Less would not do for that: a FIN waits in the peer's own
 kernel behind what ours has no room for, which is only some 64 KiB. A request body may be sixteen times as long."""
+
+READ_ON = READ_AHEAD // 2
+"""Who waits for room is not woken before so little is left: for each message it would cost two task switches."""
 
 _ALL_RECEIVED = frozenset({h11.DONE, h11.MUST_CLOSE, h11.CLOSED, MIGHT_SWITCH_PROTOCOL})
 
@@ -61,24 +65,25 @@ class _Measured(h11.Connection):
 class _UntilAccepted(H11WSConnection):
     """Keeps what the client sends before the application accepts; hypercorn answers it with a second response."""
 
-    def __init__(self, upgraded: H11WSConnection, stream: WSStream) -> None:
-        super().__init__(upgraded.h11_connection)
-        self._handshake = stream.handshake
+    def __init__(self, connection: h11.Connection, stream: ContainedWebSocket) -> None:
+        super().__init__(connection)
+        self._stream = stream
 
     def next_event(self) -> Data | type[h11.NEED_DATA]:
-        return super().next_event() if self._handshake.accepted else h11.NEED_DATA
+        return super().next_event() if self._stream.accepted else h11.NEED_DATA
 
 
 class ContainedH11(H11Protocol):
     """One HTTP/1.1 connection. `run` is its parsing task; whoever made it starts `run` and cancels it."""
 
-    def __init__(self, *args: Any, outbox: Outbox, max_headers: int) -> None:
+    def __init__(self, *args: Any, outbox: Outbox, max_headers: int, ping_s: float) -> None:
         super().__init__(*args)
         self.connection = _Measured(self.config.h11_max_incomplete_size)
         self.lingers = False
         """Whether the peer may still be sending when we close: closing at once could destroy the response."""
         self._outbox = outbox
         self._max_headers = max_headers
+        self._ping_s = ping_s
         self._changed = ParkingLot()
         self._fresh = False
         self._unparsed = 0
@@ -99,8 +104,12 @@ class ContainedH11(H11Protocol):
         if isinstance(event, RawData):
             self.connection.receive_data(event.data)
             self._unparsed += len(event.data)
+            if isinstance(self.stream, ContainedWebSocket):
+                self.stream.heard_at = trio.current_time()
             self._wake()
         else:
+            if isinstance(self.stream, ContainedWebSocket):
+                self.stream.goodbye()
             await super().handle(event)
 
     async def readable(self) -> None:
@@ -109,22 +118,34 @@ class ContainedH11(H11Protocol):
             await self._changed.park()
 
     def goodbye(self) -> None:
-        """HTTP/1.1 has no last word."""
+        """HTTP/1.1 has no last word; that of a WebSocket was said when its stream ended."""
 
-    def check(self, now: float) -> None:
-        """Nothing here has a limit of its own."""
+    def check(self, now: float) -> str:
+        """Why the connection has to be cut off, or nothing: only a WebSocket has a limit of its own."""
+        if not isinstance(self.stream, ContainedWebSocket):
+            return ""
+        if self.full or self._outbox:
+            # The silence may be ours: what the peer says waits in the kernel until the application has read what is
+            # here, and a ping waits behind what is being sent, for which there is the write timeout.
+            self.stream.heard_at = now
+        return self.stream.check(now)
 
     @property
     def full(self) -> bool:
         """Whether there is no room to read ahead."""
-        held = len(self.connection.buffer) if isinstance(self.connection, H11WSConnection) else 0
-        inbox = self._inbox
-        return self._unparsed + held + (inbox.size if inbox else 0) >= READ_AHEAD
+        early = len(self.connection.buffer) if isinstance(self.connection, H11WSConnection) else 0
+        return self._unparsed + early + self._held >= READ_AHEAD
 
     @property
     def _inbox(self) -> Inbox | None:
         put = getattr(self.stream, "app_put", None)
         return put if isinstance(put, Inbox) else None
+
+    @property
+    def _held(self) -> int:
+        """What the application has yet to receive."""
+        inbox = self._inbox
+        return inbox.size if inbox else 0
 
     def _wake(self) -> None:
         self._fresh = True
@@ -150,7 +171,6 @@ class ContainedH11(H11Protocol):
             await self.send(Closed())
         else:
             self.lingers = self.lingers or self.connection.their_state is h11.ERROR
-            await self._close_oversized()
 
     async def _check_protocol(self, event: h11.Request) -> None:
         # In place of hypercorn's upgrade to h2c, which RFC 9113 has removed; prior knowledge is recognised before.
@@ -162,24 +182,46 @@ class ContainedH11(H11Protocol):
             raise _RefusedError(400)
 
     async def _create_stream(self, request: h11.Request) -> None:
-        await super()._create_stream(request)
-        stream = self.stream
-        if isinstance(stream, WSStream) and isinstance(self.connection, H11WSConnection):
-            self.connection = _UntilAccepted(self.connection, stream)
-            if stream.closed:
-                # An invalid handshake has been answered; hypercorn forgets to close and would wait for ever.
-                await self.stream_send(StreamClosed(STREAM_ID))
+        if asks_for_websocket(request):
+            await self._upgrade(request)
+        else:
+            await super()._create_stream(request)
         if (inbox := self._inbox) is not None:
             inbox.taken = self._note_taken
 
+    async def _upgrade(self, request: h11.Request) -> None:
+        assert isinstance(self.connection, h11.Connection)
+        place = (self.context, self.task_group, self.ssl, self.client, self.server)
+        stream = ContainedWebSocket(
+            self.app,
+            self.config,
+            *place,
+            self.stream_send,
+            STREAM_ID,
+            outbox=self._outbox,
+            ping_s=self._ping_s,
+            room=self._room,
+        )
+        self.stream = stream
+        self.connection = _UntilAccepted(self.connection, stream)
+        version = request.http_version.decode()
+        await stream.handle(
+            Request(STREAM_ID, list(request.headers), version, "GET", request.target, self.connection_state)
+        )
+        if stream.closed:
+            # It is not valid, and has been answered.
+            await self.stream_send(StreamClosed(STREAM_ID))
+
+    async def _room(self) -> None:
+        if self._held < READ_AHEAD:
+            return
+        while self._held > READ_ON:
+            await self._changed.park()
+
     def _note_taken(self, _size: int) -> None:
-        self._changed.unpark_all()
+        if self._held <= READ_ON:
+            self._changed.unpark_all()
 
     async def _maybe_recycle(self) -> None:
         self.lingers = self.connection.their_state not in _ALL_RECEIVED
         await super()._maybe_recycle()
-
-    async def _close_oversized(self) -> None:
-        # hypercorn says 1009 and then keeps collecting the message for as long as the client goes on sending it.
-        if isinstance(self.stream, WSStream) and self.stream.buffer.length > self.stream.buffer.max_length:
-            await self.stream_send(StreamClosed(STREAM_ID))
