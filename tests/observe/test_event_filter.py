@@ -38,7 +38,7 @@ ONE_OF_EACH = [
     MessageDropped("s1", "c1", None, "cancelled", "request", "ping", "5", b"{}"),
     TaskChanged("t1", "s1", "progress", "working", None, 1000),
     SessionClosed("s1", "deleted"),
-    MessageReceived(2, None, 0, "response", None, "5", b'{"other":"\\u00fcber"}'),
+    MessageReceived(2, None, 0, "response", None, "5", b'{"other":"\\u00fcber"}', None, "w1"),
     ServerState("ready"),
 ]
 LOG = [Entry(seq, 1000.0, 1.0, event) for seq, event in enumerate(ONE_OF_EACH, 1)]
@@ -67,6 +67,8 @@ def passed(**filters: str) -> list[int]:
         ({"call": "c1"}, [3, 4, 7]),
         ({"task": "t1"}, [3, 4, 8]),
         ({"stream": "3"}, [4, 5, 6]),
+        ({"connection": "w1"}, [10]),
+        ({"connection": "w"}, []),
         ({"exchange": "1"}, [1, 2, 3, 4, 5, 6]),
         ({"exchange": "01"}, [1, 2, 3, 4, 5, 6]),
         ({"text": "ping"}, [2, 7]),
@@ -144,7 +146,10 @@ def test_only_what_passes_all_else_is_encoded(monkeypatch: pytest.MonkeyPatch) -
     assert encoded == {2: 1, 3: 1}
 
 
-@given(EVENT, st.sampled_from(["session", "method", "call", "task", "stream", "exchange"]), st.integers(0, 3))
+NAMED = ("session", "method", "call", "task", "stream", "exchange", "connection")
+
+
+@given(EVENT, st.sampled_from(NAMED), st.integers(0, 3))
 def test_a_field_that_an_event_does_not_have_never_matches(event: Any, name: str, number: int) -> None:
     value: Any = number if name == "exchange" else str(number)
     wanted = parse([(name, str(number))])

@@ -10,16 +10,24 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.observe import evidence
+from probe.observe import evidence, links
 from probe.observe.events import (
     CallProgressed,
     CallSettled,
     CallStarted,
+    ClientMisuse,
+    ConnectionClosed,
+    ConnectionOpened,
     Event,
     HttpClosed,
     HttpRequest,
+    MessagesDelivered,
+    StreamEnded,
+    StreamLost,
     StreamOpened,
+    StreamResumed,
     TaskChanged,
+    announced,
 )
 from probe.observe.evidence import Evidence
 from probe.observe.log import EventLog
@@ -483,7 +491,7 @@ def test_many_calls_with_many_entries_push_out_the_oldest(monkeypatch: pytest.Mo
 
 def test_what_links_the_entries_is_bounded_and_a_call_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many exchanges come and go, that of a call that runs is known as long as the call."""
-    monkeypatch.setattr(evidence, "_MOST_LINKS", 100)
+    monkeypatch.setattr(links, "_MOST_LINKS", 100)
     it = Told()
     it.start(1)
     for number in range(2, 500):
@@ -527,3 +535,116 @@ def test_true_is_no_id() -> None:
         it.tell(received({"id": 1, "method": "tasks/get", "params": params}, 2, "s1"))
     it.tell(received({"id": 1, "method": "tasks/get", "params": {"taskId": ["t"]}}, 2, "s1"))
     assert it.evidence.of("c1") == [1]
+
+
+# Connections that carry everything, and streams that outlive them. Whose each entry is, tests/properties says.
+
+CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+
+
+def created(stream_id: str) -> dict[str, Any]:
+    params = {"stream": {"streamId": stream_id}}
+    return {"jsonrpc": "2.0", "method": "notifications/stream/create", "params": params}
+
+
+def test_the_draft_streams_of_a_batch_are_each_of_its_own_call() -> None:
+    """Which one a stream is for shows with the first message that names its call; what came before is held."""
+    it = Told()
+    asked = [it.tell(received({**CALL, "id": id}, 1, "s1", id)) for id in (0, 1)]
+    mine: dict[int, list[int]] = {0: [], 1: []}
+    for id in (0, 1):
+        mine[id] += [asked[id], it.tell(StreamOpened(1, "s1", f"p{id}", "resumable"))]
+        mine[id].append(it.tell(emitted(created(f"uuid{id}"), 1, "s1", stream=f"p{id}", position=1)))
+        mine[id].append(it.tell(MessagesDelivered(1, "s1", f"p{id}", 1, 1)))
+    for id in (0, 1):
+        mine[id].append(it.tell(CallStarted(f"c{id}", 1, "s1", None, id, "tools/call", "tool", None)))
+    for id in (1, 0):
+        message = {"jsonrpc": "2.0", "id": id, "result": {}}
+        mine[id].append(it.tell(emitted(message, 1, "s1", stream=f"p{id}", position=2, call=f"c{id}")))
+        mine[id].append(it.tell(MessagesDelivered(1, "s1", f"p{id}", 2, 2)))
+        mine[id].append(it.tell(StreamEnded("s1", f"p{id}", 2)))
+    poll = {"jsonrpc": "2.0", "id": 7, "method": "stream/poll", "params": {"streamId": "uuid1"}}
+    mine[1].append(it.tell(received(poll, 2, "s1")))
+    assert [it.evidence.of(f"c{id}") for id in (0, 1)] == [mine[0], mine[1]]
+
+
+def test_polls_on_a_connection_do_not_push_out_what_becomes_of_a_call() -> None:
+    """Its own deliveries count as its own, those of the answers to polls as theirs."""
+    it = Told()
+    it.tell(ConnectionOpened("w1", "websocket", 1, "::1:5"))
+    it.tell(received(CALL, 2, "s1", connection="w1"))
+    it.tell(StreamOpened(2, "s1", "p1", "resumable"))
+    it.tell(emitted(created("uuid"), 2, "s1", stream="p1", position=1))
+    it.tell(CallStarted("c1", 2, "s1", None, 1, "tools/call", "tool", None))
+    poll = {"jsonrpc": "2.0", "id": 9, "method": "stream/poll", "params": {"streamId": "uuid"}}
+    for place in range(1, 1000):
+        it.tell(received(poll, 2 + place, "s1", connection="w1"))
+        it.tell(StreamOpened(2 + place, "s1", f"q{place}", "response"))
+        it.tell(emitted({"jsonrpc": "2.0", "id": 9, "result": {}}, 2 + place, "s1", stream=f"q{place}", position=1))
+        it.tell(MessagesDelivered(1, "s1", f"q{place}", 1, 1))
+    assert len(it.evidence.of("c1")) == 4 + 1000
+    told = [it.tell(MessagesDelivered(1, "s1", "p1", place, place)) for place in range(1, 1990)]
+    assert it.evidence.of("c1")[-len(told) :] == told
+    for place in range(2000, 2100):
+        it.tell(MessagesDelivered(1, "s1", "p1", place, place))
+    ends = [it.tell(StreamLost("s1", "p1", "overflow", 0)), it.tell(ConnectionClosed("w1", "s1", 1000, "client", 3))]
+    assert it.evidence.of("c1")[-2:] == ends, "also where there is no room for more"
+
+
+def test_own_messages_on_a_stream_that_all_share_are_delivered_as_its_own() -> None:
+    it = Told()
+    it.tell(ConnectionOpened("w1", "websocket", 1, "::1:5"))
+    it.tell(StreamOpened(None, "s1", "g1", "standalone"))
+    it.tell(received(CALL, 2, "s1", connection="w1"))
+    it.tell(CallStarted("c1", 2, "s1", None, 1, "tools/call", "tool", None))
+    note = {"jsonrpc": "2.0", "method": "notifications/progress"}
+    for place in range(1, 900):
+        it.tell(emitted(note, None, "s1", stream="g1", position=place, call="c1"))
+        told = it.tell(MessagesDelivered(1, "s1", "g1", place, place))
+    assert len(it.evidence.of("c1")) == 2 + 2 * 899
+    assert it.evidence.of("c1")[-1] == told
+    assert it.evidence.complete("c1")
+
+
+def test_a_connection_that_goes_ends_calls_of_its_own_only() -> None:
+    """Neither one that was over, nor one on a draft stream that another connection has taken over."""
+    it = Told()
+    for number, exchange in ((1, 3), (2, 4)):
+        it.tell(ConnectionOpened(f"w{number}", "websocket", number, "::1:5"))
+        it.tell(received(CALL, exchange, f"s{number}", connection=f"w{number}"))
+        it.tell(StreamOpened(exchange, f"s{number}", "p1", "resumable"))
+        it.tell(CallStarted(f"c{number}", exchange, f"s{number}", None, 1, "tools/call", "tool", None))
+    it.tell(StreamResumed("s1", "p1", 2, 0, 0))
+    closed = [it.tell(ConnectionClosed(f"w{number}", None, 1006, "client", 0)) for number in (1, 2)]
+    for call in ("c1", "c2"):
+        assert closed[0] not in it.evidence.of(call)
+        assert closed[1] in it.evidence.of(call)
+
+
+def test_a_call_can_be_cancelled_where_its_stream_is_read_on() -> None:
+    """As the request that it was; and whatever else that connection does is not its own."""
+    it = Told()
+    for number in (1, 2):
+        it.tell(ConnectionOpened(f"w{number}", "websocket", number, "::1:5"))
+    it.tell(received(CALL, 3, "s1", connection="w1"))
+    it.tell(StreamOpened(3, "s1", "p1", "resumable"))
+    it.tell(CallStarted("c1", 3, "s1", None, 1, "tools/call", "tool", None))
+    it.tell(StreamResumed("s1", "p1", 2, 0, 0))
+    other = it.tell(ClientMisuse("s2", "what", "clause", "", 2))
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    note = it.tell(received(cancel, 4, "s2", connection="w2"))
+    assert note in it.evidence.of("c1")
+    assert other not in it.evidence.of("c1")
+
+
+@pytest.mark.parametrize(
+    ("message", "id"),
+    [
+        (b'{"params":{"stream":{"streamId":"x"}}}', "x"),
+        (b'{"params":{"stream":{"streamId":5}}}', None),
+        (b'{"params":[]}', None),
+        (b"[]", None),
+    ],
+)
+def test_the_id_that_a_stream_is_announced_with(message: bytes, id: str | None) -> None:
+    assert announced(message) == id

@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from probe.observe.events import CallStarted, Event, MessageReceived, ServerState, essentials
+from probe.observe.events import (
+    CallStarted,
+    ConnectionClosed,
+    ConnectionOpened,
+    Event,
+    MessageReceived,
+    ServerState,
+    StreamEnded,
+    StreamLost,
+    StreamOpened,
+    StreamResumed,
+    essentials,
+)
 from probe.observe.log import EventLog
 from probe.observe.pairing import Pairing
 
@@ -146,3 +158,53 @@ def test_an_id_too_long_to_note_pairs_nothing_and_costs_nothing() -> None:
     pairing.note(1, received(ASK, 2))
     assert pairing.note(2, long) is None
     assert pairing.note(3, emitted(ANSWER, 2)) == 1
+
+
+# Streams that outlive their connection.
+
+NOTE: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def asked_on_a_draft_stream() -> list[Event]:
+    """Session s1 on the connection 1 was asked; s2 on 2 goes on with that stream. Six facts, the fourth asks."""
+    return [
+        ConnectionOpened("w1", "websocket", 1, "::1:5"),
+        ConnectionOpened("w2", "websocket", 2, "::1:6"),
+        StreamOpened(3, "s1", "p1", "resumable"),
+        emitted(ASK, 3, "s1", stream="p1"),
+        received(NOTE, 4, "s2", connection="w2"),
+        StreamResumed("s1", "p1", 2, 0, 1),
+    ]
+
+
+def test_the_answer_to_a_question_of_a_draft_stream_comes_from_whoever_reads_it() -> None:
+    told = asked_on_a_draft_stream()
+    answers = [received(ANSWER, 5, "s1", connection="w1"), received(ANSWER, 6, "s2", connection="w2")]
+    assert pairs(*told[:4], answers[0])[-1] == 4, "as long as nobody has taken it over"
+    assert pairs(*told, *answers)[-2:] == [None, 4]
+    assert pairs(*told, *answers, answers[1])[-1] is None, "once"
+
+
+def test_a_question_of_the_session_itself_goes_before() -> None:
+    answer = received(ANSWER, 6, "s2", connection="w2")
+    assert pairs(*asked_on_a_draft_stream(), emitted(ASK, None, "s2", stream="g1"), answer, answer)[-2:] == [7, 4]
+
+
+def test_nobody_answers_for_a_stream_of_somebody_else() -> None:
+    told = asked_on_a_draft_stream()
+    assert pairs(*told, received(ANSWER, 7, "s3", connection="w3"))[-1] is None
+    assert pairs(*told, received(ANSWER, 7, None, connection="w2"))[-1] is None
+
+
+def test_over_http_a_stream_stays_with_its_session() -> None:
+    told = [StreamOpened(3, "s1", "p1", "resumable"), emitted(ASK, 3, "s1", stream="p1")]
+    assert pairs(*told, StreamResumed("s1", "p1", 4, 0, 1), received(ANSWER, 5, "s1"))[-1] == 2
+
+
+@pytest.mark.parametrize("over", [StreamEnded("s1", "p1", 1), StreamLost("s1", "p1", "overflow", 1)])
+def test_of_what_is_over_nothing_is_kept(over: Event) -> None:
+    pairing, closed = Pairing(), [ConnectionClosed(label, None, 1000, "client", 0) for label in ("w1", "w2")]
+    for seq, event in enumerate([*asked_on_a_draft_stream(), over, *closed], 1):
+        pairing.note(seq, event)
+    assert (pairing._drafts, pairing._connections, pairing._speaks) == ({}, {}, {})
+    assert pairing.note(20, received(ANSWER, 5, "s2", connection="w2")) is None

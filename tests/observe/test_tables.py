@@ -72,6 +72,7 @@ async def test_a_session(probe: Probe, autojump_clock: MockClock) -> None:
     assert row == {
         "id": "s1",
         "era": "legacy",
+        "transport": "http",
         "revision": "2025-06-18",
         "client_name": "test-client",
         "client_version": "1.2.3",
@@ -214,9 +215,15 @@ async def test_a_stream_that_was_left_and_resumed(probe: Probe, autojump_clock: 
             "purpose": "response",
             "exchange": asked,
             "opened_at": EPOCH,
+            "status": "live",
+            "lost": None,
             "messages": 1,
             "delivered": 1,
+            "waiting": 0,
             "connected": True,
+            "reader": asked,
+            "connection": None,
+            "resumed": 0,
             "ended_at": None,
             "closed_by": None,
         }
@@ -226,14 +233,16 @@ async def test_a_stream_that_was_left_and_resumed(probe: Probe, autojump_clock: 
     assert (row["connected"], row["closed_by"], row["ended_at"]) == (False, "client", None)
     await trio.sleep(2.5)
     (row,) = rows(probe, "streams")
-    assert (row["messages"], row["delivered"]) == (3, 1)
+    assert (row["messages"], row["delivered"], row["waiting"], row["reader"]) == (3, 1, 2, None)
     async with client.get(events[0].id) as answer:
         await answer.first(1)
         (row,) = rows(probe, "streams")
-        assert (row["connected"], row["closed_by"]) == (True, None)
+        assert (row["connected"], row["closed_by"], row["resumed"]) == (True, None, 1)
+        assert row["reader"] == probe.events("http.request")[-1]["exchange"] != asked
         await client.read(answer)
     (row,) = rows(probe, "streams")
     assert (row["messages"], row["delivered"], row["connected"], row["closed_by"]) == (5, 5, False, "end of stream")
+    assert (row["status"], row["waiting"], row["reader"]) == ("completed", 0, None)
     assert row["ended_at"] == pytest.approx(EPOCH + 4, abs=0.1)
 
 
@@ -305,6 +314,187 @@ async def test_a_subscription(probe: Probe, autojump_clock: MockClock) -> None:
     assert (row["connected"], row["closed_by"]) == (False, "client")
 
 
+# Connections that carry everything.
+
+
+class Piped(Told):
+    """Tables that are told of a WebSocket `w1`, whose number is 1, with a session `s1`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connect(1)
+        self.ask(2)
+        self.tell(events.SessionOpened("s1", "id", "2025-11-25", "n", "v", b"{}", "websocket"))
+
+    def connect(self, number: int) -> None:
+        self.tell(events.ConnectionOpened(f"w{number}", "websocket", number, "::1:5"))
+
+    def close(self, number: int, by: str = "client") -> None:
+        self.tell(events.ConnectionClosed(f"w{number}", "s1", 1000, by, 3))
+
+    def ask(self, exchange: int, connection: str = "w1") -> None:
+        self.tell(received(PING, exchange, "s1", connection=connection))
+
+    def open(self, stream: str, exchange: int | None, purpose: str = "resumable") -> None:
+        self.tell(events.StreamOpened(exchange, "s1", stream, purpose))
+
+    def emit(self, stream: str, position: int) -> None:
+        self.tell(emitted(PING, 2, "s1", stream=stream, position=position))
+
+    def reader(self) -> tuple[Any, ...]:
+        row = self.row("streams")
+        return row["connected"], row["reader"], row["connection"], row["closed_by"]
+
+
+def test_what_carries_a_session_and_a_modern_client() -> None:
+    it = Piped()
+    assert it.row("sessions")["transport"] == "websocket"
+    it = Told()
+    it.tell(events.ClientSeen("m1", "stdio", "2026-07-28", "n", "v", b"{}", "stdio"))
+    assert it.row("sessions")["transport"] == "stdio"
+
+
+def test_a_connection_reads_the_stream_that_its_message_opened_until_that_is_over() -> None:
+    it = Piped()
+    it.open("p1", 2)
+    assert it.reader() == (True, 1, "w1", None)
+    it.emit("p1", 1)
+    it.tell(events.StreamEnded("s1", "p1", 1))
+    row = it.row("streams")
+    assert (row["status"], row["waiting"], row["ended_at"] is None) == ("completed", 1, False)
+    assert it.reader() == (True, 1, "w1", None), "it has not been sent yet"
+    it.tell(events.MessagesDelivered(1, "s1", "p1", 1, 1))
+    assert it.reader() == (False, None, None, "end of stream")
+    it.close(1)
+    assert it.reader() == (False, None, None, "end of stream")
+
+
+def test_a_stream_without_a_request_is_read_by_the_connection_that_delivers_it() -> None:
+    it = Piped()
+    it.open("g1", None, "standalone")
+    assert it.reader() == (False, None, None, None)
+    it.emit("g1", 1)
+    it.tell(events.MessagesDelivered(1, "s1", "g1", 1, 1))
+    assert it.reader() == (True, 1, "w1", None)
+    it.close(1)
+    assert it.reader() == (False, None, None, "client")
+
+
+def test_what_waits_for_a_call_that_was_cancelled_is_read_no_more() -> None:
+    it = Piped()
+    it.tell(events.CallStarted("c2", 2, "s1", None, 7, "tools/call", "tool", None))
+    it.open("p1", 2, "response")
+    it.emit("p1", 1)
+    gone = "cancelled", False, 1.0, "notification", 0.0, None, None, 0
+    it.tell(events.CallSettled("c2", "s1", None, 7, *gone), events.StreamEnded("s1", "p1", 1))
+    assert it.reader() == (False, None, None, "cancelled by notification")
+    assert it.tables._streams._running == {}
+
+
+def test_what_answers_a_call_that_was_stopped_is_still_read() -> None:
+    it = Piped()
+    it.tell(events.CallStarted("c2", 2, "s1", None, 7, "tools/call", "tool", None))
+    it.open("p1", 2, "response")
+    late = "timed_out", True, 1.0, "deadline", 0.0, None, None, 0
+    it.tell(events.CallSettled("c2", "s1", None, 7, *late))
+    assert it.reader() == (True, 1, "w1", None)
+
+
+def test_a_stream_that_is_resumed_on_another_connection() -> None:
+    it = Piped()
+    it.open("p1", 2)
+    it.emit("p1", 1)
+    it.close(1)
+    assert it.reader() == (False, None, None, "client")
+    it.emit("p1", 2)
+    assert it.row("streams")["waiting"] == 2
+    it.connect(9)
+    it.ask(10, "w9")
+    it.tell(events.StreamResumed("s1", "p1", 9, 0, 2))
+    assert it.reader() == (True, 9, "w9", None)
+    assert it.row("streams")["resumed"] == 1
+    it.tell(events.MessagesDelivered(9, "s1", "p1", 1, 2))
+    assert it.row("streams")["waiting"] == 0
+    it.connect(11)
+    it.tell(events.StreamResumed("s1", "p1", 11, 2, 0))
+    it.close(9)
+    assert (it.reader(), it.row("streams")["resumed"]) == ((True, 11, "w11", None), 2), "it was taken over"
+
+
+def test_a_resume_that_is_cancelled_lets_go_of_the_stream() -> None:
+    it = Piped()
+    it.open("p1", 2)
+    for call, reader in (("c2", 1), ("c3", 9)):
+        it.connect(reader)
+        it.ask(reader + 1, f"w{reader}")
+        it.tell(events.StreamResumed("s1", "p1", reader, 0, 0))
+        it.tell(events.CallStarted(call, reader + 1, "s1", None, 7, "stream/resume", None, None))
+    gone = "cancelled", False, 1.0, "notification", 0.0, None, None, 0
+    it.tell(events.CallSettled("c2", "s1", None, 7, *gone))
+    assert it.reader() == (True, 9, "w9", None), "which was taken over before"
+    it.tell(events.CallSettled("c3", "s1", None, 7, *gone))
+    assert it.reader() == (False, None, None, "the resume was cancelled")
+    assert it.tables._streams._resumes == {}
+
+
+def test_a_lost_stream_says_why_and_nothing_waits() -> None:
+    it = Piped()
+    it.open("p1", 2)
+    it.emit("p1", 1)
+    it.close(1)
+    it.tell(events.StreamLost("s1", "p1", "abandoned", 1), events.StreamEnded("s1", "p1", 1))
+    row = it.row("streams")
+    assert (row["status"], row["lost"], row["waiting"], row["messages"]) == ("lost", "abandoned", 0, 1)
+    assert row["ended_at"] is not None
+    assert it.reader() == (False, None, None, "client")
+
+
+def test_a_stream_that_is_lost_under_its_reader_leaves_it() -> None:
+    it = Piped()
+    it.open("p1", 2)
+    it.tell(events.StreamLost("s1", "p1", "overflow", 1))
+    assert it.reader() == (False, None, None, "overflow")
+
+
+def test_a_resumed_stream_over_http_counts_each_reader_once() -> None:
+    """A POST that resumes is told of twice: that it reads, and the head of its response."""
+    it = Told()
+    it.tell(events.StreamOpened(1, "s1", "p1", "resumable"))
+    it.tell(events.HttpResponse(1, 200, "text/event-stream", "s1", "p1", None))
+    assert it.row("streams")["resumed"] == 0
+    it.tell(events.HttpClosed(1, "s1", "p1", "client", 1), events.StreamResumed("s1", "p1", 2, 0, 1))
+    it.tell(events.HttpResponse(2, 200, "text/event-stream", "s1", "p1", None))
+    assert (it.row("streams")["resumed"], it.row("streams")["reader"]) == (1, 2)
+    it.tell(events.HttpResponse(3, 200, "text/event-stream", "s1", "p1", None))
+    assert it.row("streams")["resumed"] == 2, "a GET with Last-Event-ID"
+
+
+def test_one_response_may_carry_several_streams() -> None:
+    it = Told()
+    it.tell(events.StreamOpened(1, "s1", "p1", "resumable"), events.StreamOpened(1, "s1", "p2", "resumable"))
+    it.tell(events.HttpResponse(1, 200, "text/event-stream", "s1", "p2", None))
+    it.tell(emitted(PING, 1, "s1", stream="p1", position=1), events.MessagesDelivered(1, "s1", "p1", 1, 1))
+    assert [row["reader"] for row in shown(it.tables, "streams")] == [1, 1]
+    it.tell(events.HttpClosed(1, "s1", "p2", "client", 1))
+    assert [row["closed_by"] for row in shown(it.tables, "streams")] == ["client", "client"]
+
+
+def test_what_is_known_of_connections_is_bounded() -> None:
+    it = Told()
+    for number in range(5000):
+        it.tell(events.ConnectionOpened(f"w{number}", "websocket", number, "::1:5"))
+        it.tell(received(PING, 10_000 + number, "s1", connection=f"w{number}"))
+        it.tell(events.StreamOpened(10_000 + number, "s1", f"p{number}", "resumable"))
+        if number % 2:
+            it.tell(events.ConnectionClosed(f"w{number}", "s1", None, "client", 0))
+    streams = it.tables._streams
+    assert len(streams._carried) == 2000
+    assert len(streams._reads) <= 1000, "only what rows are there for"
+    for number in range(0, 5000, 2):
+        it.tell(events.ConnectionClosed(f"w{number}", "s1", None, "client", 0))
+    assert (streams._reads, streams._labels, streams._numbers) == ({}, {}, {})
+
+
 # All of them.
 
 
@@ -322,7 +512,7 @@ def test_the_oldest_rows_make_room() -> None:
         assert len(it.tables.changes[table].since(0)) <= 2000  # type: ignore[index]
     for number in range(2100):
         it.tell(events.HttpClosed(number, f"s{number}", "g", "client", 0))
-    assert it.tables._readers == {}, "also of those whose rows are gone"
+    assert it.tables._streams._reads == {}, "also of those whose rows are gone"
     assert list(it.tables.rows("streams", ["s0/g", "s2099/g"])) == [*it.tables.rows("streams", ["s2099/g"])]
 
 

@@ -9,11 +9,16 @@ from probe.observe.events import MessageEmitted, MessageReceived, essentials, su
 from probe.observe.records import CallRecord
 
 
-def received(message: Any, exchange: int = 1, session: str | None = None, batch: int | None = None) -> MessageReceived:
+def received(
+    message: Any,
+    exchange: int = 1,
+    session: str | None = None,
+    batch: int | None = None,
+    connection: str | None = None,
+) -> MessageReceived:
     """A client's message was read."""
-    return MessageReceived(
-        exchange, session, batch, *essentials(message), json.dumps(message).encode(), subject(message)
-    )
+    body = json.dumps(message).encode()
+    return MessageReceived(exchange, session, batch, *essentials(message), body, subject(message), connection)
 
 
 def emitted(

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { entry, progressEntry } from "~/testing/rows";
+import type { Entry } from "./schema";
 import { describe, offsetOf, originOf, progressOf } from "./evidence";
 
 test("progress is read wherever it is told, and an unsent report says why", () => {
@@ -24,6 +25,16 @@ test("a cancellation says who, how long it took, how far it got, and what was se
   expect(describe(entry(1, 0, "call.cancelled", { by: "disconnect", reason: null, effect: false }))).toBe(
     "by disconnect, without effect: it was over",
   );
+});
+
+const told = (kind: Entry["kind"], more: object) => describe(entry(1, 0, kind, more));
+
+test("connections and streams that outlive them are told in words", () => {
+  expect(told("connection.opened", { connection: "w5", transport: "websocket", exchange: 5, client: "[::1]:9" })).toBe("w5, websocket from [::1]:9");
+  expect(told("connection.closed", { connection: "w5", code: 1006, by: "client", messages: 3 })).toBe("w5, by client, code 1006, after 3 messages");
+  expect(told("connection.closed", { connection: "i1", code: null, by: "client", messages: 1 })).toBe("i1, by client, after 1 message");
+  expect(told("stream.resumed", { stream: "p1", exchange: 9, after: 4, waiting: 2 })).toBe("p1, after message 4, 2 messages waiting");
+  expect(told("stream.lost", { stream: "p1", why: "server_full", messages: 1 })).toBe("p1, server full, 1 message never sent");
 });
 
 test("times count from the start of the call, by the monotonic clock", () => {

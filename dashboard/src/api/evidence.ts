@@ -1,5 +1,6 @@
 import { shareText } from "~/ui/share";
 import { type JsonNumber, at, brief, scalarText } from "~/ui/json";
+import { stateOf } from "~/ui/states";
 import type { Entry } from "./schema";
 
 type MessageEntry = Extract<Entry, { rpc: string }>;
@@ -78,6 +79,14 @@ export function describe(entry: Entry): string {
       return `${entry.stream}, ${entry.purpose}`;
     case "stream.ended":
       return `${entry.stream}, ${counted(entry.messages, "message")}`;
+    case "stream.resumed":
+      return `${entry.stream}, after message ${entry.after}, ${counted(entry.waiting, "message")} waiting`;
+    case "stream.lost":
+      return `${entry.stream}, ${stateOf(entry.why).label}, ${counted(entry.messages, "message")} never sent`;
+    case "connection.opened":
+      return `${entry.connection}, ${entry.transport} from ${entry.client}`;
+    case "connection.closed":
+      return `${entry.connection}, by ${entry.by}${entry.code === null ? "" : `, code ${entry.code}`}, after ${counted(entry.messages, "message")}`;
     case "client.misuse":
       return `${entry.what}: ${entry.detail} (${entry.clause})`;
     default:

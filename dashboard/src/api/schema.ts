@@ -510,7 +510,11 @@ export interface components {
             session: string | null;
             what: string;
         };
-        /** @description A modern client sent its first request, or declares other capabilities than it did in the request before. */
+        /**
+         * @description A modern client sent its first request, or declares other capabilities than it did in the request before.
+         *
+         *     `transport` is what carried that request: `http`, `websocket` or `stdio`.
+         */
         ClientSeen: {
             at: number;
             /** @description Any JSON value. */
@@ -528,6 +532,49 @@ export interface components {
             revision: string;
             seq: number;
             session: string;
+            transport: string;
+        };
+        /**
+         * @description Such a connection is over. `by` is `client` when the peer went first, else why the server ended it.
+         *
+         *     `code` is the close code of a WebSocket, None where there was none. `messages` is how many the peer was sent.
+         */
+        ConnectionClosed: {
+            at: number;
+            by: string;
+            code: number | null;
+            connection: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "connection.closed";
+            messages: number;
+            mono: number;
+            pair: number | null;
+            seq: number;
+            session: string | null;
+        };
+        /**
+         * @description A connection that carries all messages both ways is open: `websocket` or `stdio`.
+         *
+         *     `exchange` is the HTTP request that became a WebSocket; of standard streams it is a number that no request has.
+         *     `client` is its address and port, or `stdio`.
+         */
+        ConnectionOpened: {
+            at: number;
+            client: string;
+            connection: string;
+            exchange: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "connection.opened";
+            mono: number;
+            pair: number | null;
+            seq: number;
+            transport: string;
         };
         /**
          * @description One event with its place.
@@ -535,7 +582,7 @@ export interface components {
          *     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
          *     `pair` is the entry of the request that this response answers, or that began this call.
          */
-        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
+        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
         /**
          * @description Entries: oldest first with `since`, newest first with `before`.
          *
@@ -745,12 +792,14 @@ export interface components {
         /**
          * @description One message of a client was read, before it was judged. `batch` is its place in a batch, from 0.
          *
-         *     `about` is what it names that another message began: the request that a cancellation names, the task of `tasks/*`.
+         *     `about` is what it names that another message began: the request that a cancellation names, the task of `tasks/*`,
+         *     the stream of `stream/*`. `connection` is the one that carried it, None over HTTP.
          */
         MessageReceived: {
             about: number | string | null;
             at: number;
             batch: number | null;
+            connection: string | null;
             exchange: number;
             id: number | string | null;
             /**
@@ -842,7 +891,11 @@ export interface components {
             session: string;
             why: string;
         };
-        /** @description `initialize` was answered. `session_id` is the beginning of the id that the client got; JSON is kept as bytes. */
+        /**
+         * @description `initialize` was answered. `session_id` is the beginning of the id that the client got; JSON is kept as bytes.
+         *
+         *     `transport` is `http`, `websocket` or `stdio`.
+         */
         SessionOpened: {
             at: number;
             /** @description Any JSON value. */
@@ -860,6 +913,7 @@ export interface components {
             seq: number;
             session: string;
             session_id: string;
+            transport: string;
         };
         /**
          * @description A session of the legacy era, or the requests of one modern client.
@@ -888,6 +942,8 @@ export interface components {
             tools: {
                 [key: string]: number;
             };
+            /** @enum {string} */
+            transport: "http" | "websocket" | "stdio";
         };
         /**
          * @description Sessions and modern clients that are known as of the entry `seq`, the newest last.
@@ -923,10 +979,30 @@ export interface components {
             stream: string;
         };
         /**
+         * @description A stream of the draft extension and what it kept are gone; `messages` of it were never sent.
+         *
+         *     `why`: `abandoned` (nobody came back in time), `overflow` (more waited than may), `session_ended`, `server_full`.
+         */
+        StreamLost: {
+            at: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "stream.lost";
+            messages: number;
+            mono: number;
+            pair: number | null;
+            seq: number;
+            session: string | null;
+            stream: string;
+            why: string;
+        };
+        /**
          * @description A stream of messages exists from now on; readers come and go.
          *
-         *     `purpose`: `response`, `standalone` or `subscription`. `exchange` is the request that it was opened for, None for a
-         *     standalone one.
+         *     `purpose`: `response`, `standalone`, `subscription` or `resumable` (a stream of the draft extension, of one tool
+         *     call). `exchange` is the request that it was opened for, None for a standalone one.
          */
         StreamOpened: {
             at: number;
@@ -944,25 +1020,55 @@ export interface components {
             stream: string;
         };
         /**
+         * @description Another reader goes on with a stream of the draft extension. `exchange` is who reads now.
+         *
+         *     It gets what follows the position `after`, `waiting` messages of it at once.
+         */
+        StreamResumed: {
+            after: number;
+            at: number;
+            exchange: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "stream.resumed";
+            mono: number;
+            pair: number | null;
+            seq: number;
+            session: string | null;
+            stream: string;
+            waiting: number;
+        };
+        /**
          * @description A stream of messages. `id` is `SESSION/STREAM`, as a stream's own id counts within its session.
          *
-         *     `exchange` is the request it was opened for, null for a standalone one. `messages` were made for it, `delivered` of
-         *     them a socket took. `connected` tells whether somebody reads it now. `closed_by` says why the connection that read
-         *     it last is over, and `ended_at` when the stream itself was.
+         *     `exchange` is the request it was opened for, null for a standalone one. `status` is `live` until nothing more will
+         *     come, then `completed`; or `lost`, and `lost` says why. `messages` were made for it, `delivered` of them a socket
+         *     took, the rest is `waiting`; of a lost stream nothing waits. `connected` tells whether somebody reads it now: the
+         *     exchange `reader`, which is that of `connection` where one carries it. `resumed` counts the readers that came after
+         *     the first. `closed_by` says why the one that read it last is over, and `ended_at` when the stream itself was.
          */
         StreamRow: {
             closed_by: string | null;
             connected: boolean;
+            connection: string | null;
             delivered: number;
             ended_at: number | null;
             exchange: number | null;
             id: string;
+            lost: string | null;
             messages: number;
             opened_at: number;
             /** @enum {string} */
-            purpose: "response" | "standalone" | "subscription";
+            purpose: "response" | "standalone" | "subscription" | "resumable";
+            reader: number | null;
+            resumed: number;
             session: string | null;
+            /** @enum {string} */
+            status: "live" | "completed" | "lost";
             stream: string;
+            waiting: number;
         };
         /**
          * @description Streams that are known as of the entry `seq`, the newest last.
@@ -1101,6 +1207,8 @@ export type ChangedStreams = components['schemas']['ChangedStreams'];
 export type ChangedTasks = components['schemas']['ChangedTasks'];
 export type ClientMisuse = components['schemas']['ClientMisuse'];
 export type ClientSeen = components['schemas']['ClientSeen'];
+export type ConnectionClosed = components['schemas']['ConnectionClosed'];
+export type ConnectionOpened = components['schemas']['ConnectionOpened'];
 export type Entry = components['schemas']['Entry'];
 export type EventPage = components['schemas']['EventPage'];
 export type Evidence = components['schemas']['Evidence'];
@@ -1130,7 +1238,9 @@ export type SessionRow = components['schemas']['SessionRow'];
 export type SessionTable = components['schemas']['SessionTable'];
 export type SettingInfo = components['schemas']['SettingInfo'];
 export type StreamEnded = components['schemas']['StreamEnded'];
+export type StreamLost = components['schemas']['StreamLost'];
 export type StreamOpened = components['schemas']['StreamOpened'];
+export type StreamResumed = components['schemas']['StreamResumed'];
 export type StreamRow = components['schemas']['StreamRow'];
 export type StreamTable = components['schemas']['StreamTable'];
 export type TaskChanged = components['schemas']['TaskChanged'];
@@ -1227,7 +1337,7 @@ export interface operations {
                 /** @description The name of a toolset. */
                 toolset?: string;
                 /** @description How the call came. */
-                transport?: "http";
+                transport?: "http" | "websocket" | "stdio";
                 /** @description Started before this time, likewise. */
                 until?: string;
             };
@@ -1318,7 +1428,7 @@ export interface operations {
                 /** @description The name of a toolset. */
                 toolset?: string;
                 /** @description How the call came. */
-                transport?: "http";
+                transport?: "http" | "websocket" | "stdio";
                 /** @description Started before this time, likewise. */
                 until?: string;
             };
@@ -1409,7 +1519,7 @@ export interface operations {
                 /** @description The name of a toolset. */
                 toolset?: string;
                 /** @description How the call came. */
-                transport?: "http";
+                transport?: "http" | "websocket" | "stdio";
                 /** @description Started before this time, likewise. */
                 until?: string;
             };
@@ -1574,7 +1684,7 @@ export interface operations {
                 /** @description The name of a toolset. */
                 toolset?: string;
                 /** @description How the call came. */
-                transport?: "http";
+                transport?: "http" | "websocket" | "stdio";
                 /** @description Started before this time, likewise. */
                 until?: string;
             };
@@ -1647,9 +1757,11 @@ export interface operations {
                 before?: number;
                 /** @description The id of a call. */
                 call?: string;
+                /** @description The label of a connection, such as `w5` for a WebSocket or `i1` for standard streams. */
+                connection?: string;
                 /** @description `in` from the client, `out` to it. */
                 direction?: "in" | "out";
-                /** @description The number of an HTTP request with its response. */
+                /** @description The number of an HTTP request with its response, or of a message on another transport. */
                 exchange?: number;
                 /** @description A kind, or what stands before a dot for all that begin so; several with commas. */
                 kind?: string;
@@ -1717,9 +1829,11 @@ export interface operations {
             query?: {
                 /** @description The id of a call. */
                 call?: string;
+                /** @description The label of a connection, such as `w5` for a WebSocket or `i1` for standard streams. */
+                connection?: string;
                 /** @description `in` from the client, `out` to it. */
                 direction?: "in" | "out";
-                /** @description The number of an HTTP request with its response. */
+                /** @description The number of an HTTP request with its response, or of a message on another transport. */
                 exchange?: number;
                 /** @description A kind, or what stands before a dot for all that begin so; several with commas. */
                 kind?: string;
@@ -2155,9 +2269,11 @@ export interface operations {
             query?: {
                 /** @description The id of a call. */
                 call?: string;
+                /** @description The label of a connection, such as `w5` for a WebSocket or `i1` for standard streams. */
+                connection?: string;
                 /** @description `in` from the client, `out` to it. */
                 direction?: "in" | "out";
-                /** @description The number of an HTTP request with its response. */
+                /** @description The number of an HTTP request with its response, or of a message on another transport. */
                 exchange?: number;
                 /** @description A kind, or what stands before a dot for all that begin so; several with commas. */
                 kind?: string;

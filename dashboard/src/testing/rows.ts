@@ -1,4 +1,4 @@
-import type { CallRow, Entry, SessionRow, TaskRow } from "~/api/schema";
+import type { CallRow, Entry, SessionRow, StreamRow, TaskRow } from "~/api/schema";
 
 /** A call that has ended well, with whatever a test wants to be different. */
 export function callRow(more: Partial<CallRow> = {}): CallRow {
@@ -82,6 +82,7 @@ export function sessionRow(more: Partial<SessionRow> = {}): SessionRow {
   return {
     id: "s1",
     era: "legacy",
+    transport: "http",
     revision: "2025-11-25",
     client_name: "agent",
     client_version: "1.2",
@@ -93,6 +94,31 @@ export function sessionRow(more: Partial<SessionRow> = {}): SessionRow {
     tools: {},
     misuse: 0,
     capabilities: {},
+    ...more,
+  };
+}
+
+/** A stream that a request over HTTP opened and reads. */
+export function streamRow(more: Partial<StreamRow> = {}): StreamRow {
+  const { session = "s1", stream = "p1" } = more;
+  return {
+    id: `${session}/${stream}`,
+    session,
+    stream,
+    purpose: "response",
+    exchange: 1,
+    opened_at: 1_795_258_465,
+    status: "live",
+    lost: null,
+    messages: 7,
+    delivered: 5,
+    waiting: 2,
+    connected: true,
+    reader: 1,
+    connection: null,
+    resumed: 0,
+    ended_at: null,
+    closed_by: null,
     ...more,
   };
 }

@@ -39,6 +39,15 @@ export function EraBadge({ era, revision }: { era: string; revision?: string | n
   );
 }
 
+/** What carries a client's messages. */
+export function TransportBadge({ transport }: { transport: string }) {
+  return (
+    <Badge tone={transport === "http" ? "neutral" : "info"} title={`over ${transport}`}>
+      {transport}
+    </Badge>
+  );
+}
+
 /** `in`: from the client; `out`: to it. */
 export function DirectionBadge({ direction }: { direction: "in" | "out" }) {
   return direction === "in" ? (

@@ -31,6 +31,8 @@ const STATES: Readonly<Record<string, State>> = {
   deleted: state("deleted", "neutral"),
   idle: state("idle", "neutral"),
   shutdown: state("shutdown", "neutral"),
+  abandoned: state("abandoned", "bad"),
+  overflow: state("overflow", "bad"),
   // the feed
   connecting: state("connecting", "info"),
   live: state("live", "good"),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from pydantic_core import from_json
 
@@ -20,6 +20,7 @@ from ..wire.jsonrpc import clip
 from .event_filter import contains
 from .query import QueryError, twice, unknown, whole_number
 from .records import CallRecord
+from .rows import Era, Transport
 
 OUTCOMES = (
     *("completed", "tool_error", "protocol_error", "cancelled", "timed_out", "disconnected", "input_required"),
@@ -31,8 +32,8 @@ OUTCOMES = (
 RUNNING = "running"
 """Stands in a query for calls that have no outcome yet."""
 
-ERAS = ("legacy", "modern")
-TRANSPORTS = ("http",)
+ERAS = get_args(Era)
+TRANSPORTS = get_args(Transport)
 
 _STRINGS: Mapping[str, str] = MappingProxyType(
     {

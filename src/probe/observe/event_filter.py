@@ -31,9 +31,9 @@ _DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
         "out": frozenset({HttpResponse, MessageEmitted, MessagesDelivered, MessageDropped}),
     }
 )
-_STRINGS = ("session", "method", "call", "task", "stream")
+_STRINGS = ("session", "method", "call", "task", "stream", "connection")
 
-NAMES = ("session", "direction", "kind", "method", "call", "task", "stream", "exchange", "text")
+NAMES = ("session", "direction", "kind", "method", "call", "task", "stream", "exchange", "connection", "text")
 """The filters there are."""
 
 # To read 4 MB with escapes in them, or to fold as many letters, would hold up every call for a tenth of a second.

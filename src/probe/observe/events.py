@@ -2,7 +2,9 @@
 
 `session` is a short public label, not the session id: `s7` is a session of the legacy era, `m7` stands for the requests
 of one modern client, which have no session. `call`, `task`, `stream` and `exchange` are ids of this server; a stream's
-belongs to its session. An exchange is one HTTP request with its response.
+belongs to its session. An exchange is one HTTP request with its response; on a WebSocket or on standard streams, where
+one connection carries everything, it is one message of the client with what answers it, and the connection itself has a
+number of its own.
 
 Of a message, `rpc`, `method` and `id` are noted when it is recorded, so that nobody has to read it in order to find it.
 """
@@ -11,6 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
+
+from pydantic_core import from_json
 
 from ..wire.jsonrpc import ProgressToken, RequestId, clip, id_length, is_id
 
@@ -21,6 +25,8 @@ _NAMES = {
     "tasks/result": "taskId",
     "tasks/cancel": "taskId",
     "tasks/update": "taskId",
+    "stream/resume": "streamId",
+    "stream/poll": "streamId",
 }
 # Longer ids are refused by default, and the message itself keeps any; nothing is found by one of these.
 _LONGEST_ID = 1024
@@ -72,10 +78,41 @@ class HttpClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionOpened:
+    """A connection that carries all messages both ways is open: `websocket` or `stdio`.
+
+    `exchange` is the HTTP request that became a WebSocket; of standard streams it is a number that no request has.
+    `client` is its address and port, or `stdio`.
+    """
+
+    kind: ClassVar[str] = "connection.opened"
+    connection: str
+    transport: str
+    exchange: int
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionClosed:
+    """Such a connection is over. `by` is `client` when the peer went first, else why the server ended it.
+
+    `code` is the close code of a WebSocket, None where there was none. `messages` is how many the peer was sent.
+    """
+
+    kind: ClassVar[str] = "connection.closed"
+    connection: str
+    session: str | None
+    code: int | None
+    by: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
 class MessageReceived:
     """One message of a client was read, before it was judged. `batch` is its place in a batch, from 0.
 
-    `about` is what it names that another message began: the request that a cancellation names, the task of `tasks/*`.
+    `about` is what it names that another message began: the request that a cancellation names, the task of `tasks/*`,
+    the stream of `stream/*`. `connection` is the one that carried it, None over HTTP.
     """
 
     kind: ClassVar[str] = "message.received"
@@ -87,6 +124,7 @@ class MessageReceived:
     id: RequestId | None
     message: bytes
     about: RequestId | None = None
+    connection: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +176,10 @@ class MessageDropped:
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """`initialize` was answered. `session_id` is the beginning of the id that the client got; JSON is kept as bytes."""
+    """`initialize` was answered. `session_id` is the beginning of the id that the client got; JSON is kept as bytes.
+
+    `transport` is `http`, `websocket` or `stdio`.
+    """
 
     kind: ClassVar[str] = "session.opened"
     session: str
@@ -147,6 +188,7 @@ class SessionOpened:
     client_name: str
     client_version: str
     capabilities: bytes
+    transport: str = "http"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +202,10 @@ class SessionClosed:
 
 @dataclass(frozen=True, slots=True)
 class ClientSeen:
-    """A modern client sent its first request, or declares other capabilities than it did in the request before."""
+    """A modern client sent its first request, or declares other capabilities than it did in the request before.
+
+    `transport` is what carried that request: `http`, `websocket` or `stdio`.
+    """
 
     kind: ClassVar[str] = "client.seen"
     session: str
@@ -169,6 +214,7 @@ class ClientSeen:
     client_name: str
     client_version: str
     capabilities: bytes
+    transport: str = "http"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +308,8 @@ class TaskRemoved:
 class StreamOpened:
     """A stream of messages exists from now on; readers come and go.
 
-    `purpose`: `response`, `standalone` or `subscription`. `exchange` is the request that it was opened for, None for a
-    standalone one.
+    `purpose`: `response`, `standalone`, `subscription` or `resumable` (a stream of the draft extension, of one tool
+    call). `exchange` is the request that it was opened for, None for a standalone one.
     """
 
     kind: ClassVar[str] = "stream.opened"
@@ -280,6 +326,35 @@ class StreamEnded:
     kind: ClassVar[str] = "stream.ended"
     session: str | None
     stream: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResumed:
+    """Another reader goes on with a stream of the draft extension. `exchange` is who reads now.
+
+    It gets what follows the position `after`, `waiting` messages of it at once.
+    """
+
+    kind: ClassVar[str] = "stream.resumed"
+    session: str | None
+    stream: str
+    exchange: int
+    after: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLost:
+    """A stream of the draft extension and what it kept are gone; `messages` of it were never sent.
+
+    `why`: `abandoned` (nobody came back in time), `overflow` (more waited than may), `session_ended`, `server_full`.
+    """
+
+    kind: ClassVar[str] = "stream.lost"
+    session: str | None
+    stream: str
+    why: str
     messages: int
 
 
@@ -330,6 +405,8 @@ Event: TypeAlias = (
     HttpRequest
     | HttpResponse
     | HttpClosed
+    | ConnectionOpened
+    | ConnectionClosed
     | MessageReceived
     | MessageEmitted
     | MessagesDelivered
@@ -345,6 +422,8 @@ Event: TypeAlias = (
     | TaskRemoved
     | StreamOpened
     | StreamEnded
+    | StreamResumed
+    | StreamLost
     | ClientMisuse
     | LimitReached
     | AuditState
@@ -359,6 +438,14 @@ def subject(message: Any) -> RequestId | None:
     params = message.get("params")
     id = params.get(_NAMES[message["method"]]) if isinstance(params, dict) else None
     return id if is_id(id) and id_length(id) <= _LONGEST_ID else None
+
+
+def announced(message: bytes) -> str | None:
+    """The id that a `notifications/stream/create` gives its stream."""
+    value: Any = from_json(message)
+    for name in ("params", "stream", "streamId"):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
 
 
 def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:

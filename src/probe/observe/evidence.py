@@ -4,8 +4,9 @@ An entry belongs to a call that it names, or that is behind what it names:
 
     exchange    that brought the call (an own one), or that only came for its sake (a visit): to cancel it, to ask for
                 its task, to answer its question, to go on reading its stream
-    stream      opened for such an exchange
+    stream      opened for such an exchange, or, of the draft extension, for the call itself
     position    of a message of the call, on a stream that carries others' messages, too
+    connection  that carried the call or read its stream, but of it only the end, where that ended the one or the other
     pair        the request that a message answers, or by which other work began
     task        that the call became
 
@@ -16,16 +17,15 @@ own.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from ..wire.jsonrpc import RequestId
 from . import events
+from .links import NOBODY, Calls, Drafts, Newest, Pipes, Stream
 from .log import Entry
-
-Calls: TypeAlias = tuple[str, ...]
 
 # Entries of one call's own: each of a tool's 100 steps, emitted and delivered, many times over.
 _MOST_ENTRIES: Final = 2000
@@ -36,28 +36,20 @@ _MOST_VISITING: Final = 1000
 _MOST_ENDS: Final = 100
 # Entries of all calls together, about ten megabytes: many times what the event log keeps itself.
 _MOST_IN_ALL: Final = 250_000
-# Visits, streams and messages that can still be spoken of, of each.
-_MOST_LINKS: Final = 20_000
 
-_NOBODY: Final[Calls] = ()
 _ABOUT_TASK: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel", "tasks/update"})
+_ABOUT_STREAM: Final = frozenset({"stream/resume", "stream/poll"})
 _ENDS: Final = frozenset(
-    {events.CallCancelled, events.CallSettled, events.TaskRemoved, events.HttpResponse, events.HttpClosed}
+    {
+        *(events.CallCancelled, events.CallSettled, events.TaskRemoved, events.HttpResponse, events.HttpClosed),
+        *(events.ConnectionClosed, events.StreamEnded, events.StreamLost),
+    }
 )
+# Who ends a call whose connection is gone.
+_GONE: Final = "disconnect"
 
-_Key = TypeVar("_Key", bound=Hashable)
-_Value = TypeVar("_Value")
+# A session or, where one carries all messages, the connection; and the id, which there names one request.
 _Request: TypeAlias = tuple[str | None, RequestId]
-
-
-class _Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
-    """The newest links of one kind."""
-
-    def link(self, key: _Key, value: _Value) -> None:
-        self[key] = value
-        self.move_to_end(key)
-        if len(self) > _MOST_LINKS:
-            self.popitem(last=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -65,13 +57,16 @@ class _Known:
     """What is known of a call, and under what it is found.
 
     `entries` are in the order in which they were found to belong to it, which for whoever has read some of them is the
-    only one that does not change: the head of a visit is older than what shows its subject.
+    only one that does not change: the head of a visit is older than what shows its subject. `connection` carries the
+    call, or reads its stream, if it has one of its own (`draft`).
     """
 
     call: str
     exchange: int
-    request: _Request
+    requests: list[_Request]
     task: str | None
+    connection: str | None
+    draft: bool = False
     entries: dict[int, None] = field(default_factory=dict)
     visiting: int = 0
     cut: bool = False
@@ -109,32 +104,38 @@ class Evidence:
         self._tasks: dict[str, str] = {}
         self._requests: dict[_Request, str] = {}
         # The beginning of an exchange, until it shows what it is about.
-        self._heads: _Newest[int, int] = _Newest()
-        self._visits: _Newest[int, Calls] = _Newest()
+        self._heads: Newest[int, int] = Newest()
+        self._visits: Newest[int, Calls] = Newest()
         # Of an exchange with a batch: where its stream was opened, which all its calls share.
-        self._batches: _Newest[int, int | None] = _Newest()
-        self._streams: _Newest[tuple[str | None, str], int] = _Newest()
-        self._positions: _Newest[tuple[str | None, str | None, int | None], Calls] = _Newest()
+        self._batches: Newest[int, int | None] = Newest()
+        self._streams: Newest[Stream, int] = Newest()
+        self._positions: Newest[tuple[str | None, str | None, int | None], Calls] = Newest()
+        self._drafts = Drafts()
+        self._pipes = Pipes()
         # By the entry of a request that is no `tools/call`: whose sake it is for.
-        self._asked: _Newest[int | None, Calls] = _Newest()
+        self._asked: Newest[int | None, Calls] = Newest()
         # Other work that runs for their sake: a `tasks/result` that waits.
-        self._helpers: _Newest[str, Calls] = _Newest()
+        self._helpers: Newest[str, Calls] = Newest()
         self._owners: Mapping[type, Callable[[Entry, Any], Calls]] = {
             events.HttpRequest: self._head,
             events.HttpResponse: self._response,
             events.HttpClosed: self._closed,
+            events.ConnectionOpened: self._pipe_opened,
+            events.ConnectionClosed: self._pipe_closed,
             events.MessageReceived: self._received,
             events.MessageEmitted: self._emitted,
             events.MessageDropped: self._named,
             events.MessagesDelivered: self._delivered,
             events.CallStarted: self._started,
             events.CallProgressed: self._named,
-            events.CallCancelled: self._named,
+            events.CallCancelled: self._cancelled,
             events.CallSettled: self._call_settled,
             events.TaskChanged: self._of_task,
             events.TaskRemoved: self._of_task,
             events.StreamOpened: self._stream_opened,
-            events.StreamEnded: self._stream_ended,
+            events.StreamResumed: self._stream_resumed,
+            events.StreamEnded: self._of_stream,
+            events.StreamLost: self._of_stream,
             events.ClientMisuse: self._misused,
         }
 
@@ -168,7 +169,7 @@ class Evidence:
         """The tool calls that an entry belongs to."""
         event = entry.event
         owners = self._owners.get(type(event))
-        calls = _NOBODY if owners is None else owners(entry, event)
+        calls = NOBODY if owners is None else owners(entry, event)
         for call in calls:
             known = self._calls.get(call)
             if known is not None:
@@ -179,8 +180,11 @@ class Evidence:
     def _is_own(self, known: _Known, event: Any) -> bool:
         """Whether an entry is of what the call itself did, and not of a visit."""
         exchange = getattr(event, "exchange", None)
-        if exchange is None and type(event) is events.StreamEnded:
-            exchange = self._streams.get((event.session, event.stream))
+        if type(event) is events.ConnectionClosed:
+            return True
+        if exchange in self._pipes.labels or type(event) in (events.StreamEnded, events.StreamLost):
+            # What a connection delivers of a stream that was opened for no request is its own, too.
+            exchange = self._streams.get((event.session, event.stream), known.exchange)
         if exchange is not None:
             return bool(exchange == known.exchange)
         call, task = getattr(event, "call", None), getattr(event, "task", None)
@@ -199,21 +203,24 @@ class Evidence:
         self._settled.pop(call, None)
         self._running.pop(call, None)
         self._in_all -= len(known.entries)
-        others = tuple(other for other in self._own.pop(known.exchange, _NOBODY) if other != call)
+        others = tuple(other for other in self._own.pop(known.exchange, NOBODY) if other != call)
         if others:
             self._own[known.exchange] = others
         if known.task is not None:
             self._tasks.pop(known.task, None)
-        if self._requests.get(known.request) == call:
-            del self._requests[known.request]
+        for request in known.requests:
+            if self._requests.get(request) == call:
+                del self._requests[request]
 
     def _head(self, entry: Entry, event: events.HttpRequest) -> Calls:
         self._heads.link(event.exchange, entry.seq)
-        return _NOBODY
+        return NOBODY
 
     def _received(self, entry: Entry, event: events.MessageReceived) -> Calls:
         if event.batch is not None and event.exchange not in self._batches:
             self._batches.link(event.exchange, None)
+        if event.connection is not None:
+            self._pipes.carried.link(event.exchange, event.connection)
         calls = self._subject(entry, event)
         if calls:
             self._visit(event.exchange, calls)
@@ -223,20 +230,21 @@ class Evidence:
     def _subject(self, entry: Entry, event: events.MessageReceived) -> Calls:
         """Whose sake a message is for that another exchange than the call's own brought."""
         if event.method is None:
-            return self._asked.get(entry.pair, _NOBODY)
+            return self._asked.get(entry.pair, NOBODY)
         if event.about is None:
-            return _NOBODY
+            return NOBODY
         if event.method in _ABOUT_TASK:
             call = self._tasks.get(event.about) if isinstance(event.about, str) else None
-        elif events.is_session(event.session):
-            # Only in a session an id names one request. Used again, it stands for the newest.
-            call = self._requests.get((event.session, event.about))
+        elif event.method in _ABOUT_STREAM:
+            return self._drafts.named(event.about)
         else:
-            return _NOBODY
-        return _NOBODY if call is None else (call,)
+            # Only there an id names one request. Used again, it stands for the newest.
+            scope = event.connection or (event.session if events.is_session(event.session) else None)
+            call = None if scope is None else self._requests.get((scope, event.about))
+        return NOBODY if call is None else (call,)
 
     def _visit(self, exchange: int, calls: Calls) -> None:
-        before = self._visits.get(exchange, _NOBODY)
+        before = self._visits.get(exchange, NOBODY)
         self._visits.link(exchange, tuple(dict.fromkeys(before + calls)))
         for call in calls:
             known = self._calls.get(call)
@@ -245,22 +253,44 @@ class Evidence:
 
     def _started(self, entry: Entry, event: events.CallStarted) -> Calls:
         if event.tool is None:
-            calls = self._asked.get(entry.pair, _NOBODY)
+            calls = self._asked.get(entry.pair, NOBODY)
             if calls:
                 self._helpers.link(event.call, calls)
             return calls
         call, exchange = event.call, event.exchange
-        request = event.session, event.request_id
-        known = self._calls[call] = self._running[call] = _Known(call, exchange, request, event.task)
-        self._own[exchange] = (*self._own.get(exchange, _NOBODY), call)
-        self._requests[request] = call
+        connection = self._pipes.of(exchange)
+        known = self._calls[call] = self._running[call] = _Known(call, exchange, [], event.task, connection)
+        self._own[exchange] = (*self._own.get(exchange, NOBODY), call)
+        self._ask(known, connection or event.session, event.request_id)
         if event.task is not None:
             self._tasks[event.task] = call
         if len(self._calls) > self._most_calls:
             self._forget_one()
         for seq in (self._heads.get(exchange), entry.pair, self._batches.get(exchange)):
             self._add(known, seq)
+        if exchange not in self._batches:
+            self._claim(self._drafts.of_exchange.get(exchange), known)
         return (call,)
+
+    def _ask(self, known: _Known, scope: str | None, id: RequestId) -> None:
+        known.requests.append((scope, id))
+        self._requests[scope, id] = known.call
+
+    def _claim(self, stream: Stream | None, known: _Known | None) -> None:
+        """A stream of the draft extension is this call's, with all that is held of it."""
+        if stream is not None and known is not None and self._drafts.is_open(stream):
+            known.draft = True
+            for seq in self._drafts.claim(stream, (known.call,)):
+                self._add(known, seq)
+
+    def _cancelled(self, entry: Entry, event: events.CallCancelled) -> Calls:
+        calls = self._named(entry, event)
+        for known in filter(None, map(self._calls.get, calls)):
+            # One with a stream of its own is not ended by its connection, but by the loss of the stream.
+            if event.by == _GONE and known.connection is not None and not known.draft:
+                self._pipes.left.link(known.connection, (*self._pipes.left.get(known.connection, NOBODY), known.call))
+                self._add(known, self._pipes.ends.get(known.connection), ends=True)
+        return calls
 
     def _call_settled(self, entry: Entry, event: events.CallSettled) -> Calls:
         if event.call in self._calls:
@@ -276,47 +306,64 @@ class Evidence:
 
     def _of_task(self, entry: Entry, event: Any) -> Calls:
         call = self._tasks.get(event.task)
-        return _NOBODY if call is None else (call,)
+        return NOBODY if call is None else (call,)
 
     def _of_exchange(self, exchange: int | None) -> Calls:
         if exchange is None:
-            return _NOBODY
-        own, visited = self._own.get(exchange, _NOBODY), self._visits.get(exchange)
+            return NOBODY
+        own, visited = self._own.get(exchange, NOBODY), self._visits.get(exchange)
         return own if visited is None else tuple(dict.fromkeys(own + visited))
 
     def _emitted(self, entry: Entry, event: events.MessageEmitted) -> Calls:
-        calls = self._named(entry, event) or self._asked.get(entry.pair, _NOBODY)
+        calls = self._named(entry, event) or self._asked.get(entry.pair, NOBODY)
+        stream = event.session, event.stream
+        if self._drafts.has(stream):
+            calls = self._of_draft(entry, stream, calls)
+            if event.method == "notifications/stream/create":
+                self._drafts.name(events.announced(event.message), stream)
         if not calls and event.rpc == "error" and event.id is None:
             # The refusal of a whole request.
             calls = self._of_exchange(event.exchange)
         if calls:
             if event.rpc == "request":
                 self._asked.link(entry.seq, calls)
-            if event.stream is not None and self._alone(event.exchange) != calls:
-                self._positions.link((event.session, event.stream, event.position), calls)
+            if event.stream is not None and self._alone(self._streams.get(stream)) != calls:
+                self._positions.link((*stream, event.position), calls)
         return calls
+
+    def _of_draft(self, entry: Entry, stream: Stream, calls: Calls) -> Calls:
+        """Whose a message is that is on a stream of the draft extension; held until that is known."""
+        if len(calls) == 1:
+            self._claim(stream, self._calls.get(calls[0]))
+        return calls or self._drafts.take(stream, entry.seq)
 
     def _delivered(self, entry: Entry, event: events.MessagesDelivered) -> Calls:
         if event.stream is None:
             return self._of_exchange(event.exchange)
-        calls = self._alone(self._streams.get((event.session, event.stream)))
+        stream = event.session, event.stream
+        if self._drafts.has(stream):
+            return self._drafts.take(stream, entry.seq)
+        calls = self._alone(self._streams.get(stream))
         if calls:
             return calls
         places = range(event.first, event.last + 1)
-        found = (self._positions.get((event.session, event.stream, place), _NOBODY) for place in places)
+        found = (self._positions.get((*stream, place), NOBODY) for place in places)
         return tuple(dict.fromkeys(call for each in found for call in each))
 
     def _alone(self, exchange: int | None) -> Calls:
         """The one call that all messages of an exchange's response belong to, if there is one."""
         calls = self._of_exchange(exchange)
-        return calls if len(calls) == 1 and exchange not in self._batches else _NOBODY
+        return calls if len(calls) == 1 and exchange not in self._batches else NOBODY
 
-    def _of_stream(self, session: str | None, stream: str) -> Calls:
-        return self._of_exchange(self._streams.get((session, stream)))
+    def _of_stream(self, entry: Entry, event: Any) -> Calls:
+        stream = event.session, event.stream
+        if self._drafts.has(stream):
+            return self._drafts.take(stream, entry.seq)
+        return self._of_exchange(self._streams.get(stream))
 
     def _response(self, entry: Entry, event: events.HttpResponse) -> Calls:
         if event.stream is not None:
-            calls = self._of_stream(event.session, event.stream)
+            calls = self._of_stream(entry, event)
             if calls and calls != self._of_exchange(event.exchange):
                 self._visit(event.exchange, calls)
         self._heads.pop(event.exchange, None)
@@ -330,11 +377,36 @@ class Evidence:
         return self._of_exchange(event.exchange)
 
     def _stream_opened(self, entry: Entry, event: events.StreamOpened) -> Calls:
-        if event.exchange is not None:
-            self._streams.link((event.session, event.stream), event.exchange)
-            if event.exchange in self._batches:
-                self._batches.link(event.exchange, entry.seq)
+        if event.exchange is None:
+            return NOBODY
+        stream = event.session, event.stream
+        self._streams.link(stream, event.exchange)
+        if event.purpose == "resumable":
+            self._drafts.open(stream, event.exchange)
+            return self._of_draft(entry, stream, self._alone(event.exchange))
+        if event.exchange in self._batches:
+            self._batches.link(event.exchange, entry.seq)
         return self._of_exchange(event.exchange)
 
-    def _stream_ended(self, entry: Entry, event: events.StreamEnded) -> Calls:
-        return self._of_stream(event.session, event.stream)
+    def _stream_resumed(self, entry: Entry, event: events.StreamResumed) -> Calls:
+        calls = self._of_stream(entry, event)
+        connection = self._pipes.of(event.exchange)
+        if event.exchange not in self._pipes.labels:
+            self._visit(event.exchange, calls)
+        for known in filter(None, map(self._calls.get, calls)):
+            known.connection = connection
+            if connection is not None and (connection, known.requests[0][1]) not in known.requests:
+                # The call can be cancelled there from now on.
+                self._ask(known, connection, known.requests[0][1])
+        return calls
+
+    def _pipe_opened(self, entry: Entry, event: events.ConnectionOpened) -> Calls:
+        self._pipes.labels.link(event.exchange, event.connection)
+        return NOBODY
+
+    def _pipe_closed(self, entry: Entry, event: events.ConnectionClosed) -> Calls:
+        connection = event.connection
+        self._pipes.ends.link(connection, entry.seq)
+        left = self._pipes.left.pop(connection, NOBODY)
+        away = (call for call, known in self._running.items() if known.draft and known.connection == connection)
+        return tuple(dict.fromkeys((*left, *away)))

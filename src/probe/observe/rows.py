@@ -11,7 +11,9 @@ from typing import Literal, TypeAlias
 from .stored import encode_with
 
 Era: TypeAlias = Literal["legacy", "modern"]
-Purpose: TypeAlias = Literal["response", "standalone", "subscription"]
+Transport: TypeAlias = Literal["http", "websocket", "stdio"]
+Purpose: TypeAlias = Literal["response", "standalone", "subscription", "resumable"]
+StreamStatus: TypeAlias = Literal["live", "completed", "lost"]
 TaskStatus: TypeAlias = Literal["queued", "working", "input_required", "completed", "failed", "cancelled"]
 
 
@@ -52,6 +54,7 @@ class SessionRow:
 
     id: str
     era: Era
+    transport: Transport
     revision: str
     client_name: str
     client_version: str
@@ -73,9 +76,11 @@ class SessionRow:
 class StreamRow:
     """A stream of messages. `id` is `SESSION/STREAM`, as a stream's own id counts within its session.
 
-    `exchange` is the request it was opened for, null for a standalone one. `messages` were made for it, `delivered` of
-    them a socket took. `connected` tells whether somebody reads it now. `closed_by` says why the connection that read
-    it last is over, and `ended_at` when the stream itself was.
+    `exchange` is the request it was opened for, null for a standalone one. `status` is `live` until nothing more will
+    come, then `completed`; or `lost`, and `lost` says why. `messages` were made for it, `delivered` of them a socket
+    took, the rest is `waiting`; of a lost stream nothing waits. `connected` tells whether somebody reads it now: the
+    exchange `reader`, which is that of `connection` where one carries it. `resumed` counts the readers that came after
+    the first. `closed_by` says why the one that read it last is over, and `ended_at` when the stream itself was.
     """
 
     id: str
@@ -84,9 +89,15 @@ class StreamRow:
     purpose: Purpose
     exchange: int | None
     opened_at: float
+    status: StreamStatus
+    lost: str | None
     messages: int
     delivered: int
+    waiting: int
     connected: bool
+    reader: int | None
+    connection: str | None
+    resumed: int
     ended_at: float | None
     closed_by: str | None
 

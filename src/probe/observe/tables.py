@@ -6,57 +6,24 @@ which rows did, so that a reader gets each of them once however often it changed
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from . import events
 from .changes import Changes
 from .evidence import Evidence
 from .log import Entry
 from .records import CallRecords
-from .rows import Era, Purpose, SessionRow, StreamRow, TaskRow, TaskStatus
+from .rows import Era, SessionRow, TaskRow, TaskStatus, Transport
+from .stream_table import StreamTable
+from .table import Table
 
 TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams"]
 TABLES: Final = get_args(TableName)
 
-# Rows of each table, over and its open ones included: as many as a page can show and a person can scroll through.
-_MOST_ROWS: Final = 2000
 # Different names that are counted for one client; beyond it they count as one.
 _MOST_NAMES: Final = 100
 _OTHERS: Final = "(others)"
-
-_Row = TypeVar("_Row")
-_OfStream: TypeAlias = (
-    events.StreamOpened
-    | events.StreamEnded
-    | events.MessageEmitted
-    | events.MessagesDelivered
-    | events.HttpResponse
-    | events.HttpClosed
-)
-
-
-@dataclass(slots=True)
-class _Table(Generic[_Row]):
-    """Rows by their id, the newest last; the oldest makes room."""
-
-    rows: OrderedDict[str, _Row] = field(default_factory=OrderedDict)
-    changes: Changes = field(default_factory=lambda: Changes(_MOST_ROWS))
-
-    def add(self, id: str, row: _Row) -> None:
-        self.rows[id] = row
-        self.changes.note(id)
-        if len(self.rows) > _MOST_ROWS:
-            self.changes.forget(self.rows.popitem(last=False)[0])
-
-    def changed(self, id: str) -> _Row | None:
-        """The row, which is about to change."""
-        row = self.rows.get(id)
-        if row is not None:
-            self.changes.note(id)
-        return row
 
 
 class Tables:
@@ -65,17 +32,15 @@ class Tables:
     def __init__(self, records: CallRecords, evidence: Evidence, most_calls: int) -> None:
         self._records = records
         self._evidence = evidence
-        self._tasks: _Table[TaskRow] = _Table()
-        self._sessions: _Table[SessionRow] = _Table()
-        self._streams: _Table[StreamRow] = _Table()
-        # The exchange that reads a stream now: a connection that takes over comes before the other one goes.
-        self._readers: dict[str, int] = {}
+        self._tasks: Table[TaskRow] = Table()
+        self._sessions: Table[SessionRow] = Table()
+        self._streams = StreamTable()
         self._call_changes = Changes(most_calls)
         self.changes: Mapping[TableName, Changes] = {
             "tasks": self._tasks.changes,
             "calls": self._call_changes,
             "sessions": self._sessions.changes,
-            "streams": self._streams.changes,
+            "streams": self._streams.table.changes,
         }
         self._takers: Mapping[type, Callable[[Entry, Any], None]] = {
             events.SessionOpened: self._session_opened,
@@ -86,20 +51,15 @@ class Tables:
             events.CallStarted: self._call_started,
             events.TaskChanged: self._task_changed,
             events.TaskRemoved: self._task_removed,
-            events.StreamOpened: self._stream_opened,
-            events.MessageEmitted: self._emitted,
-            events.MessagesDelivered: self._delivered,
-            events.HttpResponse: self._stream_read,
-            events.HttpClosed: self._stream_left,
-            events.StreamEnded: self._stream_ended,
         }
 
     def take(self, entry: Entry) -> Sequence[str]:
         """One more entry. Returns the tool calls that it belongs to."""
         calls = self._evidence.take(entry)
-        taker = self._takers.get(type(entry.event))
-        if taker is not None:
-            taker(entry, entry.event)
+        for takers in (self._takers, self._streams.takers):
+            taker = takers.get(type(entry.event))
+            if taker is not None:
+                taker(entry, entry.event)
         for call in calls:
             self._call_changes.note(call)
             record = self._records.get(call)
@@ -117,8 +77,9 @@ class Tables:
             return [record.call for record in self._records.newest_first()][::-1]
         return list(self._table(table).rows)
 
-    def _table(self, table: TableName) -> _Table[Any]:
-        tables: Mapping[str, _Table[Any]] = {"tasks": self._tasks, "sessions": self._sessions, "streams": self._streams}
+    def _table(self, table: TableName) -> Table[Any]:
+        streams = self._streams.table
+        tables: Mapping[str, Table[Any]] = {"tasks": self._tasks, "sessions": self._sessions, "streams": streams}
         return tables[table]
 
     def _encoded(self, table: TableName, id: str) -> bytes | None:
@@ -150,6 +111,7 @@ class Tables:
         row = SessionRow(
             id=id,
             era=era,
+            transport=cast("Transport", event.transport),
             revision=event.revision,
             client_name=event.client_name,
             client_version=event.client_version,
@@ -212,61 +174,6 @@ class Tables:
         row = self._tasks.changed(event.task)
         if row is not None:
             row.removed, row.updated_at = event.why, entry.at
-
-    def _stream_opened(self, entry: Entry, event: events.StreamOpened) -> None:
-        id = _stream_id(event)
-        row = StreamRow(
-            id=id,
-            session=event.session,
-            stream=event.stream,
-            purpose=cast("Purpose", event.purpose),
-            exchange=event.exchange,
-            opened_at=entry.at,
-            messages=0,
-            delivered=0,
-            connected=False,
-            ended_at=None,
-            closed_by=None,
-        )
-        self._streams.add(id, row)
-
-    def _emitted(self, entry: Entry, event: events.MessageEmitted) -> None:
-        row = self._stream(event)
-        if row is not None:
-            row.messages += 1
-
-    def _delivered(self, entry: Entry, event: events.MessagesDelivered) -> None:
-        row = self._stream(event)
-        if row is not None:
-            # What was resumed is delivered again, and counts once.
-            row.delivered = max(row.delivered, event.last)
-
-    def _stream_read(self, entry: Entry, event: events.HttpResponse) -> None:
-        row = self._stream(event) if event.content_type == "text/event-stream" else None
-        if row is not None:
-            row.connected, row.closed_by = True, None
-            self._readers[row.id] = event.exchange
-
-    def _stream_left(self, entry: Entry, event: events.HttpClosed) -> None:
-        row, id = self._stream(event), _stream_id(event)
-        reads = self._readers.get(id) == event.exchange
-        if reads:
-            del self._readers[id]
-        # Whoever was displaced goes without a change; a lone answer has no reader.
-        if row is not None and (reads or not (row.connected or row.closed_by)):
-            row.connected, row.closed_by = False, event.by
-
-    def _stream_ended(self, entry: Entry, event: events.StreamEnded) -> None:
-        row = self._stream(event)
-        if row is not None:
-            row.ended_at = entry.at
-
-    def _stream(self, event: _OfStream) -> StreamRow | None:
-        return None if event.stream is None else self._streams.changed(_stream_id(event))
-
-
-def _stream_id(event: _OfStream) -> str:
-    return f"{event.session}/{event.stream}"
 
 
 def _count(counts: dict[str, int], name: str) -> None:

@@ -1,5 +1,5 @@
 import type { CallRow } from "~/api/schema";
-import { EraBadge, StatusBadge } from "~/ui/badge";
+import { EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
 import { ProgressBar } from "~/ui/progress-bar";
 import { Duration, Running, Time } from "~/ui/time";
@@ -56,8 +56,9 @@ export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
 
 function Client({ call }: { call: CallRow }) {
   return (
-    <span className={styles["client"]} title={`${call.client_name} ${call.client_version}, ${call.revision}`}>
+    <span className={styles["client"]} title={`${call.client_name} ${call.client_version}, ${call.revision} over ${call.transport}`}>
       <EraBadge era={call.era} revision={call.revision} />
+      {call.transport !== "http" && <TransportBadge transport={call.transport} />}
       <span className={styles["ellipsis"]}>
         {call.session ?? "unknown"} {call.client_name}
       </span>

@@ -35,6 +35,13 @@ test("a cancelled call shows done, the true steps, who cancelled and how long th
   await expect.element(rowOf("progress")).toMatchTextContent(/cancelled.*false.*4\/10.*notification, 2.1 ms/);
 });
 
+test("a call says what carried it, where that is not HTTP", async () => {
+  const { show } = await openView(CallsView, ROUTE, "/calls");
+  show({ calls: [callRow(), callRow({ call: "c2", tool: "fail", transport: "websocket" })] }, "run");
+  await expect.element(rowOf("fail")).toMatchTextContent(/legacy ?websocket/);
+  await expect.element(rowOf("progress")).not.toMatchTextContent(/websocket|http/);
+});
+
 test("a call that runs shows its progress, and its end when it comes", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [callRow({ outcome: null, done: false, steps_done: 3, duration_ms: null })] }, "run");
@@ -80,9 +87,10 @@ test("filters go to the API and into the URL and the exports", async () => {
   await page.getByLabelText("Tool").fill("progress");
   await userEvent.keyboard("{Enter}");
   await page.getByRole("combobox", { name: "Outcome" }).selectOptions("cancelled");
+  await page.getByRole("combobox", { name: "Transport" }).selectOptions("websocket");
   await page.getByLabelText("Inside").fill("arguments.steps=5");
   await userEvent.keyboard("{Enter}");
-  const question = "tool=progress&outcome=cancelled&arguments.steps=5";
+  const question = "tool=progress&outcome=cancelled&transport=websocket&arguments.steps=5";
   await expect.element(page.getByRole("link", { name: "CSV" })).toHaveAttribute("href", `/api/calls.csv?${question}`);
   expect(asked.at(-1)).toBe(`/api/calls?${question}&limit=50`);
   expect([search().get("tool"), search().get("outcome"), search().get("arguments.steps")]).toEqual(["progress", "cancelled", "5"]);

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useSearchParams } from "wouter";
 import type { CallRow } from "~/api/schema";
+import { TRANSPORTS } from "~/api/transports";
 import { Button } from "~/ui/button";
 import { type Option, Select } from "~/ui/choice";
 import { SearchField } from "~/ui/search-field";
@@ -19,8 +20,9 @@ interface FilterBarProps {
 const ALL = { value: "", label: "all" };
 const OUTCOME_OPTIONS = [ALL, ...OUTCOMES.map((value) => ({ value, label: stateOf(value).label }))];
 const ERA_OPTIONS = [ALL, { value: "legacy", label: "legacy" }, { value: "modern", label: "modern" }];
+const TRANSPORT_OPTIONS = [ALL, ...TRANSPORTS.map((value) => ({ value, label: value }))];
 // filters with a field of their own; others come with links and are shown as chips
-const FIELDS = new Set(["tool", "outcome", "session", "client", "era", "from", "until", "text"]);
+const FIELDS = new Set(["tool", "outcome", "session", "client", "era", "transport", "from", "until", "text"]);
 
 const distinct = (values: readonly (string | null)[]) => [...new Set(values)].filter((value) => value !== null && value !== "").toSorted() as string[];
 
@@ -73,6 +75,7 @@ export function FilterBar({ known, error }: FilterBarProps) {
       {text("tool", "Tool", distinct(known.map((call) => call.tool)))}
       {choice("outcome", "Outcome", OUTCOME_OPTIONS)}
       {choice("era", "Era", ERA_OPTIONS)}
+      {choice("transport", "Transport", TRANSPORT_OPTIONS)}
       {text("session", "Session", distinct(known.map((call) => call.session)))}
       {text("client", "Client", distinct(known.map((call) => call.client_name)))}
       {time("from", "From")}

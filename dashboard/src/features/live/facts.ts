@@ -8,6 +8,7 @@ export interface Belongs {
   session?: string | null;
   exchange?: number | null;
   stream?: string | null;
+  connection?: string | null;
   call?: string | null;
   task?: string | null;
 }
@@ -22,6 +23,7 @@ const GROUP_OF: Readonly<Record<string, Group>> = {
   call: "calls",
   task: "tasks",
   stream: "streams",
+  connection: "streams",
   session: "sessions",
   "client.seen": "sessions",
   "client.misuse": "problems",
@@ -40,6 +42,14 @@ export function bit(group: Group): number {
   return 1 << GROUPS.indexOf(group);
 }
 
+// RFC 6455, section 7.4: done, or going away
+const ORDERLY = new Set([1000, 1001]);
+
+/** Whether a close code of a WebSocket tells of an end that nobody has to look into. */
+export function isOrderly(code: number): boolean {
+  return ORDERLY.has(code);
+}
+
 const BAD_OUTCOMES = new Set(["tool_error", "protocol_error", "timed_out", "disconnected"]);
 
 function isProblem(entry: Entry): boolean {
@@ -51,6 +61,10 @@ function isProblem(entry: Entry): boolean {
     case "message.received":
     case "message.emitted":
       return entry.rpc === "error" || entry.rpc === "invalid";
+    case "stream.lost":
+      return true;
+    case "connection.closed":
+      return entry.code !== null && !isOrderly(entry.code);
     case "http.response":
       return entry.status >= 400 || entry.problem !== null;
     case "call.settled":

@@ -5,7 +5,7 @@ import type { Line } from "./merge";
 import type { Relations } from "./relations";
 
 /** What belongs together, for links such as `?call=c7`. Ids of the server, so no two clients share one. */
-export const TOPICS = ["call", "task", "exchange", "stream"] as const;
+export const TOPICS = ["call", "task", "exchange", "stream", "connection"] as const;
 export type Topic = (typeof TOPICS)[number];
 
 export interface Filters {

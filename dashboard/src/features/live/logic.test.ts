@@ -223,6 +223,28 @@ test("a line says what its entry says", () => {
   expect(line(problem)).toEqual({ mark: { text: "404", tone: "bad" }, text: "unknown session · application/json" });
 });
 
+test("connections and what becomes of draft streams are told, and what went wrong is a problem", () => {
+  const story = threeClients();
+  const opened = story.add({ kind: "connection.opened", connection: "w90", transport: "websocket", exchange: 90, client: "[::1]:9" });
+  const piped = story.add({ kind: "connection.opened", connection: "i91", transport: "stdio", exchange: 91, client: "stdio" });
+  const orderly = story.add({ kind: "connection.closed", connection: "w90", session: "s1", code: 1001, by: "idle", messages: 2 });
+  const broken = story.add({ kind: "connection.closed", connection: "w90", session: "s1", code: 1006, by: "client", messages: 1 });
+  const closed = story.add({ kind: "connection.closed", connection: "i91", session: null, code: null, by: "client", messages: 1 });
+  const resumed = story.add({ kind: "stream.resumed", session: "s1", stream: "p7", exchange: 92, after: 3, waiting: 1 });
+  const lost = story.add({ kind: "stream.lost", session: "s1", stream: "p7", why: "server_full", messages: 4 });
+  const { line, search } = told(story);
+  expect(line(opened)).toEqual({ mark: { text: "websocket", tone: "info" }, text: "w90 · from [::1]:9" });
+  expect(line(piped).text).toBe("i91");
+  expect(line(orderly)).toEqual({ mark: { text: "1001", tone: "neutral" }, text: "w90 · by idle · 2 messages" });
+  expect(line(broken).mark).toEqual({ text: "1006", tone: "bad" });
+  expect(line(closed)).toEqual({ text: "i91 · by client · 1 message" });
+  expect(line(resumed)).toEqual({ mark: { text: "resumed", tone: "info" }, text: "p7 · after message 3 · 1 message waiting" });
+  expect(line(lost)).toEqual({ mark: { text: "server full", tone: "bad" }, text: "p7 · 4 messages never sent" });
+  expect(seqs(search("show=problems").lines)).toEqual([lost, broken]);
+  expect(seqs(search("connection=w90").lines)).toEqual([broken, orderly, opened]);
+  expect(seqs(search("show=streams").lines).slice(0, 7)).toEqual([lost, resumed, closed, broken, orderly, piped, opened]);
+});
+
 test("a kind that this page does not know is shown as it is", () => {
   const story = new Story();
   const seq = story.add({ kind: "of.the.future" as "server.state", news: 1 });

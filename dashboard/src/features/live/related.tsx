@@ -20,13 +20,14 @@ export function Related({ run, entry, url }: RelatedProps) {
   const known = useKnown();
   const relations = known.relations(run);
   const to = (seq: number) => url.href({ at: `${run}-${seq}` });
-  const { call, task, stream, exchange }: Belongs = entry;
+  const { call, task, stream, exchange, connection }: Belongs = entry;
   const session = relations.sessionOf(entry);
   const only: readonly (readonly [Topic, string | null])[] = [
     ["call", call ?? null],
     ["task", task ?? null],
     ["stream", stream == null || session === null ? null : `${session}/${stream}`],
     ["exchange", exchange == null ? null : String(exchange)],
+    ["connection", connection ?? null],
   ];
   return (
     <section>
@@ -65,7 +66,7 @@ export function Related({ run, entry, url }: RelatedProps) {
   );
 }
 
-const NO_FILTERS = { session: "", direction: "", show: "", method: "", text: "", call: "", task: "", stream: "", exchange: "" };
+const NO_FILTERS = { session: "", direction: "", show: "", method: "", text: "", call: "", task: "", stream: "", exchange: "", connection: "" };
 
 // other requests run as calls too, and only those of tools are in the audit; what is not known has its chance there
 function isToolCall(call: string, relations: Relations): boolean {
@@ -115,7 +116,7 @@ interface ExchangeProps {
   to: (seq: number) => string;
 }
 
-/** The entries of the same HTTP request that this page has. */
+/** The entries of the same exchange that this page has. */
 function Exchange({ run, exchange, relations, to }: ExchangeProps) {
   const entries = useMemo(() => [...relations.bySeq.values()].filter((each: Belongs) => each.exchange === exchange), [relations, exchange]);
   return (

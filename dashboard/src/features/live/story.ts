@@ -37,7 +37,7 @@ export class Story {
   }
 
   opened(session: string, name: string, revision = "2025-11-25"): number {
-    const members = { session, revision, client_name: name, client_version: "1.0", capabilities: {} };
+    const members = { session, revision, client_name: name, client_version: "1.0", capabilities: {}, transport: "http" };
     return session.startsWith("m")
       ? this.add({ kind: "client.seen", client: "127.0.0.1", ...members })
       : this.add({ kind: "session.opened", session_id: "abc…", ...members });

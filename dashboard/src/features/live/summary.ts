@@ -4,6 +4,7 @@ import { shareText } from "~/ui/share";
 import { stateOf } from "~/ui/states";
 import type { Tone } from "~/ui/states";
 import { formatDuration } from "~/ui/time-format";
+import { isOrderly } from "./facts";
 import type { Relations } from "./relations";
 
 export interface Summary {
@@ -117,6 +118,12 @@ function ofHttp(fact: Api.Entry): Summary | null {
     }
     case "http.closed":
       return { text: list(`by ${fact.by}`, count(fact.messages, "message")) };
+    case "connection.opened":
+      return { mark: { text: fact.transport, tone: "info" }, text: list(fact.connection, fact.client !== fact.transport && `from ${fact.client}`) };
+    case "connection.closed": {
+      const mark = fact.code === null ? {} : { mark: { text: String(fact.code), tone: isOrderly(fact.code) ? ("neutral" as const) : ("bad" as const) } };
+      return { ...mark, text: list(fact.connection, `by ${fact.by}`, count(fact.messages, "message")) };
+    }
     default:
       return null;
   }
@@ -158,7 +165,7 @@ function ofTheRest(fact: Api.Entry): Summary {
   switch (fact.kind) {
     case "session.opened":
     case "client.seen":
-      return { text: list(`${fact.client_name} ${fact.client_version}`, fact.revision, `capabilities ${brief(fact.capabilities, 80)}`) };
+      return { text: list(`${fact.client_name} ${fact.client_version}`, fact.revision, fact.transport !== "http" && `over ${fact.transport}`, `capabilities ${brief(fact.capabilities, 80)}`) };
     case "session.closed":
       return { mark: stateMark("ended"), text: fact.why };
     case "task.changed":
@@ -169,6 +176,10 @@ function ofTheRest(fact: Api.Entry): Summary {
       return { text: list(fact.stream, fact.purpose) };
     case "stream.ended":
       return { text: list(fact.stream, count(fact.messages, "message")) };
+    case "stream.resumed":
+      return { mark: { text: "resumed", tone: "info" }, text: list(fact.stream, `after message ${fact.after}`, `${count(fact.waiting, "message")} waiting`) };
+    case "stream.lost":
+      return { mark: { text: stateOf(fact.why).label, tone: "bad" }, text: list(fact.stream, `${count(fact.messages, "message")} never sent`) };
     case "client.misuse":
       return { mark: { text: fact.what, tone: "warn" }, text: list(fact.detail, fact.clause) };
     case "limit.reached":

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { streamRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import ServerView from "./view";
 
@@ -15,12 +16,18 @@ const SERVER = {
   audit: { store: "file", state: "failing", since: 1_795_258_465, why: "No space left on device", lost: 2 },
 };
 
-const stream = (id: string, more: object) => ({ id, session: id.split("/")[0], stream: id.split("/")[1], purpose: "response", exchange: 1, opened_at: 1, messages: 7, delivered: 5, connected: true, ended_at: null, closed_by: null, ...more });
-
 async function opened() {
   answerApi((path) => (path === "/api/server" ? SERVER : undefined));
   const view = await openView(ServerView, "/server", "/server");
-  view.show({ streams: [stream("s1/p1", {}), stream("s1/p2", { ended_at: 2, connected: false, closed_by: "client" })] }, "abc");
+  const away = { connected: false, reader: null, ended_at: 2 };
+  const streams = [
+    streamRow(),
+    streamRow({ stream: "p2", status: "completed", closed_by: "client", ...away }),
+    streamRow({ stream: "p3", purpose: "resumable", connection: "w5", reader: 5, resumed: 2 }),
+    streamRow({ stream: "p4", purpose: "resumable", status: "completed", closed_by: "client", ...away }),
+    streamRow({ stream: "p5", purpose: "resumable", status: "lost", lost: "session_ended", waiting: 0, closed_by: "client", ...away }),
+  ];
+  view.show({ streams }, "abc");
   return view;
 }
 
@@ -44,10 +51,19 @@ test("what the log holds, who reads it, and what the audit lost", async () => {
 
 test("open streams are listed, all of them on demand, emitted apart from delivered", async () => {
   await opened();
-  await expect.element(page.getByRole("row", { name: /s1\/p1 response .* 7 5 connected not yet/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p1 response live .* 7 5 2 connected: exchange 1 0 not yet/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /s1\/p2/ })).not.toBeInTheDocument();
   await page.getByRole("radio", { name: "All" }).click({ force: true });
-  await expect.element(page.getByRole("row", { name: /s1\/p2 response .* closed by client/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p2 response completed .* closed by client/ })).toBeInTheDocument();
+});
+
+test("a draft stream shows who reads it, and stays while it waits for its client; a lost one says why", async () => {
+  await opened();
+  await expect.element(page.getByRole("row", { name: /s1\/p3 resumable live .* connected: w5 2 not yet/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p4 resumable completed .* 7 5 2 closed by client/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p5/ })).not.toBeInTheDocument();
+  await page.getByRole("radio", { name: "All" }).click({ force: true });
+  await expect.element(page.getByRole("row", { name: /s1\/p5 resumable lost: session ended .* 7 5 0/ })).toBeInTheDocument();
 });
 
 test("a server that gives no answer is said to give none", async () => {

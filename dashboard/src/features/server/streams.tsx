@@ -2,9 +2,10 @@ import { useMemo } from "react";
 import { Link } from "wouter";
 import type { StreamRow } from "~/api/schema";
 import { useFeed } from "~/feed/use-feed";
-import { Badge } from "~/ui/badge";
+import { Badge, StatusBadge } from "~/ui/badge";
 import { Panel } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { stateOf } from "~/ui/states";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
 import { Choices } from "./choices";
@@ -16,10 +17,13 @@ const SHOWN = 100;
 const COLUMNS: readonly PlainColumn<StreamRow>[] = [
   { key: "id", head: "Stream", cell: (row) => <StreamLink row={row} /> },
   { key: "purpose", head: "Purpose", cell: (row) => row.purpose },
+  { key: "status", head: "Status", cell: (row) => <StreamStatus row={row} /> },
   { key: "opened", head: "Opened", cell: (row) => <Time at={row.opened_at} /> },
   { key: "messages", head: "Emitted", align: "end", cell: (row) => row.messages },
   { key: "delivered", head: "Delivered", align: "end", cell: (row) => row.delivered },
+  { key: "waiting", head: "Waiting", align: "end", cell: (row) => row.waiting },
   { key: "connected", head: "Reader", cell: (row) => <Reader row={row} /> },
+  { key: "resumed", head: "Resumed", align: "end", cell: (row) => row.resumed },
   { key: "ended", head: "Ended", cell: (row) => (row.ended_at === null ? "not yet" : <Time at={row.ended_at} />) },
 ];
 
@@ -28,7 +32,7 @@ export function Streams() {
   const rows = useFeed((snapshot) => snapshot.tables.streams);
   const [which, setWhich] = useUrlState("streams", "open");
   const listed = useMemo(
-    () => rows.filter((row) => which === "all" || row.ended_at === null || row.connected).toReversed(),
+    () => rows.filter((row) => which === "all" || isOpen(row)).toReversed(),
     [rows, which],
   );
   return (
@@ -47,11 +51,21 @@ export function Streams() {
       {listed.length === 0 && (
         <p className={styles["quiet"]}>
           No stream is open. A call of <Link href="/help/progress">progress</Link> opens one for its answer; a GET of the MCP
-          address with a session opens a standalone one.
+          address with a session opens a standalone one, and so does a session on a WebSocket or on standard streams.
         </p>
       )}
     </Panel>
   );
+}
+
+// one of the draft extension has ended and still waits for its client, until that comes or it is lost
+function isOpen(row: StreamRow): boolean {
+  return row.ended_at === null || row.connected || (row.purpose === "resumable" && row.waiting > 0);
+}
+
+function StreamStatus({ row }: { row: StreamRow }) {
+  if (row.lost === null) return <StatusBadge status={row.status} />;
+  return <Badge tone="bad">lost: {stateOf(row.lost).label}</Badge>;
 }
 
 function StreamLink({ row }: { row: StreamRow }) {
@@ -64,6 +78,6 @@ function StreamLink({ row }: { row: StreamRow }) {
 }
 
 function Reader({ row }: { row: StreamRow }) {
-  if (row.connected) return <Badge tone="good">connected</Badge>;
+  if (row.connected) return <Badge tone="good">connected: {row.connection ?? `exchange ${row.reader}`}</Badge>;
   return <Badge>{row.closed_by === null ? "none yet" : `closed by ${row.closed_by}`}</Badge>;
 }

@@ -1,5 +1,5 @@
 import type { SessionRow } from "~/api/schema";
-import { Badge, EraBadge, StatusBadge } from "~/ui/badge";
+import { Badge, EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
 import { Time } from "~/ui/time";
 
@@ -18,6 +18,7 @@ export const COLUMNS: readonly Column<SessionRow>[] = [
   { key: "id", head: "Label", width: "4rem", cell: (row) => <code>{row.id}</code> },
   { key: "client", head: "Client", width: "minmax(7rem, 1fr)", cell: (row) => `${row.client_name} ${row.client_version}` },
   { key: "era", head: "Era", width: "5rem", cell: (row) => <EraBadge era={row.era} revision={row.revision} /> },
+  { key: "transport", head: "Over", width: "6rem", cell: (row) => <TransportBadge transport={row.transport} /> },
   { key: "revision", head: "Revision", width: "6rem", cell: (row) => row.revision },
   { key: "opened", head: "First message", width: "7rem", cell: (row) => <Time at={row.opened_at} /> },
   { key: "last", head: "Last message", width: "7rem", cell: (row) => <Time at={row.last_at} look="ago" /> },

@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { Link } from "wouter";
 import type { SessionRow } from "~/api/schema";
 import { useFeed } from "~/feed/use-feed";
-import { EraBadge } from "~/ui/badge";
+import { EraBadge, TransportBadge } from "~/ui/badge";
 import { Drawer } from "~/ui/drawer";
 import { JsonView } from "~/ui/json-view";
 import { KeyValues } from "~/ui/key-values";
@@ -51,6 +51,7 @@ function Known({ row }: { row: SessionRow }) {
           ["Client", `${row.client_name} ${row.client_version}`],
           ["Era", <EraBadge key="era" era={row.era} revision={row.revision} />],
           ["Revision", row.revision],
+          ["Over", <TransportBadge key="transport" transport={row.transport} />],
           ["State", <SessionState key="state" row={row} />],
           ["First message", <Time key="first" at={row.opened_at} look="both" />],
           ["Last message", <Time key="last" at={row.last_at} look="both" />],

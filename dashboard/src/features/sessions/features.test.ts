@@ -30,6 +30,19 @@ test("what only the other era has is said to be so", () => {
   expect(state("Cancelled by closing", { row: sessionRow({ era: "modern" }) })).toMatchObject({ state: "not yet" });
 });
 
+test("on a connection that carries everything both eras cancel both ways", () => {
+  expect(state("Cancelled by closing", { row: sessionRow({ transport: "websocket" }) })).toMatchObject({ state: "not yet" });
+  expect(state("Cancelled by notification", { row: sessionRow({ era: "modern", transport: "stdio" }) })).toMatchObject({ state: "not yet" });
+  expect(state("Cancelled by notification", { row: sessionRow({ era: "modern" }) })).toMatchObject({ state: "not in this era" });
+});
+
+test("draft streams are for who declares them", () => {
+  const row = sessionRow({ capabilities: { experimental: { streams: {} } }, methods: { "stream/resume": 2, "stream/poll/all": 1 } });
+  expect(state("Draft streams resumed", { row })).toMatchObject({ state: "exercised", count: 2, declared: true });
+  expect(state("Draft streams polled", { row })).toMatchObject({ state: "exercised", count: 1 });
+  expect(state("Draft streams polled", {})).toMatchObject({ state: "not yet", declared: false });
+});
+
 test("what is not known is unknown", () => {
   expect(state("Streams resumed", {})).toMatchObject({ state: "unknown" });
   expect(state("Streams resumed", { resumed: 0 })).toMatchObject({ state: "not yet" });
@@ -49,4 +62,11 @@ const read = (stream: string | null, content_type = "text/event-stream") => ({ k
 
 test("a second response for a stream resumes it", () => {
   expect(countResumed([read("p1"), read("p1"), read("p2"), read(null), read("p2", "application/json")])).toBe(1);
+});
+
+const resumed = (stream: string, exchange: number) => ({ kind: "stream.resumed", stream, exchange }) as Entry;
+const head = (stream: string, exchange: number) => ({ ...read(stream), exchange }) as Entry;
+
+test("a resumption that is told of twice counts once", () => {
+  expect(countResumed([head("p1", 1), resumed("p1", 2), head("p1", 2), resumed("p1", 3)])).toBe(2);
 });

@@ -18,8 +18,9 @@ interface Feature {
   tools: readonly string[];
   /** What to do where no tool does it, or beside the call. */
   how?: string;
-  /** Set where only one era has it. */
+  /** Set where only one era has it; with `piped`, both have it on connections that carry everything. */
   era?: "legacy" | "modern";
+  piped?: boolean;
   /** The client capability that it needs: a path of names. */
   needs?: readonly string[];
 }
@@ -54,6 +55,8 @@ const byMethod = (name: string, methods: readonly string[], how: string, more: P
   ...more,
 });
 
+const DRAFT = { era: "legacy", needs: ["experimental", "streams"] } as const;
+
 const FORMS = ["elicit_form", "elicit_simple_form", "pausable_task"];
 
 /** What a client can exercise here, in the order in which one would try it. */
@@ -62,8 +65,8 @@ const FEATURES: readonly Feature[] = [
   byMethod("Tools listed", ["tools/list"], "list the tools"),
   { name: "Tools called", count: asked("tools/call"), tools: ["simple_tool"] },
   { name: "Progress: token sent", count: calls((call) => call.progress_token !== null), tools: ["progress", "sync_with_progress"], how: "with a progressToken" },
-  { name: "Cancelled by notification", count: calls((call) => call.cancelled_by === "notification"), tools: ["progress"], how: "then send notifications/cancelled", era: "legacy" },
-  { name: "Cancelled by closing", count: calls((call) => call.cancelled_by === "disconnect"), tools: ["progress"], how: "then close the response", era: "modern" },
+  { name: "Cancelled by notification", count: calls((call) => call.cancelled_by === "notification"), tools: ["progress"], how: "then send notifications/cancelled", era: "legacy", piped: true },
+  { name: "Cancelled by closing", count: calls((call) => call.cancelled_by === "disconnect"), tools: ["progress"], how: "then close the response, or the connection that carries everything", era: "modern", piped: true },
   { name: "Tasks created", count: calls((call) => call.task !== null), tools: ["pure_task", "task_with_progress"], how: "as a task" },
   byMethod("Tasks followed", ["tasks/get", "tasks/result", "tasks/list"], "ask for the task with tasks/get"),
   { name: "Tasks cancelled", count: asked("tasks/cancel"), tools: ["cancellable_task"], how: "then send tasks/cancel" },
@@ -72,7 +75,9 @@ const FEATURES: readonly Feature[] = [
   byTool("Sampling", ["sampling_demo"], { needs: ["sampling"] }),
   byTool("Roots", ["list_roots"], { needs: ["roots"] }),
   byTool("Several questions at once", ["ask_several"]),
-  { name: "Streams resumed", count: ({ resumed }) => resumed, tools: ["progress"], how: "then cut the connection and GET with Last-Event-ID", era: "legacy" },
+  { name: "Streams resumed", count: ({ resumed }) => resumed, tools: ["progress"], how: "then cut the connection and GET with Last-Event-ID, or send stream/resume", era: "legacy" },
+  byMethod("Draft streams resumed", ["stream/resume"], "cut the connection during a call, then send stream/resume", DRAFT),
+  byMethod("Draft streams polled", ["stream/poll", "stream/poll/all"], "send stream/poll for the stream of a call", DRAFT),
   byMethod("Subscriptions", ["resources/subscribe", "subscriptions/listen"], "subscribe to probe://clock"),
   byMethod("Log level set", ["logging/setLevel"], "send logging/setLevel", { era: "legacy" }),
   byTool("Log messages", ["log_levels"]),
@@ -109,10 +114,10 @@ function has(capabilities: unknown, path: readonly string[]): boolean {
 
 /** What a client has exercised, feature by feature. */
 export function exercised(evidence: Evidence): Exercised[] {
-  return FEATURES.map(({ name, count, tools, how = "", era, needs }) => {
+  return FEATURES.map(({ name, count, tools, how = "", era, piped = false, needs }) => {
     const seen = count(evidence);
     const declared = needs === undefined ? null : has(evidence.row.capabilities, needs);
-    const foreign = era !== undefined && era !== evidence.row.era;
+    const foreign = era !== undefined && era !== evidence.row.era && !(piped && evidence.row.transport !== "http");
     const state = seen ? "exercised" : foreign ? "not in this era" : seen === null ? "unknown" : "not yet";
     return { name, state, count: seen ?? 0, tools, how, declared };
   });

@@ -3,26 +3,29 @@ import { useMemo } from "react";
 import { newestEvents } from "~/api/event-pages";
 import type { Entry } from "~/api/schema";
 
-/** How many responses went on with a stream that an earlier response had begun. */
+/** How many readers went on with a stream that an earlier one had begun. */
 export function countResumed(events: readonly Entry[]): number {
   const read = new Set<string>();
+  // readers of which `stream.resumed` tells, and the head of their response as well
+  const told = new Set(events.map((event) => (event.kind === "stream.resumed" ? `${event.stream} ${event.exchange}` : "")));
   let resumed = 0;
   for (const event of events) {
+    if (event.kind === "stream.resumed") resumed += 1;
     if (event.kind !== "http.response" || event.stream === null || event.content_type !== "text/event-stream") continue;
-    if (read.has(event.stream)) resumed += 1;
+    if (read.has(event.stream) && !told.has(`${event.stream} ${event.exchange}`)) resumed += 1;
     read.add(event.stream);
   }
   return resumed;
 }
 
-// more responses than a session has in an hour of trying
+// more readers than a session has in an hour of trying
 const MOST = 1000;
 
 /** The same for a session, from the event log of the server; null while it is unknown. */
 export function useResumed(session: string, requests: number): number | null {
   const { data } = useQuery({
     queryKey: ["resumed", session, requests],
-    queryFn: ({ signal }) => newestEvents({ session, kind: "http.response" }, MOST, signal),
+    queryFn: ({ signal }) => newestEvents({ session, kind: "http.response,stream.resumed" }, MOST, signal),
     placeholderData: (before, query) => (query?.queryKey[1] === session ? before : undefined),
   });
   return useMemo(() => (data === undefined ? null : countResumed(data.events)), [data]);

@@ -9,7 +9,7 @@ const MISUSE = { seq: 7, at: 1_795_258_465, mono: 1, pair: null, kind: "client.m
 
 const ROWS = [
   sessionRow({ id: "s1", client_name: "agent", misuse: 1, opened_at: 10, methods: { "tools/list": 1 }, capabilities: { elicitation: { form: {} } } }),
-  sessionRow({ id: "s2", client_name: "editor", opened_at: 20, closed: "deleted" }),
+  sessionRow({ id: "s2", client_name: "editor", opened_at: 20, closed: "deleted", transport: "websocket" }),
   sessionRow({ id: "m1", client_name: "gateway", opened_at: 30, era: "modern", revision: "2026-07-28" }),
 ];
 
@@ -25,8 +25,8 @@ afterEach(() => vi.restoreAllMocks());
 
 test("sessions and clients are listed, the newest first, with why they are closed", async () => {
   await opened();
-  await expect.element(page.getByRole("row", { name: /s2 editor 1\.2 legacy .* closed: deleted/ })).toBeVisible();
-  await expect.element(page.getByRole("row", { name: /m1 gateway 1\.2 modern 2026-07-28 .* no session/ })).toBeVisible();
+  await expect.element(page.getByRole("row", { name: /s2 editor 1\.2 legacy websocket .* closed: deleted/ })).toBeVisible();
+  await expect.element(page.getByRole("row", { name: /m1 gateway 1\.2 modern http 2026-07-28 .* no session/ })).toBeVisible();
   expect(page.getByRole("row").elements().slice(1).map((row) => row.textContent?.slice(0, 2))).toEqual(["m1", "s2", "s1"]);
 });
 
@@ -35,6 +35,14 @@ test("the era filters, and the address says so", async () => {
   await page.getByRole("radio", { name: "Modern" }).click({ force: true });
   await expect.element(page.getByRole("row", { name: /s1/ })).not.toBeInTheDocument();
   expect(location.search).toBe("?era=modern");
+});
+
+test("the transport filters, and the address says so", async () => {
+  await opened();
+  await page.getByRole("radio", { name: "websocket" }).click({ force: true });
+  await expect.element(page.getByRole("row", { name: /s1/ })).not.toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s2/ })).toBeInTheDocument();
+  expect(location.search).toBe("?transport=websocket");
 });
 
 test("Enter opens one with its capabilities, misuse and what it exercised; Escape closes it", async () => {

@@ -1,6 +1,7 @@
 import { useCallback, useMemo } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 import type { SessionRow } from "~/api/schema";
+import { TRANSPORTS } from "~/api/transports";
 import { useMcpAddress } from "~/api/use-server";
 import { useFeed } from "~/feed/use-feed";
 import { Segmented } from "~/ui/choice";
@@ -20,9 +21,11 @@ const ERAS = [
   { value: "modern", label: "Modern" },
 ];
 
-function matches(row: SessionRow, era: string, text: string): boolean {
+const TRANSPORT_OPTIONS = [{ value: "", label: "All" }, ...TRANSPORTS.map((value) => ({ value, label: value }))];
+
+function matches(row: SessionRow, era: string, transport: string, text: string): boolean {
   const words = `${row.id} ${row.client_name} ${row.client_version} ${row.revision} ${row.closed ?? ""}`.toLowerCase();
-  return (era === "" || row.era === era) && words.includes(text.toLowerCase());
+  return (era === "" || row.era === era) && (transport === "" || row.transport === transport) && words.includes(text.toLowerCase());
 }
 
 /** Sessions of the legacy era and the clients of the modern one, the newest first; one of them with all that it did. */
@@ -32,10 +35,11 @@ export default function SessionsView() {
   const [, navigate] = useLocation();
   const search = useSearch();
   const [era, setEra] = useUrlState("era");
+  const [transport, setTransport] = useUrlState("transport");
   const [text, setText] = useUrlState("text");
   const rows = useMemo(
-    () => all.filter((row) => matches(row, era, text)).toSorted((a, b) => b.opened_at - a.opened_at),
-    [all, era, text],
+    () => all.filter((row) => matches(row, era, transport, text)).toSorted((a, b) => b.opened_at - a.opened_at),
+    [all, era, transport, text],
   );
   const go = useCallback(
     (session: string) => navigate(`/sessions${session === "" ? "" : `/${session}`}${search === "" ? "" : `?${search}`}`),
@@ -48,6 +52,7 @@ export default function SessionsView() {
       tools={
         <>
           <Segmented label="Era" options={ERAS} value={era} onChange={setEra} />
+          <Segmented label="Transport" options={TRANSPORT_OPTIONS} value={transport} onChange={setTransport} />
           <SearchField label="Search sessions" value={text} onChange={setText} />
           <ShownOf shown={rows.length} all={all.length} />
         </>

@@ -3,6 +3,8 @@ import { scalarText } from "~/ui/json";
 import { shareText } from "~/ui/share";
 import { type Lane, TERMINAL, type Tick } from "./lane";
 
+const EXCHANGE = "exchange ";
+
 type Of<Kind extends Entry["kind"]> = Extract<Entry, { kind: Kind }>;
 
 /** Puts the lanes together, entry by entry. Everything is found by run and by the server's own names, never by request id. */
@@ -10,6 +12,8 @@ export class Builder {
   readonly lanes = new Map<string, Lane>();
   // messages of which is not known yet whether a socket took them, by stream (or exchange) and position
   readonly #pending = new Map<string, Map<number, Tick>>();
+  // the connections that carry everything, by their own exchange and by those of their messages
+  readonly #connections = new Map<string, string>();
   #run = "";
 
   take(run: string, entry: Entry): void {
@@ -22,7 +26,12 @@ export class Builder {
       case "task.changed": return this.#taskChanged(entry);
       case "task.removed": return this.#fact(this.#task(entry.task), { Removed: entry.why });
       case "stream.opened": return this.#streamOpened(entry);
-      case "stream.ended": return this.#streamEnded(entry);
+      case "stream.ended": return this.#streamOver(entry, "ended");
+      case "stream.lost": return this.#streamOver(entry, "lost");
+      case "stream.resumed": return this.#resumed(entry);
+      case "connection.opened": return this.#carried(entry.exchange, entry.connection);
+      case "connection.closed": return this.#disconnected(entry);
+      case "message.received": return entry.connection == null ? undefined : this.#carried(entry.exchange, entry.connection);
       case "http.response": return this.#read(entry);
       case "http.closed": return this.#left(entry);
       case "message.emitted": return this.#emitted(entry);
@@ -112,21 +121,54 @@ export class Builder {
     const query = new URLSearchParams({ ...(session !== null && { session }), stream });
     const key = `${this.#run}/stream/${session}/${stream}`;
     const facts = exchange === null ? {} : { Exchange: String(exchange) };
-    this.#add({ key, kind: "stream", session, id: stream, name: purpose, href: `/live?${query}`, from: at, state: "open", facts });
+    const lane = this.#add({ key, kind: "stream", session, id: stream, name: purpose, href: `/live?${query}`, from: at, state: "open", facts });
+    const connection = exchange === null ? undefined : this.#connections.get(`${this.#run}/${exchange}`);
+    if (connection !== undefined) lane.phases.push({ from: at, to: null, status: "connected", note: connection });
   }
 
-  #streamEnded(entry: Of<"stream.ended">): void {
+  #carried(exchange: number, connection: string): void {
+    this.#connections.set(`${this.#run}/${exchange}`, connection);
+  }
+
+  #streamOver(entry: Of<"stream.ended"> | Of<"stream.lost">, state: "ended" | "lost"): void {
     const lane = this.#stream(entry);
-    if (lane !== undefined) Object.assign(lane, { to: entry.at, state: "ended" });
+    // what is lost is told before it ends
+    if (lane === undefined || lane.state === "lost") return;
+    const lost = entry.kind === "stream.lost" ? { Lost: `${entry.why}, ${entry.messages} never sent` } : {};
+    Object.assign(lane, { to: Math.min(lane.to ?? entry.at, entry.at), state, facts: { ...lane.facts, ...lost } });
+    // of a response, its own end tells
+    const phase = lane.phases.at(-1);
+    if (phase !== undefined && !phase.note.startsWith(EXCHANGE)) phase.to ??= entry.at;
   }
 
   #read(entry: Of<"http.response">): void {
     if (entry.stream === null || entry.content_type !== "text/event-stream") return;
-    this.#stream(entry)?.phases.push({ from: entry.at, to: null, status: "connected", note: `exchange ${entry.exchange}` });
+    const note = `${EXCHANGE}${entry.exchange}`;
+    const lane = this.#stream(entry);
+    const last = lane?.phases.at(-1);
+    // unless its resumption has told so
+    if (last?.note !== note || last.to !== null) lane?.phases.push({ from: entry.at, to: null, status: "connected", note });
+  }
+
+  #resumed(entry: Of<"stream.resumed">): void {
+    const lane = this.#stream(entry);
+    const last = lane?.phases.at(-1);
+    if (last !== undefined) last.to ??= entry.at;
+    const note = this.#connections.get(`${this.#run}/${entry.exchange}`) ?? `${EXCHANGE}${entry.exchange}`;
+    lane?.phases.push({ from: entry.at, to: null, status: "connected", note });
+  }
+
+  #disconnected({ connection, at, by }: Of<"connection.closed">): void {
+    for (const lane of this.lanes.values()) {
+      const phase = lane.kind === "stream" && lane.key.startsWith(`${this.#run}/`) ? lane.phases.at(-1) : undefined;
+      if (phase?.note !== connection || phase.to !== null) continue;
+      phase.to = at;
+      phase.note += `, closed by ${by}`;
+    }
   }
 
   #left(entry: Of<"http.closed">): void {
-    const phase = this.#stream(entry)?.phases.findLast((each) => each.note === `exchange ${entry.exchange}`);
+    const phase = this.#stream(entry)?.phases.findLast((each) => each.note === `${EXCHANGE}${entry.exchange}`);
     if (phase === undefined) return;
     phase.to = entry.at;
     phase.note += `, closed by ${entry.by}`;

@@ -51,5 +51,5 @@ export function fromStream(row: StreamRow, run: string): Lane {
   const query = new URLSearchParams({ ...(row.session !== null && { session: row.session }), stream: row.stream });
   const { id, session, stream, purpose, opened_at: from, ended_at: to } = row;
   const facts = { Messages: `${row.messages} emitted, ${row.delivered} delivered` };
-  return { key: `${run}/stream/${id}`, kind: "stream", session, id: stream, name: purpose, href: `/live?${query}`, from, to, state: to === null ? "open" : "ended", cancelled: null, ticks: [], phases: [], facts };
+  return { key: `${run}/stream/${id}`, kind: "stream", session, id: stream, name: purpose, href: `/live?${query}`, from, to, state: row.lost === null ? (to === null ? "open" : "ended") : "lost", cancelled: null, ticks: [], phases: [], facts };
 }

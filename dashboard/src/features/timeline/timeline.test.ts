@@ -55,6 +55,42 @@ test("a task goes through its statuses and ends with the last", () => {
   expect([task.to, task.state]).toEqual([5, "completed"]);
 });
 
+test("a draft stream shows each connection that read it, and why it is lost", () => {
+  const of = { session: "s1", stream: "p1" };
+  const asked = { kind: "message.received", session: "s1", rpc: "request", method: "tools/call", id: 1, message: {}, batch: null, about: null };
+  const items = itemsOf("r", [
+    { kind: "connection.opened", at: 1, connection: "w1", transport: "websocket", exchange: 1, client: "c" },
+    { ...asked, at: 2, exchange: 2, connection: "w1" },
+    { kind: "stream.opened", at: 2, exchange: 2, purpose: "resumable", ...of },
+    { kind: "connection.closed", at: 4, connection: "w1", session: "s1", code: 1006, by: "client", messages: 0 },
+    { kind: "connection.opened", at: 5, connection: "w5", transport: "websocket", exchange: 5, client: "c" },
+    { kind: "stream.resumed", at: 6, exchange: 5, after: 0, waiting: 0, ...of },
+    { kind: "stream.resumed", at: 7, exchange: 9, after: 0, waiting: 0, ...of },
+    { kind: "http.response", at: 7.5, exchange: 9, status: 200, content_type: "text/event-stream", problem: null, ...of },
+    { kind: "connection.closed", at: 8, connection: "w5", session: "s1", code: 1000, by: "client", messages: 0 },
+    { kind: "http.closed", at: 9, exchange: 9, by: "client", messages: 1, ...of },
+    { kind: "stream.lost", at: 12, why: "abandoned", messages: 3, ...of },
+    { kind: "stream.ended", at: 13, messages: 3, ...of },
+  ]);
+  const stream = lane(items, "r/stream/s1/p1");
+  expect(stream.phases.map(({ from, to, note }) => [from, to, note])).toEqual([
+    [2, 4, "w1, closed by client"],
+    [6, 7, "w5"],
+    [7, 9, "exchange 9, closed by client"],
+  ]);
+  expect([stream.to, stream.state, stream.facts["Lost"]]).toEqual([12, "lost", "abandoned, 3 never sent"]);
+});
+
+test("on a connection a stream is read until it has ended", () => {
+  const asked = { kind: "message.received", session: "m1", rpc: "request", method: "tools/call", id: 1, message: {}, batch: null, about: null };
+  const items = itemsOf("r", [
+    { ...asked, at: 2, exchange: 2, connection: "i1" },
+    { kind: "stream.opened", at: 2, exchange: 2, purpose: "response", session: "m1", stream: "r1" },
+    { kind: "stream.ended", at: 3, session: "m1", stream: "r1", messages: 1 },
+  ]);
+  expect(lane(items, "r/stream/m1/r1").phases).toMatchObject([{ from: 2, to: 3, note: "i1" }]);
+});
+
 test("rows tell what the entries at hand do not", () => {
   const calls = [cancelledCall({ call: "c1", id: "r.c1", run: "r", started_at: 10, duration_ms: 900, cancel_latency_ms: 100 }), callRow({ call: "c2", id: "r.c2", run: "r", started_at: 20, duration_ms: 1000 })];
   const tables = { ...NONE, calls };

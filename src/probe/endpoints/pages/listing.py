@@ -63,7 +63,8 @@ _EVENT_MEANINGS = MappingProxyType(
         "call": "The id of a call.",
         "task": "The id of a task.",
         "stream": "The id of a stream, which counts within its session.",
-        "exchange": "The number of an HTTP request with its response.",
+        "exchange": "The number of an HTTP request with its response, or of a message on another transport.",
+        "connection": "The label of a connection, such as `w5` for a WebSocket or `i1` for standard streams.",
         "text": (
             "Anywhere in the entry, upper and lower case alike; letters beyond ASCII, and escapes, in its first 64 KiB."
         ),

@@ -92,6 +92,8 @@ def _used(engine: Engine) -> dict[str, float]:
         "max_tasks": len(engine.tasks.everyone()),
         "max_calls": len(engine.modern.running),
         "max_listens": len(engine.modern.listeners),
+        "max_draft_streams": sum(1 for _ in engine.streams),
+        "draft_stream_bytes": sum(stream.weight for stream in engine.streams),
         "event_log_events": len(engine.log),
         "event_log_bytes": engine.log.bytes,
         "call_records": len(engine.records),
