@@ -38,12 +38,19 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings of each server that would have been started."""
     calls: list[Settings] = []
 
-    def record(settings: Settings) -> int:
+    def record(settings: Settings, dashboard: int | None = None) -> int:
         calls.append(settings)
         return 0
 
     monkeypatch.setattr(app, "main", record)
+    monkeypatch.setattr(app, "stdio", record)
     return calls
+
+
+@pytest.fixture(params=["serve", "stdio"])
+def command(request: pytest.FixtureRequest) -> str:
+    """Each command that starts a server."""
+    return str(request.param)
 
 
 def other_value(spec: Described) -> Any:
@@ -72,23 +79,23 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return err.removeprefix("error: ").strip()
 
 
-def test_without_flags_everything_is_default(started: list[Settings]) -> None:
-    assert main(["serve"]) == 0
+def test_without_flags_everything_is_default(command: str, started: list[Settings]) -> None:
+    assert main([command]) == 0
     assert [values(settings) for settings in started] == [DEFAULTS]
 
 
 @pytest.mark.parametrize("spec", EVERY, ids=name)
-def test_a_flag_sets_its_setting_and_no_other(spec: Described, started: list[Settings]) -> None:
-    assert main(["serve", spec.flag, str(other_value(spec))]) == 0
+def test_a_flag_sets_its_setting_and_no_other(spec: Described, command: str, started: list[Settings]) -> None:
+    assert main([command, spec.flag, str(other_value(spec))]) == 0
     assert values(started[0]) == DEFAULTS | {spec.name: other_value(spec)}
 
 
 @pytest.mark.parametrize("spec", EVERY, ids=name)
 def test_a_variable_sets_its_setting_and_no_other(
-    spec: Described, started: list[Settings], monkeypatch: pytest.MonkeyPatch
+    spec: Described, command: str, started: list[Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(spec.variable, str(other_value(spec)))
-    assert main(["serve"]) == 0
+    assert main([command]) == 0
     assert values(started[0]) == DEFAULTS | {spec.name: other_value(spec)}
 
 
@@ -100,13 +107,42 @@ def test_a_flag_wins_over_its_variable(started: list[Settings], monkeypatch: pyt
 
 def test_the_exit_code_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "main", lambda settings: 7)
-    assert main(["serve"]) == 7
+    monkeypatch.setattr(app, "stdio", lambda settings, dashboard: 8)
+    assert (main(["serve"]), main(["stdio"])) == (7, 8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "port"),
+    [([], None), (["--dashboard", "0"], 0), (["--dashboard=65535"], 65535), (["--port", "1", "--dashboard", "2"], 2)],
+)
+def test_stdio_has_pages_where_it_is_told_to(
+    arguments: list[str], port: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int | None] = []
+
+    def record(settings: Settings, dashboard: int | None) -> int:
+        told.append(dashboard)
+        return 0
+
+    monkeypatch.setattr(app, "stdio", record)
+    assert main(["stdio", *arguments]) == 0
+    assert told == [port]
+
+
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_a_port_for_pages_that_is_none(port: str, capsys: pytest.CaptureFixture[str], started: list[Settings]) -> None:
+    line = refusal(capsys, "stdio", f"--dashboard={port}")
+    assert "--dashboard" in line
+    assert "not in the range 0<=x<=65535" in line
+    assert started == []
 
 
 @pytest.mark.parametrize("spec", BOUNDED, ids=name)
-def test_a_flag_below_its_bound(spec: Described, capsys: pytest.CaptureFixture[str], started: list[Settings]) -> None:
+def test_a_flag_below_its_bound(
+    spec: Described, command: str, capsys: pytest.CaptureFixture[str], started: list[Settings]
+) -> None:
     assert spec.low is not None
-    line = refusal(capsys, "serve", f"{spec.flag}={spec.type(spec.low - 1)}")
+    line = refusal(capsys, command, f"{spec.flag}={spec.type(spec.low - 1)}")
     assert spec.flag in line
     assert "not in the range" in line
     assert started == []
@@ -118,20 +154,26 @@ def test_a_flag_below_its_bound(spec: Described, capsys: pytest.CaptureFixture[s
         ([], "Missing command; see mcp-probe --help"),
         (["nonsense"], "No such command 'nonsense'; see mcp-probe --help"),
         (["serve", "extra"], "Got unexpected extra argument (extra); see mcp-probe serve --help"),
+        (["stdio", "extra"], "Got unexpected extra argument (extra); see mcp-probe stdio --help"),
         (["serve", "--port"], "Option '--port' requires an argument."),
+        (["stdio", "--dashboard"], "Option '--dashboard' requires an argument."),
     ],
 )
 def test_wrong_usage(arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert refusal(capsys, *arguments) == expected
 
 
-def test_an_unknown_flag_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--no-such-flag" in refusal(capsys, "serve", "--no-such-flag=1")
+def test_an_unknown_flag_is_named(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--no-such-flag" in refusal(capsys, command, "--no-such-flag=1")
 
 
-@pytest.mark.parametrize(("flag", "kind"), [("--port", "integer"), ("--grace-s", "number")])
+@pytest.mark.parametrize(("flag", "kind"), [("--port", "integer"), ("--grace-s", "number"), ("--dashboard", "integer")])
 def test_a_flag_that_is_no_number(flag: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert f"'many' is not a valid {kind};" in refusal(capsys, "serve", flag, "many")
+    assert f"'many' is not a valid {kind};" in refusal(capsys, "stdio", flag, "many")
+
+
+def test_serve_has_its_pages_without_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--dashboard" in refusal(capsys, "serve", "--dashboard=0")
 
 
 def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,23 +188,25 @@ def test_a_value_with_a_newline_still_makes_one_line(capsys: pytest.CaptureFixtu
 
 
 def test_a_server_that_cannot_start_says_why_on_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(settings: Settings) -> int:
+    def fail(settings: Settings, dashboard: int | None = None) -> int:
         raise app.StartError("no luck\nat all")
 
     monkeypatch.setattr(app, "main", fail)
-    assert refusal(capsys, "serve") == "no luck at all"
+    monkeypatch.setattr(app, "stdio", fail)
+    assert refusal(capsys, command) == "no luck at all"
 
 
 def test_ctrl_c_before_the_server_listens_makes_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(settings: Settings) -> int:
+    def interrupted(settings: Settings, dashboard: int | None = None) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(app, "main", interrupted)
-    assert main(["serve"]) == 130
+    monkeypatch.setattr(app, "stdio", interrupted)
+    assert main([command]) == 130
     assert capsys.readouterr().err.strip() == ""
 
 
@@ -187,7 +231,7 @@ def test_settings_prints_each_fact_of_each_setting(capsys: pytest.CaptureFixture
     assert printed["--host"] == ("127.0.0.1", "")
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["settings"], ["serve", "--help"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["settings"], ["serve", "--help"], ["stdio", "--help"]])
 def test_answers_about_itself_do_not_load_the_server(arguments: list[str]) -> None:
     code = f"import sys; from probe.cli import main; main({arguments!r}); print('trio' in sys.modules, file=sys.stderr)"
     done = run([sys.executable, "-c", code])
@@ -200,8 +244,8 @@ def run(command: list[str], variables: Mapping[str, str] | None = None) -> subpr
 
 
 def probe_refuses(*arguments: str) -> str:
-    """The one line of a real `mcp-probe serve` that cannot start."""
-    done = run([sys.executable, "-m", "probe", "serve", *arguments])
+    """The one line of a real `mcp-probe` that cannot start."""
+    done = run([sys.executable, "-m", "probe", *arguments])
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1, done.stderr
@@ -211,22 +255,24 @@ def probe_refuses(*arguments: str) -> str:
 def test_port_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert str(port) in probe_refuses("--port", str(port))
+        assert str(port) in probe_refuses("serve", "--port", str(port))
 
 
-def test_unknown_toolset_lists_the_known_ones() -> None:
-    line = probe_refuses("--port=0", "--tools=nonsense")
+def test_unknown_toolset_lists_the_known_ones(command: str) -> None:
+    line = probe_refuses(command, "--port=0", "--tools=nonsense")
     assert "nonsense" in line
     assert "conformance" in line
 
 
-def test_certificate_that_does_not_exist() -> None:
-    assert "no-such-file.pem" in probe_refuses("--port=0", "--certfile=no-such-file.pem")
+@pytest.mark.parametrize("arguments", [["serve", "--port=0"], ["stdio", "--dashboard=0"]])
+def test_certificate_that_does_not_exist(arguments: list[str]) -> None:
+    assert "no-such-file.pem" in probe_refuses(*arguments, "--certfile=no-such-file.pem")
 
 
-def test_address_that_is_not_this_machine() -> None:
+@pytest.mark.parametrize("arguments", [["serve", "--port=0"], ["stdio", "--dashboard=0"]])
+def test_address_that_is_not_this_machine(arguments: list[str]) -> None:
     # TEST-NET-1 (RFC 5737): never assigned, so binding it fails without any name lookup
-    assert "192.0.2.1" in probe_refuses("--port=0", "--host=192.0.2.1")
+    assert "192.0.2.1" in probe_refuses(*arguments, "--host=192.0.2.1")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

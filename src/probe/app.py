@@ -2,24 +2,30 @@
 
 root nursery
   engine      the audit's writer, and within it tasks, sessions and the observer of the log
-  listener    sockets and connections
+  listener    sockets and connections; with `stdio` only for the pages, if they are wanted
+  client      `stdio` only: standard input and output; when the client has gone, everything ends
   signals     SIGINT and SIGTERM: the first drains, the second ends at once
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import trio
 
 from . import listener
+from .endpoints.lines import LineWire, StreamsClosedError, standard_streams
 from .endpoints.paths import Paths
+from .endpoints.pipe import Peer, serve_pipe
 from .engine.catalogue import UnknownSelectionError
 from .engine.engine import Engine
 from .observe.audit_claim import AuditFileError
@@ -28,6 +34,8 @@ from .tools.catalogue import TOOLSETS
 
 # After the drain every response has its last bytes; this is how long slow peers may take to read them.
 _FLUSH_S = 2.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STDERR = 2
 
 
 class StartError(Exception):
@@ -43,11 +51,23 @@ def new_id() -> str:
 
 
 def main(settings: Settings) -> int:
-    """Serve until a signal; returns the exit code. Raises `StartError`."""
+    """Serve HTTP until a signal; returns the exit code. Raises `StartError`."""
+    return _run(partial(serve, settings, announce=_say))
+
+
+def stdio(settings: Settings, dashboard: int | None) -> int:
+    """Serve the client on standard input and output until it has gone, or until a signal; returns the exit code.
+
+    `dashboard` is the port for the pages about it, None for no pages. Raises `StartError`.
+    """
+    return _run(partial(serve_stdio, settings, dashboard, announce=_say))
+
+
+def _run(service: Callable[[], Awaitable[None]]) -> int:
     _tune_garbage_collection()
     try:
-        trio.run(partial(serve, settings, announce=_print), strict_exception_groups=True)
-    except* (listener.ListenError, UnknownSelectionError, AuditFileError) as group:
+        trio.run(service, strict_exception_groups=True)
+    except* (listener.ListenError, UnknownSelectionError, AuditFileError, StreamsClosedError) as group:
         raise StartError(str(_first(group))) from None
     return 0
 
@@ -58,8 +78,12 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-def _print(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _say(line: str) -> None:
+    # Not with `print`: who started this program need not read what it says, and may have closed standard error. If it
+    # was closed from the start, the descriptor is by now that of something else.
+    if sys.__stderr__ is not None:
+        with suppress(OSError):
+            os.write(_STDERR, f"{line}\n".encode())
 
 
 def _tune_garbage_collection() -> None:
@@ -80,26 +104,90 @@ async def serve(
     Starts with the list of its URLs. Owns its sockets. Raises `listener.ListenError`, `UnknownSelectionError` and
     `AuditFileError`.
     """
-    engine = Engine(settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
-    engine.check_selection(settings.tools)
+    engine = _engine(settings)
     sockets = listener.open_sockets(settings)
     paths = Paths(engine)
     async with trio.open_nursery() as root:
         await root.start(engine.serve)
         urls = await root.start(partial(listener.serve, paths, settings, sockets))
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with trio.open_signal_receiver(*_SIGNALS) as signals:
             for url in urls:
                 announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools})")
             task_status.started(urls)
-            await anext(signals)
-            announce(f"stopping: running work may finish within {settings.grace_s:g} s; signal again to stop at once")
-            root.start_soon(_stop, engine, paths, root.cancel_scope)
-            await anext(signals)
+            await _stopped(signals, engine, partial(_wait_idle, paths), announce)
             root.cancel_scope.cancel()
 
 
-async def _stop(engine: Engine, paths: Paths, root: trio.CancelScope) -> None:
-    await engine.drain()
-    with trio.move_on_after(_FLUSH_S):
-        await paths.mcp.wait_idle()
+async def serve_stdio(
+    settings: Settings, dashboard: int | None, *, announce: Callable[[str], None] = lambda line: None
+) -> None:
+    """Serve one client on the standard streams until it has gone, cancelled, or told to stop by a signal.
+
+    `dashboard` is the port on `settings.host` where pages show what happens; nothing else of HTTP is served there.
+    Raises what `serve` raises, and `StreamsClosedError`; each of them before anything is read.
+    """
+    settings = settings if dashboard is None else replace(settings, port=dashboard)
+    engine = _engine(settings)
+    sockets = [] if dashboard is None else listener.open_sockets(settings)
+    async with trio.open_nursery() as root:
+        await root.start(engine.serve)
+        urls: list[str] = []
+        if sockets:
+            urls = await root.start(partial(listener.serve, Paths(engine, pages_only=True), settings, sockets))
+        with trio.open_signal_receiver(*_SIGNALS) as signals:
+            origin = settings.public_url.rstrip("/") or next(iter(urls), "")
+            await root.start(_serve_client, engine, origin, root.cancel_scope)
+            pages = "".join(f"; dashboard: {url}/dashboard" for url in urls)
+            announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
+            # The client's task ends everything when it has written what the drain has left it.
+            await _stopped(signals, engine, trio.sleep_forever, announce)
+            root.cancel_scope.cancel()
+
+
+async def _wait_idle(paths: Paths) -> None:
+    await paths.wait_idle()
+    await paths.websocket.wait_idle()
+
+
+def _engine(settings: Settings) -> Engine:
+    engine = Engine(settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
+    engine.check_selection(settings.tools)
+    return engine
+
+
+async def _serve_client(
+    engine: Engine,
+    origin: str,
+    root: trio.CancelScope,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    settings = engine.settings
+    with standard_streams() as (source, sink):
+        task_status.started()
+        wire = LineWire(source, sink, max_bytes=settings.limits.max_body_bytes)
+        peer = Peer(transport="stdio", address="stdio", origin=origin, selection=settings.tools)
+        await serve_pipe(engine, wire, peer)
     root.cancel()
+
+
+async def _stopped(
+    signals: AsyncIterator[int],
+    engine: Engine,
+    wait_flushed: Callable[[], Awaitable[object]],
+    announce: Callable[[str], None],
+) -> None:
+    """Returns when the server may end: it has drained after the first signal, or there was a second one."""
+    await anext(signals)
+    announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; signal again to stop at once")
+    async with trio.open_nursery() as stopping:
+        stopping.start_soon(_hurried, signals, stopping.cancel_scope)
+        await engine.drain()
+        with trio.move_on_after(_FLUSH_S):
+            await wait_flushed()
+        stopping.cancel_scope.cancel()
+
+
+async def _hurried(signals: AsyncIterator[int], stopping: trio.CancelScope) -> None:
+    await anext(signals)
+    stopping.cancel()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -52,12 +53,16 @@ def _whole(bound: float | None) -> int | None:
     return None if bound is None else int(bound)
 
 
+def _whole_number(low: int | None, high: int | None) -> click.ParamType[Any]:
+    # click calls this "integer range", and the other "float range", which reads badly in "'x' is not a valid …"
+    whole = click.IntRange(low, high)
+    whole.name = "integer"
+    return whole
+
+
 def _parameter_type(spec: Described) -> click.ParamType[Any] | type:
-    # click calls these "integer range" and "float range", which reads badly in "'x' is not a valid …"
     if spec.type is int:
-        whole = click.IntRange(_whole(spec.low), _whole(spec.high))
-        whole.name = "integer"
-        return whole
+        return _whole_number(_whole(spec.low), _whole(spec.high))
     if spec.type is float:
         number = click.FloatRange(spec.low, spec.high)
         number.name = "number"
@@ -85,6 +90,17 @@ def _with_every_setting(command: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What keeps a server from starting becomes click's kind of error."""
+    from . import app
+
+    try:
+        yield
+    except (SettingError, app.StartError) as error:
+        raise click.ClickException(str(error)) from None
+
+
 @_commands.command()
 @_with_every_setting
 def serve(**values: Any) -> int:
@@ -92,10 +108,24 @@ def serve(**values: Any) -> int:
     # a second of imports that `--version` and `settings` do not need
     from . import app
 
-    try:
+    with _refusals():
         return app.main(build(values))
-    except (SettingError, app.StartError) as error:
-        raise click.ClickException(str(error)) from None
+
+
+@_commands.command()
+@click.option(
+    "--dashboard",
+    type=_whole_number(0, 65535),
+    metavar="PORT",
+    help="TCP port on the host: pages that show what happens; 0 picks a free one and prints it. Without it, no pages.",
+)
+@_with_every_setting
+def stdio(dashboard: int | None, **values: Any) -> int:
+    """Serve MCP to one client on standard input and output, until it closes them."""
+    from . import app
+
+    with _refusals():
+        return app.stdio(build(values), dashboard)
 
 
 def _text(value: Any) -> str:

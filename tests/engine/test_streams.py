@@ -28,8 +28,8 @@ def recorded(log: EventLog) -> list[dict[str, Any]]:
     return [{name: event[name] for name in event if name not in ("seq", "at", "mono")} for event in shown]
 
 
-async def rings(stream: Stream, act: Callable[[], Any]) -> bool:
-    """Whether something wakes a reader that waits."""
+async def wakes(stream: Stream, act: Callable[[], Any]) -> bool:
+    """Whether something wakes whoever waits for the stream."""
     woken = trio.Event()
 
     async def wait() -> None:
@@ -45,12 +45,25 @@ async def rings(stream: Stream, act: Callable[[], Any]) -> bool:
     return woken.is_set()
 
 
-async def test_whatever_a_reader_must_notice_rings_the_bell() -> None:
+async def test_whatever_changes_wakes_who_waits_for_it() -> None:
     stream, _ = make()
-    assert await rings(stream, lambda: stream.append(b"1"))
-    assert await rings(stream, stream.hang_up)
-    assert await rings(stream, lambda: stream.attach(1))
-    assert await rings(stream, lambda: stream.end(0.0))
+    assert await wakes(stream, lambda: stream.append(b"1"))
+    assert await wakes(stream, stream.hang_up)
+    assert await wakes(stream, lambda: stream.end(0.0))
+
+
+def test_whatever_a_reader_must_notice_rings_its_bell() -> None:
+    stream, _ = make()
+    rung: list[str] = []
+    stream.attach(1, lambda: rung.append("old"))
+    stream.append(b"1")
+    stream.hang_up()
+    assert rung == ["old"] * 2
+    stream.attach(2, lambda: rung.append("new"))
+    assert rung == ["old"] * 3, "the reader that was displaced looks up"
+    stream.append(b"2")
+    stream.end(0.0)
+    assert rung[3:] == ["new"] * 2
 
 
 def test_a_stream_opens_ends_once_and_tells_how_much_it_carried() -> None:

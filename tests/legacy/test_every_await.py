@@ -16,6 +16,8 @@ from trio.testing import MockClock
 
 from probe.core.call import Cause
 from probe.engine.engine import Engine
+from probe.engine.legacy.inlet import Inlet
+from probe.engine.reading import Reading
 from probe.tools.catalogue import CONFORMANCE, FEATURES, PROBE, STREAMING
 from probe.wire.jsonrpc import classify
 
@@ -93,7 +95,7 @@ class Run:
     def receive(self, message: dict[str, Any]) -> list[dict[str, Any]]:
         """A message of the client arrives at this very moment."""
         (session,) = self.probe.engine.sessions
-        answer = self.probe.engine.legacy.receive(session, [classify(message)], 0)
+        answer = self.probe.engine.legacy.receive(session, [classify(message)], Inlet(0, Reading(0)))
         return [Event(None, body.decode(), None).message for body in getattr(answer, "bodies", [])]
 
     def stopped(self) -> None:

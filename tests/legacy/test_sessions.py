@@ -11,6 +11,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.app import new_id
 from probe.engine.legacy.dispatch import Answered
+from probe.engine.legacy.inlet import Inlet
+from probe.engine.reading import Reading
 from probe.wire.jsonrpc import classify
 
 from ..support.http import exchange
@@ -249,7 +251,7 @@ async def test_toggling_a_subscription_faster_than_its_ticker_ends_is_refused_an
         codes = []
         for method in [*methods, "resources/subscribe"]:
             request = client.request(method, {"uri": "test://watched-resource"})
-            answer = probe.engine.legacy.receive(session, [classify(request)], 0)
+            answer = probe.engine.legacy.receive(session, [classify(request)], Inlet(0, Reading(0)))
             assert isinstance(answer, Answered)
             codes.append(json.loads(answer.bodies[0]).get("error", {}).get("code"))
         assert codes[::2] == [None] * 5 + [-32000] * 16

@@ -10,6 +10,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.catalogue import Toolset
+from probe.engine.legacy.inlet import Inlet
+from probe.engine.reading import Reading
 from probe.engine.tool import Tool, ToolContext, ToolResult, structured
 from probe.wire.jsonrpc import classify
 
@@ -283,7 +285,7 @@ async def test_an_answer_that_comes_twice_is_misuse_and_changes_nothing(
         (session,) = probe.engine.sessions
         for result in (ACCEPT, {"action": "cancel"}):  # both arrive before the task can run
             response = {"jsonrpc": "2.0", "id": question.message["id"], "result": result}
-            probe.engine.legacy.receive(session, [classify(response)], 0)
+            probe.engine.legacy.receive(session, [classify(response)], Inlet(0, Reading(0)))
         await client.read(answer)
     assert await status(client, task) == "completed"
     assert [event["what"] for event in probe.events("client.misuse")] == ["answer without a question"]

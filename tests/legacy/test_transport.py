@@ -10,6 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.endpoints.event_stream import EventStream
+from probe.engine.reading import Reading
 from probe.engine.streams import Stream
 from probe.observe.log import EventLog
 from probe.settings import build
@@ -207,9 +208,11 @@ async def test_messages_need_no_timers(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
     for messages in (1, 50):
         stream, before = Stream("p1", "s1", "response", log, build({})), len(entered)
-        writer = EventStream(stream, 0, 1, retry_ms=0, keep_alive_s=15)
+        reading = Reading(1)
+        reading.add(stream, 0)
+        writer = EventStream(reading, retry_ms=0, keep_alive_s=15)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(writer.run, stream.attach(1), trio.sleep_forever, taken)
+            nursery.start_soon(writer.run, trio.sleep_forever, taken)
             for _ in range(messages):
                 stream.append(b"{}")
                 await wait_all_tasks_blocked()

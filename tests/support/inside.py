@@ -16,6 +16,8 @@ MODERN_CALL = "_Response._work"
 TASK = "TaskService.create.<locals>.job"
 """The trio task of one MCP task."""
 SERVICES = [
+    "engine.draft_streams.DraftStreams._watch",
+    "engine.draft_streams.DraftStreams.serve",
     "engine.observer.Observer.serve",
     "engine.sessions.SessionService.serve",
     "engine.tasks.TaskService.serve",

@@ -1,4 +1,8 @@
-"""Validates messages of the server against the official JSON schema of a revision."""
+"""Validates messages of the server against the official JSON schema of a revision.
+
+The draft "Streams" has no schema. `schemas/streams-draft` is made from its text, and from what `docs/streams.md` says
+stands in `_meta`; to the revisions with sessions, its messages are messages like their own.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ _RESULTS = {
     "resources/unsubscribe": "Result",
     "tasks/result": "CallToolResult",
 }
+STREAMS_DRAFT = "streams-draft"
+_WITH_SESSIONS = frozenset({"2025-03-26", "2025-06-18", "2025-11-25"})
 
 
 class SchemaViolationError(AssertionError):
@@ -48,10 +54,11 @@ class RevisionSchema:
     def check_message(self, message: Any, *, method: str | None = None, task: bool = False) -> None:
         """Check a request, notification or response; `method` is the method a response answers."""
         if "method" in message:
-            name = self._by_method.get(message["method"])
+            defining = self._defining(message["method"])
+            name = defining._by_method.get(message["method"])
             if name is None:
                 raise SchemaViolationError(f"{self.revision} defines no {message['method']}")
-            self.check(message, name)
+            defining.check(message, name)
         elif "error" in message:
             self.check({"id": 0, **message}, self._first("JSONRPCErrorResponse", "JSONRPCError"))
             if message.get("id", 0) is None:
@@ -59,7 +66,13 @@ class RevisionSchema:
         else:
             self.check(message, self._first("JSONRPCResultResponse", "JSONRPCResponse"))
             if method is not None:
-                self.check(message["result"], "CreateTaskResult" if task else self.result_of(method))
+                defining = self._defining(method)
+                defining.check(message["result"], "CreateTaskResult" if task else defining.result_of(method))
+
+    def _defining(self, method: str) -> RevisionSchema:
+        """The schema that defines a method, which need not be this."""
+        extension = schema(STREAMS_DRAFT) if self.revision in _WITH_SESSIONS else self
+        return extension if method in extension._by_method else self
 
     def fits(self, value: Any, part: Any) -> bool:
         """Whether a value fits a part of the document."""

@@ -39,6 +39,7 @@ from ..wire.v2026.registry import ListenParams, Row, find_row, request_params
 from .inbound import HttpHead
 
 _VERSION = "mcp-protocol-version"
+_NO_HEAD = HttpHead("POST", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +74,35 @@ def _is_modern(value: Any) -> bool:
     return isinstance(meta, Mapping) and PROTOCOL_VERSION in meta
 
 
-def climb(head: HttpHead, request: Request, *, input_schema: Callable[[str], Mapping[str, Any] | None]) -> Inbound:
+def era_of_piped(value: Any, *, initialized: bool) -> Literal["legacy", "modern"]:
+    """Which era judges a message on a connection without headers, where `initialize` was answered or not.
+
+    2026-07-28 basic/versioning: "A request carrying modern per-request `_meta` is served statelessly according to this
+    revision. An `initialize` request selects legacy semantics, scoped to the stdio process".
+    """
+    if initialized:
+        return "modern" if _is_modern(value) else "legacy"
+    return era_of(_NO_HEAD, value)
+
+
+def climb(
+    head: HttpHead | None, request: Request, *, input_schema: Callable[[str], Mapping[str, Any] | None]
+) -> Inbound:
     """Judge one request. `input_schema` gives the schema of a tool, None for one that does not exist.
 
-    Raises `Rejection`, with the id of the request.
+    Without a head there are no rungs 2, 4, 6 and 7 (basic/transports/stdio: "There is no header layer"). Raises
+    `Rejection`, with the id of the request.
     """
     meta = _read_meta(request)
-    _check_version(head, request, meta)
-    _check_mirrored(head, request, "Mcp-Method", request.method, "the body's method")
+    if head is not None:
+        _check_mirrored(head, request, "MCP-Protocol-Version", meta.version, f"params._meta[{PROTOCOL_VERSION!r}]")
+    _check_version(request, meta)
+    if head is not None:
+        _check_mirrored(head, request, "Mcp-Method", request.method, "the body's method")
     row = _find_row(request)
-    _check_name(head, request, row)
-    _check_arguments(head, request, input_schema)
+    if head is not None:
+        _check_name(head, request, row)
+        _check_arguments(head, request, input_schema)
     _check_retry(request, row)
     params = _read_params(request)
     _check_extension(request, row, meta, params)
@@ -101,8 +120,7 @@ def _read_meta(request: Request) -> RequestMeta:
         raise _refused(request, Refusal.INVALID_META, error.message) from None
 
 
-def _check_version(head: HttpHead, request: Request, meta: RequestMeta) -> None:
-    _check_mirrored(head, request, "MCP-Protocol-Version", meta.version, f"params._meta[{PROTOCOL_VERSION!r}]")
+def _check_version(request: Request, meta: RequestMeta) -> None:
     if meta.version not in MODERN:
         speaks = f"this server speaks {', '.join(MODERN)}, and older revisions after initialize"
         message = f"Unsupported protocol version {clip(meta.version)!r}; {speaks}"

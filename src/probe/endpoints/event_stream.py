@@ -1,4 +1,4 @@
-"""Writes a stream as server-sent events: the one writer of one response.
+"""Writes streams as server-sent events: the one writer of one response.
 
     priming event (id, empty data, retry) -> messages from the cursor on, replayed or live -> the end
 
@@ -6,18 +6,18 @@ The priming event, and its like before a hang-up, are of revision 2025-11-25. Cl
 for a message and fail on it, and some of their parsers dispatch an event for `id` or `retry` alone, so they are sent
 nothing but messages. A stream that cannot be resumed has neither ids nor a priming event.
 
-It ends when the stream has ended and everything is written, when the stream hangs up or another connection takes it
-over, and when the client goes. The work behind the stream notices none of this.
+It ends when every stream has ended and everything is written, has hung up or was taken over by another connection, and
+when the client goes. The work behind the streams notices none of this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import count
 
 import trio
 
-from ..core.replay import EvictedError
-from ..engine.streams import Reader, Stream
+from ..engine.reading import Piece, Reading, Source
 from ..wire import sse
 from .asgi import Receive, Send, wait_disconnect
 
@@ -26,25 +26,14 @@ _CHUNK_BYTES = 64 * 1024
 
 
 class EventStream:
-    """One response that carries a stream from a cursor on.
+    """One response that carries what its exchange reads.
 
     `ended_by` says why it is over, `written` how many messages it carried. With `primes` it begins with a priming
     event. A comment is sent after each `keep_alive_s` seconds without anything else.
     """
 
-    def __init__(
-        self,
-        stream: Stream,
-        cursor: int,
-        exchange: int,
-        *,
-        retry_ms: int,
-        keep_alive_s: float,
-        primes: bool = False,
-    ) -> None:
-        self._stream = stream
-        self._cursor = cursor
-        self._exchange = exchange
+    def __init__(self, reading: Reading, *, retry_ms: int, keep_alive_s: float, primes: bool = False) -> None:
+        self._reading = reading
         self._retry_ms = retry_ms
         self._keep_alive_s = keep_alive_s
         self._primes = primes
@@ -53,18 +42,18 @@ class EventStream:
         self.written = 0
         self.ended_by = "server"
 
-    async def run(self, reader: Reader, receive: Receive, send: Send) -> None:
+    async def run(self, receive: Receive, send: Send) -> None:
         """Write until the end; the head of the response has been sent. Watches for the client's going meanwhile."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch, receive, nursery.cancel_scope)
-            await self._write(reader, send)
+            await self._write(send)
             nursery.cancel_scope.cancel()
 
-    async def write(self, reader: Reader, send: Send) -> None:
+    async def write(self, send: Send) -> None:
         """Write until the end; for a caller that watches for the client's going itself, and then cancels this."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep_alive, trio.sleep_forever)
-            await self._write(reader, send)
+            await self._write(send)
             nursery.cancel_scope.cancel()
 
     async def _watch(self, receive: Receive, scope: trio.CancelScope) -> None:
@@ -92,54 +81,46 @@ class EventStream:
             due = self._sent_at + self._keep_alive_s
             if due <= now:
                 self._silent = True
-                self._stream.ring()
+                self._reading.ring()
                 due = now + self._keep_alive_s
 
-    async def _write(self, reader: Reader, send: Send) -> None:
-        stream = self._stream
-        if self._primes:
-            await self._part(send, self._event(self._cursor, b"", retry=True))
+    async def _write(self, send: Send) -> None:
+        reading = self._reading
+        if self._primes and reading.latest is not None:
+            await self._part(send, self._priming(reading.latest))
         while True:
-            try:
-                await self._write_available(send)
-            except EvictedError:
-                return await self._leave(send, "overflow: messages were lost before this reader got them")
-            dismissal = stream.dismissed(reader)
-            if dismissal is not None:
-                return await self._leave(send, dismissal)
-            if stream.replay.closed:
-                return await self._leave(send, "end of stream")
-            if self._silent:
+            piece = reading.take(_CHUNK_BYTES)
+            if piece is not None:
+                await self._part(send, self._events(piece))
+                reading.taken(piece)
+            elif not reading:
+                return await self._leave(send)
+            elif self._silent:
                 await self._part(send, sse.comment("keep-alive"))
             else:
-                await stream.wait_changed()
+                await reading.wait_changed()
 
-    async def _write_available(self, send: Send) -> None:
-        while self._cursor < self._stream.replay.last:
-            first = self._cursor + 1
-            await self._part(send, self._next_chunk())
-            self._stream.delivered(first, self._cursor, self._exchange)
+    def _events(self, piece: Piece) -> bytes:
+        self.written += len(piece.messages)
+        stream, places = piece.source.stream, count(piece.first)
+        if not stream.resumable:
+            return b"".join(map(sse.event, piece.messages))
+        return b"".join(
+            sse.event(message, id=f"{stream.id}-{place}")
+            for message, place in zip(piece.messages, places, strict=False)
+        )
 
-    def _next_chunk(self) -> bytes:
-        chunk = bytearray()
-        for message in self._stream.replay.after(self._cursor):
-            self._cursor += 1
-            self.written += 1
-            chunk += self._event(self._cursor, message)
-            if len(chunk) >= _CHUNK_BYTES:
-                break
-        return bytes(chunk)
+    def _priming(self, source: Source) -> bytes:
+        return sse.event(b"", id=f"{source.stream.id}-{source.cursor}", retry_ms=self._retry_ms)
 
-    def _event(self, position: int, data: bytes, *, retry: bool = False) -> bytes:
-        id = f"{self._stream.id}-{position}" if self._stream.resumable else None
-        return sse.event(data, id=id, retry_ms=self._retry_ms if retry else None)
-
-    async def _leave(self, send: Send, why: str) -> None:
-        self.ended_by = why
-        if self._primes and not self._stream.replay.closed:
-            # "If the server does close the connection prior to terminating the SSE stream, it SHOULD send an SSE event
-            # with a standard `retry` field before closing the connection."
-            await self._part(send, self._event(self._cursor, b"", retry=True))
+    async def _leave(self, send: Send) -> None:
+        last = self._reading.latest
+        if last is not None and last.ended is not None:
+            self.ended_by = last.ended
+            if self._primes and not last.stream.replay.closed:
+                # "If the server does close the connection prior to terminating the SSE stream, it SHOULD send an SSE
+                # event with a standard `retry` field before closing the connection."
+                await self._part(send, self._priming(last))
         await self._part(send, b"", more=False)
 
     async def _part(self, send: Send, body: bytes, *, more: bool = True) -> None:

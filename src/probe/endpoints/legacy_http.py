@@ -10,15 +10,17 @@ from ..core.inbound import check_get, check_version
 from ..core.replay import EvictedError
 from ..engine.engine import Engine
 from ..engine.legacy.dispatch import Accepted, Answered
+from ..engine.legacy.inlet import Inlet
+from ..engine.reading import Reading
 from ..engine.sessions import Session
 from ..engine.streams import Stream
 from ..observe.events import HttpClosed
 from ..wire.errors import McpError, Refusal, Rejection, busy
 from ..wire.jsonrpc import Message, Request, RequestId, error_response, result_response
-from ..wire.revisions import V2025_03_26, V2025_11_25
+from ..wire.revisions import V2025_11_25
 from .event_stream import EventStream, event_position
 from .exchange import JSON_HEADERS, Exchange, not_allowed
-from .messages import read_id, read_message
+from .messages import read_batch, read_id, read_initialize, read_message
 
 SESSION_HEADER = "mcp-session-id"
 
@@ -33,14 +35,14 @@ class LegacyHttp:
     async def post(self, exchange: Exchange, value: Any, selection: str, size: int) -> None:
         """Serve one POST; `value` is its body of `size` bytes. Raises `Rejection`."""
         check_version(exchange.head)
-        first = self._initialize_request(value)
-        if first is not None and exchange.head.get(SESSION_HEADER) is None:
-            self._check_initialize_size(size, first)
+        limits = self._settings.limits
+        first = read_initialize(value, size, limits) if exchange.head.get(SESSION_HEADER) is None else None
+        if first is not None:
             await self._initialize(exchange, first, selection)
             return
-        single = None if isinstance(value, list) else [self._message(value)]
-        session = self._session(exchange, read_id(value, self._settings.limits))
-        messages = single or self._batch(value, session)
+        single = None if isinstance(value, list) else [read_message(value, limits)]
+        session = self._session(exchange, read_id(value, limits))
+        messages = single or read_batch(value, session.machine.revision, limits)
         self._refuse_while_draining(messages)
         await self._answer(exchange, session, messages, batch=single is None)
 
@@ -69,17 +71,11 @@ class LegacyHttp:
         session.end(Cause.SESSION_END, "deleted")
         await exchange.respond(204)
 
-    def _message(self, value: Any) -> Message:
-        return read_message(value, self._settings.limits)
-
-    def _check_initialize_size(self, size: int, request: Request) -> None:
-        most = self._settings.limits.max_initialize_bytes
-        if size > most:
-            why = f"initialize is larger than {most} bytes (max_initialize_bytes)"
-            raise Rejection(Refusal.BODY_TOO_LARGE, why, id=request.id)
-
     async def _answer(self, exchange: Exchange, session: Session, messages: Sequence[Message], *, batch: bool) -> None:
-        answer = self._engine.legacy.receive(session, messages, exchange.number)
+        reading = Reading(exchange.number)
+        seen = exchange.head.get("last-event-id")
+        inlet = Inlet(exchange.number, reading, None if seen is None else event_position(seen))
+        answer = self._engine.legacy.receive(session, messages, inlet)
         if isinstance(answer, Accepted):
             await exchange.respond(202)
         elif isinstance(answer, Answered):
@@ -88,7 +84,7 @@ class LegacyHttp:
             for call in answer.calls:
                 call.answer_delivered()
         else:
-            await self._write_stream(exchange, session, answer.stream, 0)
+            await self._write(exchange, session, reading)
 
     async def _initialize(self, exchange: Exchange, request: Request, selection: str) -> None:
         self._refuse_while_draining([request])
@@ -124,32 +120,6 @@ class LegacyHttp:
             session.misuse("another protocol version", clause, f"{version} instead of {session.machine.revision}")
         return session
 
-    def _batch(self, batch: list[Any], session: Session) -> list[Message]:
-        """The messages of a batch. Raises `Rejection`."""
-        self._check_batch(batch, session)
-        return [self._message(item) for item in batch]
-
-    def _initialize_request(self, value: Any) -> Request | None:
-        """The `initialize` request of a POST that holds just that; None for anything else, well formed or not."""
-        if not isinstance(value, dict) or value.get("method") != "initialize" or "id" not in value:
-            return None
-        message = self._message(value)
-        return message if isinstance(message, Request) else None
-
-    def _check_batch(self, batch: list[Any], session: Session) -> None:
-        revision, most = session.machine.revision, self._settings.limits.max_batch
-        if revision != V2025_03_26:
-            why = f"revision {revision} has no batches, one message per POST"
-        elif not batch:
-            why = "an empty batch"
-        elif len(batch) > most:
-            why = f"a batch of more than {most} messages (max_batch)"
-        elif any(isinstance(item, dict) and item.get("method") == "initialize" for item in batch):
-            why = "initialize must not be part of a batch"
-        else:
-            return
-        raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {why}")
-
     def _refuse_while_draining(self, messages: Sequence[Message] | None) -> None:
         """New work and new streams are refused; notifications and answers still reach the work that runs."""
         if self._engine.draining and (messages is None or any(isinstance(item, Request) for item in messages)):
@@ -176,24 +146,27 @@ class LegacyHttp:
         return stream, place[1]
 
     async def _write_stream(self, exchange: Exchange, session: Session, stream: Stream, cursor: int) -> None:
-        settings = self._settings
+        reading = Reading(exchange.number)
+        reading.add(stream, cursor)
+        await self._write(exchange, session, reading)
+
+    async def _write(self, exchange: Exchange, session: Session, reading: Reading) -> None:
+        settings, source = self._settings, reading.latest
+        assert source is not None, "an event stream carries at least one stream"
         writer = EventStream(
-            stream,
-            cursor,
-            exchange.number,
-            retry_ms=settings.sse_retry_ms,
+            reading,
+            retry_ms=max(settings.sse_retry_ms, reading.retry_ms),
             keep_alive_s=settings.keep_alive_s,
             primes=session.machine.revision >= V2025_11_25,
         )
-        reader = stream.attach(exchange.number)
         session.machine.hold()
         session.reader_attached()
         try:
-            await exchange.start_events(stream.id)
-            await writer.run(reader, exchange.receive, exchange.send)
+            await exchange.start_events(source.stream.id)
+            await writer.run(exchange.receive, exchange.send)
         finally:
-            stream.detach(reader)
+            reading.close("the connection is gone")
             session.machine.release(self._engine.clock.now())
             exchange.log.append(
-                HttpClosed(exchange.number, session.label, stream.id, writer.ended_by, writer.written)
+                HttpClosed(exchange.number, session.label, source.stream.id, writer.ended_by, writer.written)
             )

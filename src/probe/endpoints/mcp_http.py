@@ -6,7 +6,6 @@ belongs to. Each request is one exchange in the event log.
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -16,14 +15,11 @@ from ..core.inbound import HostPolicy, HttpHead, check_post
 from ..core.modern_inbound import era_of
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
-from ..engine.outbox import stored
-from ..observe.events import MessageReceived, essentials, subject
 from ..wire.errors import Refusal, Rejection
-from ..wire.jsonrpc import encode
 from .asgi import ClientGoneError, Receive, Scope, Send, read_body, wait_disconnect
 from .exchange import Exchange, Unsent, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
-from .messages import read_id, read_json
+from .messages import read_id, read_json, record_received
 from .modern_http import ModernHttp
 
 _WHO_S = 1.0
@@ -43,7 +39,6 @@ class McpHttp:
             settings.host, settings.allowed_hosts.split(","), settings.allowed_origins.split(",")
         )
         self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log)
-        self._numbers = count(1)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
         self._turnstile = trio.Semaphore(1)
@@ -52,7 +47,7 @@ class McpHttp:
         """Serve one HTTP request."""
         engine, url = self._engine, self._settings.public_url
         exchange = Exchange(
-            next(self._numbers), scope, receive, send, engine.log, self._unsent, engine.outbox, url
+            next(engine.exchanges), scope, receive, send, engine.log, self._unsent, engine.outbox, url
         )
         self._open += 1
         by = "the server gave it up"
@@ -113,7 +108,7 @@ class McpHttp:
         value = read_json(body, self._settings.limits)
         modern = era_of(exchange.head, value) == "modern"
         exchange.session = self._whose(exchange, value, modern=modern)
-        self._record(exchange, value, body)
+        record_received(self._engine.log, exchange.number, exchange.session, value, body, self._settings.limits)
         selection = self._selection(exchange, value)
         if modern:
             await self._modern.post(exchange, value, selection)
@@ -127,17 +122,6 @@ class McpHttp:
         given = exchange.head.get(SESSION_HEADER)
         known = None if given is None else self._engine.sessions.find(given)
         return None if known is None else known.label
-
-    def _record(self, exchange: Exchange, value: Any, body: bytes) -> None:
-        """Each message of a batch is one fact, with its own id; a batch too large to be one is kept as it came."""
-        batch = isinstance(value, list) and 0 < len(value) <= self._settings.limits.max_batch
-        for place, item in enumerate(value if batch else [value]):
-            kept = stored(item, encode(item) if batch else body)
-            exchange.log.append(
-                MessageReceived(
-                    exchange.number, exchange.session, place if batch else None, *essentials(item), kept, subject(item)
-                )
-            )
 
     def _check_declared_length(self, head: HttpHead) -> None:
         most, declared = self._settings.limits.max_body_bytes, head.get("content-length") or "0"

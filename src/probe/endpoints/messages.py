@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..engine.outbox import stored
+from ..observe.events import MessageReceived, essentials, subject
+from ..observe.log import EventLog
 from ..settings import Limits
 from ..wire.errors import Refusal, Rejection
-from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, id_length, is_id, parse
+from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id, parse
+from ..wire.revisions import V2025_03_26
+from ..wire.v2026.meta import RequestMeta
 
 
 def read_json(body: bytes, limits: Limits) -> Any:
@@ -15,6 +21,25 @@ def read_json(body: bytes, limits: Limits) -> Any:
         return parse(body, max_depth=limits.max_json_depth)
     except MalformedError as error:
         raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
+
+
+def record_received(
+    log: EventLog,
+    exchange: int,
+    session: str | None,
+    value: Any,
+    body: bytes,
+    limits: Limits,
+    connection: str | None = None,
+) -> None:
+    """Record what was read, before it is judged.
+
+    Each message of a batch is one fact, with its own id; a batch too large to be one is kept as it came.
+    """
+    batch = isinstance(value, list) and 0 < len(value) <= limits.max_batch
+    for place, item in enumerate(value if batch else [value]):
+        kept, at = stored(item, encode(item) if batch else body), place if batch else None
+        log.append(MessageReceived(exchange, session, at, *essentials(item), kept, subject(item), connection))
 
 
 def read_message(value: Any, limits: Limits) -> Message:
@@ -27,6 +52,43 @@ def read_message(value: Any, limits: Limits) -> Message:
     if isinstance(message, Request) and _short(message.id, most) is None:
         raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: the id is longer than {most} (max_id_length)")
     return message
+
+
+def read_batch(batch: Sequence[Any], revision: str, limits: Limits) -> list[Message]:
+    """The messages of a batch of a session. Raises `Rejection`."""
+    if revision != V2025_03_26:
+        why = f"revision {revision} has no batches, send one message at a time"
+    elif not batch:
+        why = "an empty batch"
+    elif len(batch) > limits.max_batch:
+        why = f"a batch of more than {limits.max_batch} messages (max_batch)"
+    elif any(isinstance(item, dict) and item.get("method") == "initialize" for item in batch):
+        why = "initialize must not be part of a batch"
+    else:
+        return [read_message(item, limits) for item in batch]
+    raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {why}")
+
+
+def read_initialize(value: Any, size: int, limits: Limits) -> Request | None:
+    """The `initialize` request that a value of `size` bytes is; None for anything else, well formed or not.
+
+    Raises `Rejection`.
+    """
+    if not isinstance(value, dict) or value.get("method") != "initialize" or "id" not in value:
+        return None
+    message, most = read_message(value, limits), limits.max_initialize_bytes
+    if isinstance(message, Request) and size > most:
+        why = f"initialize is larger than {most} bytes (max_initialize_bytes)"
+        raise Rejection(Refusal.BODY_TOO_LARGE, why, id=message.id)
+    return message if isinstance(message, Request) else None
+
+
+def check_token(request: Request, meta: RequestMeta, limits: Limits) -> None:
+    """Raise `Rejection` for a modern request whose progress token is too long to keep."""
+    token, most = meta.progress_token, limits.max_id_length
+    if token is not None and id_length(token) > most:
+        why = f"Invalid params: params._meta.progressToken is longer than {most} characters (max_id_length)"
+        raise Rejection(Refusal.INVALID_META, why, request.id)
 
 
 def read_id(value: Any, limits: Limits) -> RequestId | None:

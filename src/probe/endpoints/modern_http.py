@@ -19,16 +19,16 @@ from ..core.modern_inbound import climb
 from ..engine.engine import Engine
 from ..engine.modern.dispatch import Answered, Started
 from ..engine.modern.incoming import Source
+from ..engine.reading import Reading
 from ..observe.events import ClientMisuse, HttpClosed
 from ..wire.errors import Refusal, Rejection, busy
-from ..wire.jsonrpc import Notification, Request, Response, clip, id_length
+from ..wire.jsonrpc import Notification, Request, Response, clip
 from ..wire.revisions import V2026_07_28
 from ..wire.v2026.codec import modern_error
-from ..wire.v2026.meta import RequestMeta
 from .asgi import Headers, wait_disconnect
 from .event_stream import EventStream
 from .exchange import JSON_HEADERS, Exchange
-from .messages import read_message
+from .messages import check_token, read_message
 
 RETRY_AFTER = (b"retry-after", b"5")
 
@@ -62,16 +62,10 @@ class ModernHttp:
                 # "The client MUST NOT send JSON-RPC responses": nothing here ever asks for one.
                 raise Rejection(Refusal.INVALID_REQUEST, "Invalid Request: this server sent no request to answer")
 
-    def _check_token(self, request: Request, meta: RequestMeta) -> None:
-        token, most = meta.progress_token, self._settings.limits.max_id_length
-        if token is not None and id_length(token) > most:
-            why = f"Invalid params: params._meta.progressToken is longer than {most} characters (max_id_length)"
-            raise Rejection(Refusal.INVALID_META, why, request.id)
-
     async def _request(self, exchange: Exchange, request: Request, selection: str) -> None:
         offer = self._engine.offer(selection, V2026_07_28)
         inbound = climb(exchange.head, request, input_schema=offer.input_schema)
-        self._check_token(request, inbound.meta)
+        check_token(request, inbound.meta, self._settings.limits)
         if self._engine.draining:
             raise busy("The server is shutting down", 5, request.id)
         source = Source(exchange.number, exchange.session, exchange.origin)
@@ -161,10 +155,12 @@ class _Response:
 
     async def _write_events(self) -> None:
         exchange, stream = self._exchange, self._started.stream
-        writer = EventStream(stream, 0, exchange.number, retry_ms=0, keep_alive_s=self._keep_alive_s)
+        reading = Reading(exchange.number)
+        reading.add(stream, 0)
+        writer = EventStream(reading, retry_ms=0, keep_alive_s=self._keep_alive_s)
         try:
             await exchange.start_events(stream.id)
-            await writer.write(stream.attach(exchange.number), exchange.send)
+            await writer.write(exchange.send)
         except OSError:
             # Only where a server's head can fail: our listener tells of it by the disconnect alone.
             self._gone = self._gone or "client"

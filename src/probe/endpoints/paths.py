@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import MutableMapping
+from functools import partial
+from typing import Any, cast
 
 import trio
 
-from ..core.inbound import HostPolicy
+from ..core.inbound import HostPolicy, HttpHead
 from ..engine.engine import Engine
 from ..wire.errors import Rejection
 from .asgi import App, Receive, Scope, Send, http_head
@@ -15,19 +17,26 @@ from .dashboard import Dashboard
 from .feed import Feed
 from .health import Health
 from .mcp_http import McpHttp
+from .pipe import Ending, Peer, serve_pipe
 from .problem_details import RefusedError, refuse
 from .readers import Readers
+from .websocket import Upgraded, WebSocketEndpoint, WebSocketWire
+
+_PROTOCOL = ("/mcp", "/ws")
+_ELSEWHERE = "This server speaks MCP on its standard input and output; here are only pages about it: /dashboard, /api"
 
 
 class Paths:
     """The ASGI application of one engine.
 
-    `mcp` is its protocol endpoint, `feed` what its dashboards read, and `readers` are those of all lasting answers.
+    `mcp` and `websocket` are its protocol endpoints, `feed` what its dashboards read, and `readers` are those of all
+    lasting answers. With `pages_only`, no protocol is served, only what shows it.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, pages_only: bool = False) -> None:
         settings = engine.settings
         self.mcp = McpHttp(engine)
+        self.websocket = WebSocketEndpoint(engine, self._serve_websocket)
         self.readers = Readers(engine)
         self.feed = Feed(engine, self.readers)
         self._call_tail = CallTail(engine, self.readers)
@@ -37,20 +46,34 @@ class Paths:
         )
         self._dashboard = Dashboard()
         self._engine = engine
+        self._pages_only = pages_only
         self._pages: App | None = None
         self._loading = trio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of any kind."""
-        if scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1000})
+        if self._pages_only and (scope["type"] == "websocket" or scope["path"] in _PROTOCOL):
+            await _served_elsewhere(scope, receive, send)
+        elif scope["path"] == "/ws":
+            await self.websocket(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await _refuse_websocket(receive, send, RefusedError(404, "There is no WebSocket here; MCP is at /ws"))
         elif scope["path"] == "/mcp":
             await self.mcp(scope, receive, send)
         elif scope["path"] in ("/health", "/ready"):
             await self._health(scope, receive, send)
         else:
             await self._page(scope, receive, send)
+
+    async def wait_idle(self) -> None:
+        """Wait until no response of the protocol is being written and no connection of it is open."""
+        await self.mcp.wait_idle()
+        await self.websocket.wait_idle()
+
+    async def _serve_websocket(self, wire: WebSocketWire, upgraded: Upgraded) -> Ending:
+        client, exchange = upgraded.client, upgraded.exchange
+        peer = Peer("websocket", upgraded.address, upgraded.origin, upgraded.selection, client, exchange)
+        return await serve_pipe(self._engine, wire, peer)
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = http_head(scope)
@@ -83,3 +106,21 @@ class Paths:
 
         beside = Beside(lambda: self.mcp.unsent_bytes, lambda: len(self.readers.open), lambda: self.feed.readers)
         return cast("App", create(self._engine, beside))
+
+
+async def _served_elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
+    refused = RefusedError(404, _ELSEWHERE)
+    if scope["type"] == "http":
+        await refuse(send, http_head(scope), refused)
+    else:
+        await _refuse_websocket(receive, send, refused)
+
+
+async def _refuse_websocket(receive: Receive, send: Send, refused: RefusedError) -> None:
+    await receive()
+    # The ASGI extension with which a handshake gets an HTTP answer, whose events have names of their own.
+    await refuse(partial(_before_upgrade, send), HttpHead("GET", []), refused)
+
+
+async def _before_upgrade(send: Send, message: MutableMapping[str, Any]) -> None:
+    await send({**message, "type": f"websocket.{message['type']}"})

@@ -29,6 +29,9 @@ from .tool import ToolResult, text
 DEADLINE_META_KEY = "mcp-probe/deadline"
 """Where the answer to an expired call carries its numbers."""
 
+MAX_REASON = 500
+"""Characters of a cancellation's reason that are kept: a sentence or two, in every one of the call records."""
+
 @dataclass(frozen=True, slots=True)
 class CallFacts:
     """What identifies a call in the log."""

@@ -22,9 +22,13 @@ class _Pending:
 
 
 class ClientRequests:
-    """The requests of one session that wait for the client. Owned by the session."""
+    """The requests of one session, or of one stream, that wait for the client. Owned by that.
 
-    def __init__(self) -> None:
+    The ids are numbers; with a `prefix` they are strings, for requests that may outlive their session.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
         self._next = 0
         self._pending: dict[RequestId, _Pending] = {}
 
@@ -38,7 +42,11 @@ class ClientRequests:
         return True
 
     async def ask(
-        self, method: str, send: Callable[[int], None], withdraw: Callable[[int, str], None], timeout_s: float
+        self,
+        method: str,
+        send: Callable[[RequestId], None],
+        withdraw: Callable[[RequestId, str], None],
+        timeout_s: float,
     ) -> Json:
         """Send a request through `send(id)` and wait for its result.
 
@@ -48,7 +56,8 @@ class ClientRequests:
         Raises `ClientRequestError` on time-out and for an error answer.
         """
         self._next += 1
-        id, pending = self._next, _Pending(trio.Event())
+        id: RequestId = f"{self._prefix}{self._next}" if self._prefix else self._next
+        pending = _Pending(trio.Event())
         self._pending[id] = pending
         try:
             send(id)

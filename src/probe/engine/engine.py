@@ -25,6 +25,7 @@ from .audit import Audit
 from .calls import CallScope
 from .catalogue import Toolset, select
 from .clock import Clock
+from .draft_streams import DraftStreams
 from .interactions import Interactions
 from .legacy.dispatch import Dispatch as LegacyDispatch
 from .legacy.methods import Methods, capabilities
@@ -89,11 +90,14 @@ class Engine:
         self.interactions = Interactions(
             limits.max_interactions, settings.request_state_ttl_s, self.clock, new_id
         )
-        self.sessions = SessionService(
-            self.log, self.clock, settings, new_id, self.interactions, self.tasks.end_owner
-        )
         self.outbox = Outbox(self.log)
+        self.streams = DraftStreams(self.log, self.clock, settings, self.outbox, new_id)
+        self.sessions = SessionService(
+            self.log, self.clock, settings, new_id, self.interactions, self._end_owner
+        )
+        self.exchanges = count(1)
         self.draining = False
+        self.drained = trio.Event()
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets))
         numbers = count(1)
@@ -101,7 +105,9 @@ class Engine:
         desk = TaskDesk(self.tasks, settings, self.outbox, runs)
         calls = ToolCalls(settings, self.outbox, desk, runs)
         methods = Methods(self.log, self.clock, self.outbox, settings)
-        self.legacy = LegacyDispatch(self.log, self.clock, settings, self.outbox, methods, calls, desk, runs)
+        self.legacy = LegacyDispatch(
+            self.log, self.clock, settings, self.outbox, methods, calls, desk, runs, self.streams
+        )
         keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
         self.clients = Clients(self.log)
         states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
@@ -129,7 +135,15 @@ class Engine:
         """Raise `UnknownSelectionError` for a selection that names what does not exist."""
         self._select(selection)
 
-    def initialize(self, request: Request, selection: str, origin: str) -> tuple[Session, Json]:
+    def _end_owner(self, session: str, cause: Cause, why: str) -> None:
+        self.tasks.end_owner(session, cause, why)
+        # At shutdown each stream has its end, which its reader has yet to take.
+        if cause is not Cause.SHUTDOWN:
+            self.streams.end_owner(session)
+
+    def initialize(
+        self, request: Request, selection: str, origin: str, transport: str = "http"
+    ) -> tuple[Session, Json]:
         """Open a session, of a client that reaches this server under `origin`, and give the `InitializeResult`.
 
         Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection` 503 when no further
@@ -139,13 +153,13 @@ class Engine:
         revision = negotiate(params.protocol_version)
         given = request.params or {}
         offer = self.offer(selection, revision)
-        session = self.sessions.open(offer, given["capabilities"], given["clientInfo"], origin)
+        session = self.sessions.open(offer, given["capabilities"], given["clientInfo"], origin, transport)
         if session is None:
             raise busy("Too many sessions; try again later", 60, request.id)
         session.initialize_id = request.id
         result: Json = {
             "protocolVersion": revision,
-            "capabilities": capabilities(offer),
+            "capabilities": capabilities(offer, streams=session.streams),
             "serverInfo": SERVER_INFO,
             "instructions": INSTRUCTIONS,
         }
@@ -167,6 +181,7 @@ class Engine:
     async def _serve_within(self, task_status: trio.TaskStatus[None]) -> None:
         async with trio.open_nursery() as nursery:
             await nursery.start(self.tasks.serve)
+            await nursery.start(self.streams.serve)
             await nursery.start(self.sessions.serve)
             await nursery.start(self.observer.serve)
             self.log.append(ServerState("ready"))
@@ -195,14 +210,17 @@ class Engine:
         # Last, so that they still hear what became of the tasks.
         self.modern.listeners.end_all()
         self.log.append(ServerState("stopped"))
+        self.drained.set()
 
     def _running(self) -> list[CallScope]:
-        return [call for session in self.sessions for call in session.calls.values()]
+        held = [call for session in self.sessions for call in session.calls.values()]
+        return held + self.streams.running
 
     async def _wait_idle(self) -> None:
         # One after the other is enough: while the engine drains, nothing new begins.
         for session in self.sessions:
             await session.wait_quiet()
         await self.modern.wait_quiet()
+        await self.streams.wait_quiet()
         for task in self.tasks.everyone():
             await task.wait_terminal()

@@ -13,6 +13,7 @@ import trio
 
 from ..wire.errors import Code, McpError
 from .clock import Clock
+from .tool import ToolFailureError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,13 @@ class Interactions:
         self._confirmed: dict[str, trio.Event] = {}
 
     def page(self, id: str, origin: str, **named: str) -> Page:
-        """The page of an id, as a client that reached this server under `origin` can reach it."""
+        """The page of an id, as a client that reached this server under `origin` can reach it.
+
+        Raises `ToolFailureError` where no client can.
+        """
+        if not origin:
+            why = "This server shows no pages: start it with --dashboard PORT, or say where they are with --public-url"
+            raise ToolFailureError(why)
         return Page(id, f"{origin}/interaction/{id}", named)
 
     def open(self) -> str:

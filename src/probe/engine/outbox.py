@@ -12,7 +12,7 @@ from ..observe import redaction
 from ..observe.events import MessageDropped, MessageEmitted, essentials
 from ..observe.log import EventLog
 from ..wire.jsonrpc import Json, encode
-from .streams import Stream
+from .streams import Stream, StreamLostError
 
 
 def stored(value: object, body: bytes) -> bytes:
@@ -40,14 +40,17 @@ class Outbox:
         task: str | None = None,
         on_delivery: Callable[[], None] | None = None,
     ) -> None:
-        """Append a message to a stream that has not ended."""
-        body = encode(value)
-        position = stream.append(body, on_delivery)
+        """Append a message to a stream that has not ended. It is dropped where the stream is lost."""
+        value = stream.marked(value)
+        body, (rpc, method, id) = encode(value), essentials(value)
         kept = stored(value, body)
+        try:
+            position = stream.append(body, on_delivery, rpc)
+        except StreamLostError as lost:
+            self._log.append(MessageDropped(stream.session, call, task, str(lost), rpc, method, id, kept))
+            return
         self._log.append(
-            MessageEmitted(
-                stream.exchange, stream.session, stream.id, position, call, task, *essentials(value), kept
-            )
+            MessageEmitted(stream.exchange, stream.session, stream.id, position, call, task, rpc, method, id, kept)
         )
 
     def answer(self, exchange: int, session: str | None, value: Json, *, call: str | None = None) -> bytes:

@@ -25,6 +25,7 @@ from ..observe.records import MOST_CAPABILITIES, bounded
 from ..observe.redaction import fingerprint
 from ..settings import Settings
 from ..wire.jsonrpc import RequestId, clip
+from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities
 from .calls import CallScope
 from .client_requests import ClientRequests
@@ -39,7 +40,11 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Session:
-    """One client's session: its machine, its streams, its calls in flight, and what the client told about itself."""
+    """One client's session: its machine, its streams, its calls in flight, and what the client told about itself.
+
+    With `streams` the client asked for draft streams; `secret` is what it got to prove that they are its own, `proofs`
+    the digests of the secrets that it has proved to have.
+    """
 
     def __init__(
         self,
@@ -54,10 +59,16 @@ class Session:
         clock: Clock,
         settings: Settings,
         end_tasks: Callable[[str, Cause, str], None],
+        transport: str,
+        streams: bool,
     ) -> None:
         self.id = id
         self.label = f"s{number}"
         self.machine = machine
+        self.transport = transport
+        self.streams = streams
+        self.secret: str | None = None
+        self.proofs: set[bytes] = set()
         self.client = client
         self.offer = offer
         self.origin = origin
@@ -90,23 +101,56 @@ class Session:
         """Have a job started in the session's nursery. Raises `trio.WouldBlock` when the inbox is full."""
         self._inbox.send_nowait(job)
 
-    def open_stream(self, exchange: int) -> Stream:
-        """A new stream for the answer to one POST."""
+    @property
+    def piped(self) -> bool:
+        """Whether the session lives on one connection, and as long as that: nothing of it can be asked for again."""
+        return self.transport != "http"
+
+    def next_stream_label(self) -> str:
+        """The label of a new stream for the answer to a request."""
         self._stream_count += 1
+        return f"p{self._stream_count}"
+
+    def open_stream(self, exchange: int) -> Stream:
+        """A new stream for the answers to one exchange."""
         stream = Stream(
-            f"p{self._stream_count}", self.label, "response", self._log, self._settings, exchange=exchange
+            self.next_stream_label(),
+            self.label,
+            "response",
+            self._log,
+            self._settings,
+            exchange=exchange,
+            resumable=not self.piped,
         )
         self._streams[stream.id] = stream
         return stream
 
+    def keep(self, stream: Stream) -> None:
+        """A stream of another owner can be read here too, and keeps the session alive until `drop`."""
+        if not self.piped:
+            self._streams[stream.id] = stream
+            self.machine.hold()
+
+    def drop(self, stream: Stream) -> None:
+        """That stream is gone."""
+        if self._streams.pop(stream.id, None) is not None:
+            self.machine.release(self._clock.now())
+
     def open_standalone(self) -> Stream:
-        """A new stream for messages that belong to no request, for one GET.
+        """A new stream for messages that belong to no request, for one GET, or for a whole connection.
 
         2025-11-25 basic/transports, Multiple Connections: "The client MAY remain connected to multiple SSE streams
         simultaneously", so a further GET takes nothing from the one before it.
         """
         self._standalone_count += 1
-        stream = Stream(f"g{self._standalone_count}", self.label, "standalone", self._log, self._settings)
+        stream = Stream(
+            f"g{self._standalone_count}",
+            self.label,
+            "standalone",
+            self._log,
+            self._settings,
+            resumable=not self.piped,
+        )
         self._streams[stream.id] = stream
         self._standalone.append(stream)
         if len(self._standalone) > self._settings.limits.max_standalone_streams:
@@ -129,6 +173,9 @@ class Session:
     def end_stream(self, stream: Stream) -> None:
         """Nothing more on this stream; it can be resumed until time or the bounds forget it."""
         stream.end(self._clock.now())
+        if not stream.resumable:
+            del self._streams[stream.id]
+            return
         self._finished.append(stream)
         self._finished_bytes += stream.replay.bytes
         self.forget_streams()
@@ -249,7 +296,12 @@ class SessionService:
         self._inbox, self._jobs = trio.open_memory_channel[Session](settings.limits.max_sessions)
 
     def open(
-        self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any], origin: str
+        self,
+        offer: Offer,
+        capabilities: Mapping[str, Any],
+        client: Mapping[str, Any],
+        origin: str,
+        transport: str = "http",
     ) -> Session | None:
         """A new session with an unguessable id; None when there are as many as there may be.
 
@@ -281,11 +333,15 @@ class SessionService:
             self._clock,
             self._settings,
             self._end_tasks,
+            transport,
+            draft_streams.declared(capabilities),
         )
         self._sessions[id] = session
         self._inbox.send_nowait(session)
         declared = bounded(capabilities, MOST_CAPABILITIES)
-        self._log.append(SessionOpened(session.label, fingerprint(id), offer.revision, name, version, declared))
+        self._log.append(
+            SessionOpened(session.label, fingerprint(id), offer.revision, name, version, declared, transport)
+        )
         return session
 
     def find(self, id: str) -> Session | None:

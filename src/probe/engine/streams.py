@@ -1,4 +1,4 @@
-"""A stream of messages to one client: the replay log with a bell and the count of what was delivered.
+"""A stream of messages to one client: the replay log, who reads it, and the count of what was delivered.
 
 Work appends and goes on; it never waits for a socket. A reader, one at a time, follows the log with its own cursor. A
 newer reader takes over from an older one, whose connection may be dead without anybody knowing.
@@ -12,17 +12,28 @@ from dataclasses import dataclass
 import trio
 
 from ..core.replay import ReplayLog
-from ..observe.events import MessagesDelivered, StreamEnded, StreamOpened
+from ..observe.events import MessagesDelivered, Rpc, StreamEnded, StreamOpened
 from ..observe.log import EventLog
 from ..settings import Settings
+from ..wire.jsonrpc import Json
+from .client_requests import ClientRequests
 
 
-@dataclass(frozen=True, slots=True)
+class StreamLostError(Exception):
+    """The stream takes no more messages, because its client can never have all of them; the message says why."""
+
+
+def _nobody_waits() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """A connection that reads a stream; `hung_up` counts the hang-ups that came before it."""
+    """A connection that reads a stream; `hung_up` counts the hang-ups that came before it, `ring` wakes its writer."""
 
     exchange: int
     hung_up: int
+    ring: Callable[[], None]
 
 
 class Stream:
@@ -43,13 +54,16 @@ class Stream:
         *,
         exchange: int | None = None,
         resumable: bool = True,
+        replay: ReplayLog | None = None,
     ) -> None:
         limits = settings.limits
         self.id = id
         self.session = session
         self.exchange = exchange
         self.resumable = resumable
-        self.replay = ReplayLog(max_messages=limits.replay_messages, max_bytes=limits.replay_bytes)
+        # An empty log is false, as an empty list is.
+        kept = ReplayLog(max_messages=limits.replay_messages, max_bytes=limits.replay_bytes)
+        self.replay = kept if replay is None else replay
         self.reader: Reader | None = None
         self.ended_at: float | None = None
         self.unanswered = False
@@ -60,18 +74,40 @@ class Stream:
         self._log = log
         log.append(StreamOpened(exchange, session, id, purpose))
 
-    def append(self, message: bytes, on_delivery: Callable[[], None] | None = None) -> int:
+    @property
+    def retry_ms(self) -> int:
+        """How long a client that lost the stream shall wait at least before it comes back, in milliseconds."""
+        return 0
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether each message leaves alone: when the connection breaks, it is known which of them it took."""
+        return False
+
+    @property
+    def questions(self) -> ClientRequests | None:
+        """Where requests to the client that go on this stream wait for their answers, if not in its session."""
+        return None
+
+    def marked(self, value: Json) -> Json:
+        """The message as it goes on this stream."""
+        return value
+
+    def append(self, message: bytes, on_delivery: Callable[[], None] | None = None, rpc: Rpc = "notification") -> int:
         """Add a message, wake the reader, return the position. `on_delivery` runs once, when a socket first took it.
 
-        Raises `core.replay.LogClosedError` after `end`.
+        Raises `core.replay.LogClosedError` after `end`, and `StreamLostError`.
         """
-        position = self.replay.append(message)
+        position = self._keep(message, rpc)
         if on_delivery is not None:
             self._on_delivery[position] = on_delivery
             if len(self._on_delivery) > 2 * len(self.replay):
                 self._forget_evicted()
-        self._bell.unpark_all()
+        self._wake()
         return position
+
+    def _keep(self, message: bytes, rpc: Rpc) -> int:
+        return self.replay.append(message)
 
     def end(self, now: float) -> None:
         """Nothing more will come; readers finish what is there. Harmless when repeated."""
@@ -80,21 +116,18 @@ class Stream:
         self.replay.close()
         self.ended_at = now
         self._log.append(StreamEnded(self.session, self.id, self.replay.last))
-        self._bell.unpark_all()
+        self._wake()
 
     def hang_up(self) -> None:
         """Make the present reader close its connection; the stream goes on and can be resumed."""
         self._hang_ups += 1
-        self._bell.unpark_all()
+        self._wake()
 
-    def ring(self) -> None:
-        """Wake the reader although nothing has changed here."""
-        self._bell.unpark_all()
-
-    def attach(self, exchange: int) -> Reader:
-        """A connection begins to read; the one before it, if any, is displaced."""
-        self.reader = Reader(exchange, self._hang_ups)
-        self._bell.unpark_all()
+    def attach(self, exchange: int, ring: Callable[[], None] = _nobody_waits) -> Reader:
+        """A connection begins to read; the one before it, if any, is displaced. `ring` is called for what changes."""
+        before, self.reader = self.reader, Reader(exchange, self._hang_ups, ring)
+        if before is not None:
+            before.ring()
         return self.reader
 
     def detach(self, reader: Reader) -> None:
@@ -109,8 +142,13 @@ class Stream:
         return "hang-up" if self._hang_ups > reader.hung_up else None
 
     async def wait_changed(self) -> None:
-        """Wait for a message, the end, a hang-up, a displacement or a ring."""
+        """Wait for a message, the end, or a hang-up."""
         await self._bell.park()
+
+    def _wake(self) -> None:
+        self._bell.unpark_all()
+        if self.reader is not None:
+            self.reader.ring()
 
     def delivered(self, first: int, last: int, exchange: int) -> None:
         """A socket took these messages."""

@@ -38,6 +38,9 @@ class Code(IntEnum):
     # Outside -32768 to -32000, which JSON-RPC reserves; the revisions define no code for these.
     SIMULATED_TIMEOUT = 1000
     TASK_CANCELLED = 1001
+    # The draft "Streams" asks for errors and gives no codes.
+    STREAM_LOST = 1003
+    RESUMED_TOO_EARLY = 1004
     # What BUSY says to the modern era: 2026-07-28 basic/index wants nothing new from -32000 to -32019.
     OVERLOADED = 1002
 

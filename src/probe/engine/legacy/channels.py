@@ -15,7 +15,7 @@ import trio
 from ...core.progress import Report
 from ...core.session import State
 from ...settings import Settings
-from ...wire.jsonrpc import Json, ProgressToken, notification, request
+from ...wire.jsonrpc import Json, ProgressToken, RequestId, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
 from ..calls import CallScope
 from ..context import LEVELS, progress_params
@@ -74,10 +74,12 @@ class _Channel:
     def announce(self, changed: ListKind) -> None:
         """Tell the session, on its GET stream: the change belongs to no request."""
         message, session = notification(f"notifications/{changed}/list_changed", None), self._session
-        if session.standalone is None:
-            self._outbox.drop(session.label, message, "the client never opened a GET stream", call=self._call.facts.id)
+        stream, call = session.standalone, self._call.facts.id
+        if stream is None or stream.replay.closed:
+            why = "the client never opened a GET stream" if stream is None else "the session has ended"
+            self._outbox.drop(session.label, message, why, call=call)
         else:
-            self._outbox.send(session.standalone, message, call=self._call.facts.id)
+            self._outbox.send(stream, message, call=call)
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Ask one after the other: most people can look at one form at a time."""
@@ -100,16 +102,17 @@ class _Channel:
         person = method in ("sampling/createMessage", "elicitation/create")
         sent = {**params, "_meta": meta} if meta else params
 
-        def send(id: int) -> None:
+        def send(id: RequestId) -> None:
             self._emit(stream, request(id, method, sent))
 
-        def withdraw(id: int, reason: str) -> None:
+        def withdraw(id: RequestId, reason: str) -> None:
             params = {"requestId": id, "reason": reason}
             told = {**params, "_meta": meta} if meta else params
             self._emit(stream, notification("notifications/cancelled", told), by_work=False)
 
         timeout_s = settings.client_request_s if person else settings.client_ping_s
-        result = await session.client_requests.ask(method, send, withdraw, timeout_s)
+        questions = stream.questions or session.client_requests
+        result = await questions.ask(method, send, withdraw, timeout_s)
         fault = client_result(method, result)
         if fault is not None:
             session.misuse("malformed result", f"{session.machine.revision} schema, {method}", fault)

@@ -1,16 +1,17 @@
-"""One POST of a legacy session: its messages are judged, started and answered here.
+"""What one exchange brings to a legacy session: its messages are judged, started and answered here.
 
-    what the POST holds                              the answer
-    only notifications and responses                 accepted, no body
-    requests that are all answered at once           their answers, as JSON
+    what the exchange holds                          the answer
+    only notifications and responses                 accepted, nothing to say
+    requests that are all answered at once           their answers
     any request whose handler waits                  a stream: the waiting ones run in the session's nursery
+    a call, of a client with draft streams           a stream of its own: it runs in the nursery of `DraftStreams`
 
 So a method's answer has the same form every time: JSON exactly where the handler never waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -37,22 +38,24 @@ from ...wire.jsonrpc import (
     result_response,
     shown_id,
 )
+from ...wire.v2025 import draft_streams
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
-from ..calls import CallScope, run
+from ..calls import MAX_REASON, CallScope, run
 from ..clock import Clock
+from ..draft_streams import DraftStreams, ToolStream
 from ..outbox import Outbox
 from ..outcome import Outcome
+from ..reading import Source
 from ..sessions import Session
 from ..streams import Stream
 from ..tool_runs import Running, Start, ToolRuns, handled
+from .inlet import Inlet
 from .methods import Methods
 from .pings import start_pinging
+from .stream_desk import StreamDesk
 from .tasks import TaskDesk
 from .tool_calls import ToolCalls
-
-_MAX_REASON = 500
-"""Characters of a cancellation's reason that are kept: a sentence or two, in every one of the call records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +76,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """The answers come on this stream, which ends after the last of them."""
-
-    stream: Stream
+    """The answers come on streams, which the connection that brought the requests has begun to read."""
 
 
 Answer: TypeAlias = Accepted | Answered | Streamed
@@ -98,25 +99,30 @@ class _Told:
 
 
 class _Response:
-    """The response to one POST while its requests run: it ends the stream when the last of them is over."""
+    """The response to one exchange while its requests run: its stream ends when the last of them is over.
 
-    def __init__(self, session: Session, exchange: int) -> None:
+    Where one connection carries everything, no response holds them together: each request has a stream of its own,
+    so that what waits for a slow reader can be taken back for one of them.
+    """
+
+    def __init__(self, session: Session, inlet: Inlet) -> None:
         self._session = session
-        self.exchange = exchange
-        self.stream: Stream | None = None
+        self.inlet = inlet
+        self._source: Source | None = None
         self._running = 0
 
-    def begin(self) -> Stream:
-        """One more request runs."""
-        self.stream = self.stream or self._session.open_stream(self.exchange)
+    def begin(self) -> Source:
+        """One more request runs; the stream as its connection reads it."""
+        if self._source is None or self._session.piped:
+            self._source = self.inlet.reading.add(self._session.open_stream(self.inlet.exchange), 0)
         self._running += 1
-        return self.stream
+        return self._source
 
-    def done(self) -> None:
+    def done(self, stream: Stream) -> None:
         """One of them is over."""
         self._running -= 1
-        if self._running == 0 and self.stream is not None:
-            self._session.end_stream(self.stream)
+        if self._running == 0 or self._session.piped:
+            self._session.end_stream(stream)
 
 
 class Dispatch:
@@ -132,6 +138,7 @@ class Dispatch:
         tool_calls: ToolCalls,
         desk: TaskDesk,
         runs: ToolRuns,
+        streams: DraftStreams,
     ) -> None:
         self._log = log
         self._clock = clock
@@ -141,27 +148,36 @@ class Dispatch:
         self._desk = desk
         self._runs = runs
         self._settings = settings
+        self._streams = streams
+        self._stream_desk = StreamDesk(streams, log, clock, runs)
+        # Takes back what a call in flight on a pipe has said and nobody has written yet.
+        self._unheard: dict[CallScope, Callable[[], None]] = {}
 
-    def receive(self, session: Session, messages: Sequence[Message], exchange: int) -> Answer:
-        """Take the messages of one POST, which is `exchange` in the event log. Never waits.
+    def receive(self, session: Session, messages: Sequence[Message], inlet: Inlet) -> Answer:
+        """Take the messages of one exchange. Never waits.
 
         Raises `Rejection`, before anything has started, for an id that is in flight and beyond the in-flight limit.
         """
         session.machine.touch(self._clock.now())
         self._note_early(session, messages)
         self._begin_all(session, [message for message in messages if isinstance(message, Request)])
-        response = _Response(session, exchange)
+        response, before = _Response(session, inlet), len(inlet.reading)
         answers: list[_Told] = []
         for message in messages:
-            if isinstance(message, Notification):
-                self._notified(session, message)
-            elif isinstance(message, Response):
+            answer = self._take(session, message, response)
+            if answer is not None:
+                answers.append(answer)
+        return self._answer(session, answers, response, reads=len(inlet.reading) > before)
+
+    def _take(self, session: Session, message: Message, response: _Response) -> _Told | None:
+        match message:
+            case Request():
+                return self._request(session, message, response)
+            case Notification():
+                return self._notified(session, message, response.inlet)
+            case Response():
                 self._resolved(session, message)
-            else:
-                answer = self._request(session, message, response)
-                if answer is not None:
-                    answers.append(answer)
-        return self._answer(session, answers, response)
+                return None
 
     def listening(self, session: Session) -> None:
         """The client has opened a GET stream."""
@@ -173,13 +189,16 @@ class Dispatch:
             clause = "2025-11-25 basic/lifecycle, Initialization: the client MUST send an initialized notification"
             session.misuse("request before notifications/initialized", clause, clip(early[0]))
 
-    def _answer(self, session: Session, answers: list[_Told], response: _Response) -> Answer:
-        if response.stream is not None:
+    def _answer(self, session: Session, answers: list[_Told], response: _Response, *, reads: bool) -> Answer:
+        if reads and answers:
+            stream = response.begin().stream
             for answer in answers:
-                fitting = self._fitting(session, response.stream, answer.message)
-                self._outbox.send(response.stream, fitting, call=answer.id, on_delivery=answer.delivered)
-            return Streamed(response.stream)
-        exchange, label = response.exchange, session.label
+                fitting = self._fitting(session, stream, answer.message)
+                self._outbox.send(stream, fitting, call=answer.id, on_delivery=answer.delivered)
+            response.done(stream)
+        if reads:
+            return Streamed()
+        exchange, label = response.inlet.exchange, session.label
         bodies = [self._outbox.answer(exchange, label, answer.message, call=answer.id) for answer in answers]
         return Answered(bodies, [answer.call for answer in answers if answer.call]) if bodies else Accepted()
 
@@ -215,12 +234,48 @@ class Dispatch:
 
     def _request(self, session: Session, request: Request, response: _Response) -> _Told | None:
         """The answer, or None when the request now runs."""
-        outcome = handled(lambda: self._handle(session, request, response.exchange))
+        if request.method == "tools/call" and session.streams:
+            return self._on_stream(session, request, response.inlet)
+        handle = self._stream_desk.handle if request.method in draft_streams.METHODS else self._handle
+        outcome = handled(lambda: handle(session, request, response.inlet))
         if not isinstance(outcome, Outcome):
             self._launch(session, request, outcome, response)
             return None
         session.machine.finish(request.id)
         return _Told(self._answered(session, request, outcome), outcome.call)
+
+    def _on_stream(self, session: Session, request: Request, inlet: Inlet) -> _Told | None:
+        """A call on a draft stream of its own; None, or the refusal where there is no room for one."""
+        try:
+            stream = self._streams.open(session, request.id, inlet.exchange)
+        except McpError as full:
+            session.machine.finish(request.id)
+            return _Told(error_response(request.id, full.body()), None)
+        inlet.reading.add(stream, 0)
+        outcome = handled(lambda: self._handle(session, request, inlet))
+        if isinstance(outcome, Outcome):
+            session.machine.finish(request.id)
+            told = _Told(self._answered(session, request, outcome), outcome.call)
+            self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
+            self._streams.close(stream)
+            return None
+        running = outcome(stream)
+        stream.call = session.calls[request.id] = running.call
+        self._streams.submit(partial(self._run_on, stream, session, request, running))
+        return None
+
+    async def _run_on(self, stream: ToolStream, session: Session, request: Request, running: Running) -> None:
+        """The call of a draft stream. Owned by `DraftStreams`: connection and session may end before it."""
+        try:
+            outcome = await running.work()
+            if outcome is not None:
+                told = _Told(self._answered(session, request, outcome), running.call)
+                self._streams.call_over(stream)
+                if not stream.replay.closed:
+                    self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
+        finally:
+            self._streams.call_over(stream)
+            self._streams.close(stream)
 
     def _answered(self, session: Session, request: Request, outcome: Outcome) -> Json:
         if outcome.error is not None:
@@ -228,7 +283,8 @@ class Dispatch:
         shaped = shape_result(request.method, session.machine.revision, outcome.result or {})
         return result_response(request.id, shaped)
 
-    def _handle(self, session: Session, request: Request, exchange: int) -> Json | Outcome | Start:
+    def _handle(self, session: Session, request: Request, inlet: Inlet) -> Json | Outcome | Start:
+        exchange = inlet.exchange
         params = request_params(request.method, session.machine.revision, request.params)
         match params:
             case types.CallToolRequestParams():
@@ -256,9 +312,12 @@ class Dispatch:
         return Running(call, work)
 
     def _launch(self, session: Session, request: Request, start: Start, response: _Response) -> None:
-        stream = response.begin()
+        source = response.begin()
+        stream = source.stream
         running = start(stream)
         session.calls[request.id] = running.call
+        if session.piped:
+            self._unheard[running.call] = partial(response.inlet.reading.drop, source, "cancelled by the client")
 
         async def job() -> None:
             try:
@@ -269,28 +328,41 @@ class Dispatch:
                     told = _Told(self._answered(session, request, outcome), running.call)
                     self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
             finally:
+                self._unheard.pop(running.call, None)
                 session.call_over(request.id)
-                response.done()
+                response.done(stream)
 
         session.submit(job)
 
     def _resolved(self, session: Session, response: Response) -> None:
-        if not session.client_requests.resolve(response):
+        if not (session.client_requests.resolve(response) or self._streams.resolve(session, response)):
             clause = "JSON-RPC 2.0, 5: a response answers a request"
             session.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 
-    def _notified(self, session: Session, message: Notification) -> None:
+    def _notified(self, session: Session, message: Notification, inlet: Inlet) -> _Told | None:
+        """Nothing answers a notification, but what the draft calls a request although its example has no id."""
         match message.method:
             case "notifications/initialized":
                 session.machine.receive(Input.INITIALIZED)
             case "notifications/cancelled":
                 self._cancelled(session, message)
+            case "stream/resume":
+                return self._resumed(session, message, inlet)
             case "notifications/roots/list_changed" | "notifications/progress" | "notifications/tasks/status":
                 pass
             case unknown:
                 session.misuse(
                     "unknown notification", f"{session.machine.revision} schema, ClientNotification", clip(unknown)
                 )
+
+        return None
+
+    def _resumed(self, session: Session, message: Notification, inlet: Inlet) -> _Told | None:
+        try:
+            self._stream_desk.take_up(session, message.params, inlet)
+        except McpError as refused:
+            return _Told({"jsonrpc": "2.0", "error": refused.body()}, None)
+        return None
 
     def _cancelled(self, session: Session, message: Notification) -> None:
         """2025-11-25 basic/utilities/cancellation: invalid ones are ignored; this server records them as well."""
@@ -302,7 +374,8 @@ class Dispatch:
             return
         named, call = f"request {shown_id(id)}", session.calls.get(id)
         if call is not None:
-            call.cancel(Cause.NOTIFICATION, clip(reason, _MAX_REASON) or None)
+            if call.cancel(Cause.NOTIFICATION, clip(reason, MAX_REASON) or None) and call in self._unheard:
+                self._unheard[call]()
         elif any(task.call.facts.request_id == id for task in self._desk.tasks.of(session.label)):
             session.misuse("notifications/cancelled for a task", clause, f"{named} made a task: use tasks/cancel")
         elif id == session.initialize_id:

@@ -26,9 +26,11 @@ from ..outbox import Outbox
 from ..sessions import Session
 
 
-def capabilities(offer: Offer) -> Json:
-    """The server capabilities for a session."""
+def capabilities(offer: Offer, *, streams: bool) -> Json:
+    """The server capabilities for a session; draft streams are declared to whoever declares them."""
     declared = offer.capabilities()
+    if streams:
+        declared["experimental"] = {"streams": {}}
     if offer.revision >= V2025_11_25:
         declared["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     return declared

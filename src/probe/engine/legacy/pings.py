@@ -7,7 +7,7 @@ from functools import partial
 import trio
 
 from ...settings import Settings
-from ...wire.jsonrpc import notification, request
+from ...wire.jsonrpc import RequestId, notification, request
 from ..outbox import Outbox
 from ..sessions import Session
 from ..streams import Stream
@@ -32,10 +32,10 @@ async def _keep_pinging(session: Session, outbox: Outbox, settings: Settings, sc
 
 
 async def _ping(session: Session, stream: Stream, outbox: Outbox, timeout_s: float) -> None:
-    def send(id: int) -> None:
+    def send(id: RequestId) -> None:
         outbox.send(stream, request(id, "ping", None))
 
-    def withdraw(id: int, reason: str) -> None:
+    def withdraw(id: RequestId, reason: str) -> None:
         if not stream.replay.closed:
             outbox.send(stream, notification("notifications/cancelled", {"requestId": id, "reason": reason}))
 

@@ -124,7 +124,7 @@ class ToolCalls:
 def _caller(session: Session, exchange: int) -> Caller:
     client = session.client
     name, version = str(client.get("name", "")), str(client.get("version", ""))
-    return Caller("legacy", "http", exchange, session.label, name, version)
+    return Caller("legacy", session.transport, exchange, session.label, name, version)
 
 
 def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:

@@ -15,7 +15,7 @@ from ...observe.records import MOST_CAPABILITIES, bounded
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 
-_Key: TypeAlias = tuple[str, str, str]
+_Key: TypeAlias = tuple[str, str, str, str]
 
 # As many as sessions by default. A client that was pushed out gets a new label when it comes again.
 _MOST = 1000
@@ -30,16 +30,18 @@ class Clients:
         self._known: OrderedDict[_Key, tuple[str, bytes]] = OrderedDict()
         self._count = 0
 
-    def label(self, address: str, message: Any) -> str:
+    def label(self, address: str, message: Any, transport: str = "http") -> str:
         """The label of the client at an address that sent this JSON value, however malformed that is."""
         meta = _members(_members(message).get("params")).get("_meta")
         about = _members(meta)
         info = _members(about.get(CLIENT_INFO))
-        key = (address, _text(info.get("name")), _text(info.get("version")))
+        key = (transport, address, _text(info.get("name")), _text(info.get("version")))
         label, before = self._known.get(key) or (self._next(), None)
         declared = bounded(_members(about.get(CLIENT_CAPABILITIES)), MOST_CAPABILITIES)
         if declared != before:
-            self._log.append(ClientSeen(label, address, _text(about.get(PROTOCOL_VERSION)), *key[1:], declared))
+            self._log.append(
+                ClientSeen(label, address, _text(about.get(PROTOCOL_VERSION)), *key[2:], declared, transport)
+            )
         self._known[key] = label, declared
         self._known.move_to_end(key)
         if len(self._known) > self._most:

@@ -22,7 +22,7 @@ from ...observe.events import LimitReached
 from ...observe.log import EventLog
 from ...settings import Settings
 from ...wire.errors import Code, busy
-from ...wire.jsonrpc import Json, Request, error_response, result_response
+from ...wire.jsonrpc import Json, Request, error_response, notification, result_response
 from ...wire.revisions import MODERN
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
 from ...wire.v2026.meta import TASKS_EXTENSION
@@ -77,6 +77,16 @@ class Started:
 
 
 Answer: TypeAlias = Answered | Started
+
+
+def _torn_down(request: Request) -> Json:
+    """basic/patterns/cancellation: "A server MUST send `notifications/cancelled`" when it ends a subscription.
+
+    Only on stdio and its like, as the schema has it, and after the result that subscriptions.md wants: official clients
+    take it for a loss when it comes first, and behind the result for what it may be, the word on a finished request.
+    """
+    params = {"requestId": request.id, "reason": "the server has ended the subscription"}
+    return notification("notifications/cancelled", params)
 
 
 def discovered(offer: Offer, instructions: str) -> Json:
@@ -218,6 +228,8 @@ class Dispatch:
                 if outcome is not None:
                     message, status = self._answer(request, outcome)
                     self._outbox.send(stream, message, call=call.facts.id, on_delivery=call.answer_delivered)
+                    if listens and source.transport != "http":
+                        self._outbox.send(stream, _torn_down(request), call=call.facts.id)
             finally:
                 stream.end(self._clock.now())
                 self.running.discard(call)

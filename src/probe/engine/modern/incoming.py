@@ -13,12 +13,14 @@ from ..offers import Offer
 class Source:
     """Where a request came from: the exchange, the label of its client, and under what that reaches this server.
 
-    `origin` is scheme and authority of a URL.
+    `origin` is scheme and authority of a URL, empty where the client cannot reach its pages. `transport` is `http`,
+    `websocket` or `stdio`.
     """
 
     exchange: int
     client: str | None
     origin: str
+    transport: str = "http"
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,8 +162,8 @@ class Listeners:
     async def _wait_ended(self, listener: Listener) -> Json:
         """Wait for the end by the server, and give the result that tells it.
 
-        basic/patterns/cancellation wants `notifications/cancelled` before it, the schema's text of that notification
-        only "On stdio"; both official clients take it for a loss, and never see the result that says otherwise.
+        basic/patterns/cancellation wants `notifications/cancelled` as well, the schema's text of that notification only
+        "On stdio"; both official clients take one that comes before it for a loss.
         """
         await listener.ended.wait()
         return {"_meta": {SUBSCRIPTION_ID: listener.id}}

@@ -144,7 +144,7 @@ class ToolCalls:
 def _caller(incoming: Incoming) -> Caller:
     info, source = incoming.meta.client_info or {}, incoming.source
     name, version = clip(str(info.get("name", ""))), clip(str(info.get("version", "")))
-    return Caller("modern", "http", source.exchange, source.client, name, version)
+    return Caller("modern", source.transport, source.exchange, source.client, name, version)
 
 
 def _check_capabilities(tool: Tool, meta: RequestMeta) -> None:

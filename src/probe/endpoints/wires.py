@@ -1,0 +1,47 @@
+"""What a pipe reads from and writes to: a WebSocket, or the two ends of standard streams."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class WireBrokenError(Exception):
+    """The peer did what ends its connection; `code` is the close code of RFC 6455 section 7.4 that says so."""
+
+    def __init__(self, code: int, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+        self.why = why
+
+
+class Closed(NamedTuple):
+    """How a connection has ended: its close code (None where it has none), and who ended it.
+
+    `by` is `client` when the peer went first, else why the server ended it.
+    """
+
+    code: int | None
+    by: str
+
+
+class Wire(Protocol):
+    """One connection that carries whole messages both ways. Owned by the endpoint that accepted it.
+
+    `receive` and `send` are each called by one task at a time.
+    """
+
+    @property
+    def closed(self) -> Closed | None:
+        """How the connection has ended, once `receive` has given None."""
+
+    async def receive(self) -> bytes | None:
+        """The next message as it came, in UTF-8; None when nothing more will come.
+
+        Raises `Rejection` for a message that is refused while the connection goes on, and `WireBrokenError`.
+        """
+
+    async def send(self, message: bytes) -> None:
+        """Send one message; returns when the peer's side of the system has taken it. Raises `OSError` when it will not.
+
+        Cancelled or not, a message is never sent in part while the connection goes on.
+        """

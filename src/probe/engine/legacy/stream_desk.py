@@ -1,0 +1,145 @@
+"""`stream/resume`, `stream/poll` and `stream/poll/all` of the draft "Streams", for clients that declare it.
+
+A resume is a request that waits: its connection reads the stream from where the client is, and when there is nothing
+left to read its result says how the stream stands. So the result is always the last of it, and whoever cancels the
+request lets go of the stream, not of its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+import trio
+
+from ...core.draft_stream import LostError, TooEarlyError
+from ...core.replay import EvictedError
+from ...core.session import DuplicateIdError, TooManyInFlightError
+from ...observe.events import StreamResumed
+from ...observe.log import EventLog
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json, Request, RequestId
+from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
+from ..calls import run
+from ..clock import Clock
+from ..draft_streams import DraftStreams, ToolStream, lost_error
+from ..outcome import Outcome
+from ..reading import Source
+from ..sessions import Session
+from ..streams import Stream
+from ..tool_runs import Running, Start, ToolRuns
+from .inlet import Inlet
+
+
+class StreamDesk:
+    """Where legacy clients come back for their streams."""
+
+    def __init__(self, streams: DraftStreams, log: EventLog, clock: Clock, runs: ToolRuns) -> None:
+        self._streams = streams
+        self._log = log
+        self._clock = clock
+        self._runs = runs
+
+    def handle(self, session: Session, request: Request, inlet: Inlet) -> Json | Start:
+        """The result of a poll, or how to start a resume. Raises `McpError`."""
+        reference = _reference(session, request.method, request.params)
+        if request.method == "stream/poll/all":
+            streams = self._streams.all_of(session, reference.secret)
+            return {"streams": [self._poll(stream, None) for stream in streams]}
+        stream = self._streams.find(session, reference)
+        if request.method == "stream/poll":
+            return self._poll(stream, _received(stream, reference, inlet))
+        source = self._read(session, stream, reference, inlet, request.id)
+        return lambda answers: self._start(session, request, inlet, stream, source)
+
+    def take_up(self, session: Session, params: Mapping[str, Any] | None, inlet: Inlet) -> None:
+        """`stream/resume` without an id, as the draft's example has it: nothing answers it. Raises `McpError`."""
+        reference = _reference(session, "stream/resume", params)
+        self._read(session, self._streams.find(session, reference), reference, inlet, None)
+
+    def _poll(self, stream: ToolStream, received: int | None) -> Json:
+        try:
+            polled = stream.poll(received)
+        except (LostError, EvictedError, IndexError) as error:
+            raise _refusal(error) from None
+        return {
+            "streamId": stream.stream_id,
+            "status": polled.status.value,
+            "pendingMessages": polled.pending_messages,
+            "hasRequest": polled.has_request,
+            "hasError": polled.has_error,
+        }
+
+    def _read(
+        self, session: Session, stream: ToolStream, reference: Reference, inlet: Inlet, id: RequestId | None
+    ) -> Source:
+        if id is not None and id == stream.request_id:
+            why = f"Invalid Request: {id!r} is the id of the call whose answer is on this stream"
+            raise McpError(Code.INVALID_REQUEST, why)
+        try:
+            cursor = stream.machine.resume(_received(stream, reference, inlet), self._clock.now())
+            self._streams.hand_over(stream, session)
+        except (LostError, EvictedError, IndexError, TooEarlyError, DuplicateIdError, TooManyInFlightError) as error:
+            raise _refusal(error) from None
+        waiting = stream.replay.last - cursor
+        self._log.append(StreamResumed(stream.session, stream.id, inlet.reading.exchange, cursor, waiting))
+        source = inlet.reading.add(stream, cursor)
+        session.reader_attached()
+        return source
+
+    def _start(
+        self, session: Session, request: Request, inlet: Inlet, stream: ToolStream, source: Source
+    ) -> Running:
+        call = self._runs.open_plain(inlet.exchange, request.id, request.method, session.label)
+
+        async def read() -> Json:
+            await source.wait_ended()
+            if stream.machine.lost is not None:
+                raise lost_error(stream.machine.lost)
+            return {"streamId": stream.stream_id, "status": stream.machine.status.value}
+
+        async def work() -> Outcome | None:
+            try:
+                return call.settle(await run(call, read, trio.sleep_forever))
+            finally:
+                inlet.reading.drop(source, "the resume was cancelled")
+
+        return Running(call, work)
+
+
+def _reference(session: Session, method: str, params: Mapping[str, Any] | None) -> Reference:
+    if not session.streams:
+        why = f"Method not found: {method} is for clients that declare capabilities.experimental.streams"
+        raise McpError(Code.METHOD_NOT_FOUND, why)
+    return read_reference(method, params)
+
+
+def _received(stream: Stream, reference: Reference, inlet: Inlet) -> int | None:
+    """How much of a stream the client says it has.
+
+    The draft, Streamable HTTP Considerations: "the `Last-Event-ID` header can be used to derive the point from which
+    its view of streams will resume and poll from". An event id of another stream says nothing about this one.
+    """
+    if reference.received is None and inlet.seen is not None and inlet.seen[0] == stream.id:
+        return inlet.seen[1]
+    return reference.received
+
+
+def _refusal(error: Exception) -> McpError:
+    match error:
+        case LostError():
+            return lost_error(error.lost)
+        case EvictedError():
+            data = {"reason": "evicted", "firstKept": error.first}
+            return McpError(Code.STREAM_LOST, f"Cannot resume without loss: {error}", data)
+        case TooEarlyError():
+            # Rounded up: whoever waits for so long is not too early again.
+            wait_ms = ceil(error.wait_s * 1000)
+            why = f"Too early: resumeInterval.min has not passed, wait {error.wait_s:.3f} s"
+            return McpError(Code.RESUMED_TOO_EARLY, why, {"retryAfterMs": wait_ms})
+        case IndexError():
+            return McpError(Code.INVALID_PARAMS, f"Invalid params: _meta[{META_KEY!r}].received: {error}")
+        case TooManyInFlightError():
+            return McpError(Code.BUSY, f"Too many requests: {error}")
+    return McpError(Code.INVALID_REQUEST, f"Invalid Request: the call of this stream goes on here, and {error}")
