@@ -186,8 +186,9 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def properties(session: nox.Session) -> None:
-    """The hypothesis tests, with thousands of examples each."""
-    pytest(session, "dev", "-m", "hypothesis", *NOT_OURS, HYPOTHESIS_PROFILE="thorough")
+    """The hypothesis tests, with thousands of examples each, on all processors: none of them looks at real time."""
+    everywhere = ("-n", "auto", "--dist", "worksteal")
+    pytest(session, "dev", "-m", "hypothesis", *everywhere, *NOT_OURS, HYPOTHESIS_PROFILE="thorough")
 
 
 @nox.session
