@@ -114,7 +114,7 @@ async def serve(
             for url in urls:
                 announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools})")
             task_status.started(urls)
-            await _stopped(signals, engine, partial(_wait_idle, paths), announce)
+            await _stopped(signals, engine, paths.wait_idle, announce)
             root.cancel_scope.cancel()
 
 
@@ -142,11 +142,6 @@ async def serve_stdio(
             # The client's task ends everything when it has written what the drain has left it.
             await _stopped(signals, engine, trio.sleep_forever, announce)
             root.cancel_scope.cancel()
-
-
-async def _wait_idle(paths: Paths) -> None:
-    await paths.wait_idle()
-    await paths.websocket.wait_idle()
 
 
 def _engine(settings: Settings) -> Engine:

@@ -30,6 +30,9 @@ CODES = {
     "MISSING_CLIENT_CAPABILITY": -32021,
     "UNSUPPORTED_PROTOCOL_VERSION": -32022,
     "OVERLOADED": 1002,
+    # The draft "Streams" asks for two errors and leaves their codes open.
+    "STREAM_LOST": 1003,
+    "RESUMED_TOO_EARLY": 1004,
 }
 # "Beyond a limit: the protocol's own error (429 or 503 with Retry-After, or a JSON-RPC error)"; RFC 9110, 15.5.
 STATUSES = {
@@ -64,7 +67,7 @@ def test_the_codes() -> None:
     assert {code.name: code.value for code in Code} == CODES
 
 
-@pytest.mark.parametrize("code", [Code.SIMULATED_TIMEOUT, Code.TASK_CANCELLED, Code.OVERLOADED])
+@pytest.mark.parametrize("code", [code for code in Code if code > 0])
 def test_a_code_of_our_own_is_outside_the_reserved_range(code: Code) -> None:
     """JSON-RPC 2.0, 5.1: "The error codes from and including -32768 to -32000 are reserved"."""
     assert not -32768 <= code <= -32000

@@ -30,6 +30,16 @@ def http_head(scope: Scope) -> HttpHead:
     return HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
 
 
+def before_upgrade(send: Send) -> Send:
+    """The `send` of a WebSocket as that of a plain response: how a handshake is refused with an HTTP status."""
+
+    async def answer(message: MutableMapping[str, Any]) -> None:
+        # The ASGI extension "Websocket Denial Response", whose events have names of their own.
+        await send({**message, "type": f"websocket.{message['type']}"})
+
+    return answer
+
+
 async def read_body(receive: Receive, *, max_bytes: int, timeout_s: float) -> bytes:
     """The whole request body.
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import trio
 
 from ..core.inbound import HostPolicy, HttpHead
 from ..engine.engine import Engine
 from ..wire.errors import Rejection
-from .asgi import App, Receive, Scope, Send, http_head
+from .asgi import App, Receive, Scope, Send, before_upgrade, http_head
 from .call_tail import CallTail
 from .dashboard import Dashboard
 from .feed import Feed
 from .health import Health
 from .mcp_http import McpHttp
-from .pipe import Ending, Peer, serve_pipe
+from .pipe import serve_pipe
 from .problem_details import RefusedError, refuse
 from .readers import Readers
-from .websocket import Upgraded, WebSocketEndpoint, WebSocketWire
+from .websocket import WebSocketEndpoint
 
 _PROTOCOL = ("/mcp", "/ws")
 _ELSEWHERE = "This server speaks MCP on its standard input and output; here are only pages about it: /dashboard, /api"
@@ -36,7 +35,7 @@ class Paths:
     def __init__(self, engine: Engine, *, pages_only: bool = False) -> None:
         settings = engine.settings
         self.mcp = McpHttp(engine)
-        self.websocket = WebSocketEndpoint(engine, self._serve_websocket)
+        self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine))
         self.readers = Readers(engine)
         self.feed = Feed(engine, self.readers)
         self._call_tail = CallTail(engine, self.readers)
@@ -69,11 +68,6 @@ class Paths:
         """Wait until no response of the protocol is being written and no connection of it is open."""
         await self.mcp.wait_idle()
         await self.websocket.wait_idle()
-
-    async def _serve_websocket(self, wire: WebSocketWire, upgraded: Upgraded) -> Ending:
-        client, exchange = upgraded.client, upgraded.exchange
-        peer = Peer("websocket", upgraded.address, upgraded.origin, upgraded.selection, client, exchange)
-        return await serve_pipe(self._engine, wire, peer)
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = http_head(scope)
@@ -118,9 +112,4 @@ async def _served_elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _refuse_websocket(receive: Receive, send: Send, refused: RefusedError) -> None:
     await receive()
-    # The ASGI extension with which a handshake gets an HTTP answer, whose events have names of their own.
-    await refuse(partial(_before_upgrade, send), HttpHead("GET", []), refused)
-
-
-async def _before_upgrade(send: Send, message: MutableMapping[str, Any]) -> None:
-    await send({**message, "type": f"websocket.{message['type']}"})
+    await refuse(before_upgrade(send), HttpHead("GET", []), refused)

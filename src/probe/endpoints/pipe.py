@@ -60,6 +60,8 @@ from .messages import check_token, read_batch, read_id, read_initialize, read_js
 from .wires import Closed, Wire, WireBrokenError
 
 NORMAL, GOING_AWAY, POLICY = 1000, 1001, 1008
+# RFC 6455 section 7.4.1: these say that there was none.
+_NO_CODE = (1005, 1006)
 
 # Enough to keep a socket busy; beyond it the next message is read when the peer has read some answers.
 _UNREAD_BYTES = 64 * 1024
@@ -136,6 +138,7 @@ class _Pipe:
         self._exchange = next(engine.exchanges) if peer.exchange is None else peer.exchange
         self._label = f"{'i' if peer.transport == 'stdio' else 'w'}{self._exchange}"
         self._session: Session | None = None
+        self._client: str | None = None
         self._calls: dict[RequestId, _Running] = {}
         self._reading = Reading(self._exchange, self._check_backlog)
         self._said: deque[_Said] = deque()
@@ -164,7 +167,7 @@ class _Pipe:
             self._reading.close("the connection is gone")
             ending = self._ending or Ending(GOING_AWAY, "the server stopped")
             label = self._session.label if self._session else None
-            code = ending.code if peer.transport == "websocket" else None
+            code = None if peer.transport == "stdio" or ending.code in _NO_CODE else ending.code
             log.append(ConnectionClosed(self._label, label, code, ending.why, self._sent))
         return ending
 
@@ -265,8 +268,7 @@ class _Pipe:
             self._refuse(rejection, exchange, self._whose, modern=session is None)
             return
         modern = era_of_piped(value, initialized=session is not None) == "modern" or self._cancels_modern(value)
-        peer = self._peer
-        whose = engine.clients.label(peer.address, value, peer.transport) if modern else self._whose
+        whose = self._modern_client(value) if modern else self._whose
         record_received(engine.log, exchange, whose, value, message, limits, self._label)
         try:
             if modern:
@@ -275,6 +277,13 @@ class _Pipe:
                 self._legacy(value, exchange, len(message))
         except Rejection as rejection:
             self._refuse(rejection, exchange, whose, modern=modern)
+
+    def _modern_client(self, value: Any) -> str:
+        """Only a request has to say whose it is; what else comes is from the client that was heard last."""
+        asks = isinstance(value, dict) and "id" in value and "method" in value
+        if asks or self._client is None:
+            self._client = self._engine.clients.label(self._peer.address, value, self._peer.transport)
+        return self._client
 
     def _cancels_modern(self, value: Any) -> bool:
         """A cancellation need not say of which era it is; what it names does."""

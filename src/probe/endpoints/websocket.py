@@ -7,9 +7,7 @@ handshake is judged before the upgrade, so that a client learns by an HTTP statu
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import TypeAlias
 from urllib.parse import parse_qs
 
 import trio
@@ -19,8 +17,9 @@ from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..observe.events import HttpResponse, LimitReached
 from ..wire.errors import Refusal, Rejection, busy
-from .asgi import Receive, Scope, Send, http_head
+from .asgi import Receive, Scope, Send, before_upgrade, http_head
 from .exchange import Exchange, Unsent
+from .pipe import Ending, Peer
 from .problem_details import RefusedError, refuse
 from .wires import Closed, WireBrokenError
 
@@ -29,32 +28,6 @@ SUBPROTOCOL = "mcp"
 _UNSUPPORTED_DATA = 1003
 _RETRY_S = 5
 _SWITCHING_PROTOCOLS = 101
-
-
-class Ending(Protocol):
-    """How `serve` wants a connection to be closed."""
-
-    @property
-    def code(self) -> int:
-        """The close code."""
-
-    @property
-    def why(self) -> str:
-        """The reason in the close frame: a few words for people. More than 123 bytes are cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class Upgraded:
-    """An accepted connection. `exchange` is its upgrade request, `client` the peer's address with its port.
-
-    `origin` is scheme and authority under which it reaches this server's pages, `selection` the tools it asks for.
-    """
-
-    exchange: int
-    address: str
-    client: str
-    origin: str
-    selection: str
 
 
 class WebSocketWire:
@@ -95,7 +68,7 @@ class WebSocketWire:
         return self.closed
 
 
-Serve: TypeAlias = Callable[[WebSocketWire, Upgraded], Awaitable[Ending]]
+Serve: TypeAlias = Callable[[WebSocketWire, Peer], Awaitable[Ending]]
 """Serves the messages of a connection until it is over or is to be closed. Raises nothing for what a peer does."""
 
 
@@ -122,13 +95,13 @@ class WebSocketEndpoint:
         await receive()
         exchange = self._exchange(scope, receive, send)
         try:
-            upgraded = self._judge(scope, exchange)
+            peer = self._judge(scope, exchange)
         except Rejection as rejection:
             await self._refuse(exchange, rejection)
             return
         self.open += 1
         try:
-            await self._converse(exchange, upgraded, receive, send)
+            await self._converse(exchange, peer, receive, send)
         finally:
             self.open -= 1
             self._changed.unpark_all()
@@ -142,13 +115,13 @@ class WebSocketEndpoint:
         """The upgrade request as the HTTP request that it is."""
         engine = self._engine
         request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
-        answers = partial(_send_before_upgrade, send)
+        answers = before_upgrade(send)
         url = self._settings.public_url
         return Exchange(
             next(engine.exchanges), request, receive, answers, engine.log, self._unsent, engine.outbox, url
         )
 
-    def _judge(self, scope: Scope, exchange: Exchange) -> Upgraded:
+    def _judge(self, scope: Scope, exchange: Exchange) -> Peer:
         """Raises `Rejection`."""
         # Host and Origin first. A browser lets every page open a WebSocket to anywhere and knows no CORS for it, so
         # this is all that keeps one from using a server on this machine.
@@ -159,7 +132,9 @@ class WebSocketEndpoint:
         selection = self._selection(exchange.query)
         self._check_room()
         host, port = scope.get("client") or ("", 0)
-        return Upgraded(exchange.number, exchange.address, f"{host}:{port}", exchange.origin, selection)
+        return Peer(
+            "websocket", exchange.address, exchange.origin, selection, f"{host}:{port}", exchange.number
+        )
 
     def _selection(self, query: str) -> str:
         asked = parse_qs(query, keep_blank_values=True).get("tools")
@@ -184,7 +159,7 @@ class WebSocketEndpoint:
         except OSError:
             exchange.close("client")
 
-    async def _converse(self, exchange: Exchange, upgraded: Upgraded, receive: Receive, send: Send) -> None:
+    async def _converse(self, exchange: Exchange, peer: Peer, receive: Receive, send: Send) -> None:
         try:
             await send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
         except OSError:
@@ -192,7 +167,7 @@ class WebSocketEndpoint:
             return
         self._engine.log.append(HttpResponse(exchange.number, _SWITCHING_PROTOCOLS, "", None, None, None))
         wire = WebSocketWire(receive, send)
-        ending = await self._serve(wire, upgraded)
+        ending = await self._serve(wire, peer)
         await wire.close(ending.code, ending.why)
 
 
@@ -202,8 +177,3 @@ _UPGRADE_REQUIRED = RefusedError(
     # HTTP/2, which knows neither of them, leaves them out.
     [(b"upgrade", b"websocket"), (b"connection", b"upgrade")],
 )
-
-
-async def _send_before_upgrade(send: Send, message: Any) -> None:
-    # The ASGI extension "Websocket Denial Response", whose events have names of their own.
-    await send({**message, "type": f"websocket.{message['type']}"})

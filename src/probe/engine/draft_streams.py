@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
-from math import inf
+from math import ceil, inf
 from typing import TypeAlias
 
 import trio
@@ -87,7 +87,7 @@ class ToolStream(Stream):
         self.kept = True
         self.weight = 0
         self._home = session
-        self._retry_ms = int(settings.stream_min_s * 1000)
+        self._retry_ms = ceil(settings.stream_min_s * 1000)
         self._questions = ClientRequests(f"q{number}-")
         self._clock = clock
         self._changed = changed

@@ -46,7 +46,7 @@ class StreamDesk:
         reference = _reference(session, request.method, request.params)
         if request.method == "stream/poll/all":
             streams = self._streams.all_of(session, reference.secret)
-            return {"streams": [self._poll(stream, None) for stream in streams]}
+            return {"streams": [self._poll(stream, None) for stream in streams if not self._is_lost(stream)]}
         stream = self._streams.find(session, reference)
         if request.method == "stream/poll":
             return self._poll(stream, _received(stream, reference, inlet))
@@ -57,6 +57,11 @@ class StreamDesk:
         """`stream/resume` without an id, as the draft's example has it: nothing answers it. Raises `McpError`."""
         reference = _reference(session, "stream/resume", params)
         self._read(session, self._streams.find(session, reference), reference, inlet, None)
+
+    def _is_lost(self, stream: ToolStream) -> bool:
+        """Also where its time has passed in this very moment, and nobody has noticed yet."""
+        deadline = stream.machine.deadline
+        return deadline is not None and deadline <= self._clock.now()
 
     def _poll(self, stream: ToolStream, received: int | None) -> Json:
         try:
