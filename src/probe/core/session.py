@@ -78,12 +78,16 @@ class SessionMachine:
         return self.state is State.CLOSED
 
     def begin(self, id: RequestId) -> None:
-        """A request starts. Raises `DuplicateIdError` or `TooManyInFlightError`; then nothing changed."""
+        """A request starts. Raises what `check` raises; then nothing changed."""
+        self.check(id)
+        self.in_flight.add(id)
+
+    def check(self, id: RequestId) -> None:
+        """Whether a request could start now. Raises `DuplicateIdError` or `TooManyInFlightError`."""
         if id in self.in_flight:
             raise DuplicateIdError(f"request id {id!r} is already in flight in this session")
         if len(self.in_flight) >= self._max_in_flight:
-            raise TooManyInFlightError(f"this session has {self._max_in_flight} requests in flight already")
-        self.in_flight.add(id)
+            raise TooManyInFlightError(f"this session has {self._max_in_flight} requests in flight already (max_in_flight)")
 
     def finish(self, id: RequestId) -> None:
         """A request is over."""

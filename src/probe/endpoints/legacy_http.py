@@ -80,7 +80,9 @@ class LegacyHttp:
             await exchange.respond(202)
         elif isinstance(answer, Answered):
             joined = b"[" + b",".join(answer.bodies) + b"]" if batch else answer.bodies[0]
-            await exchange.answer(200, joined, messages=len(answer.bodies))
+            # "If the server cannot accept the input, it MUST return an HTTP error status code": of a notification.
+            refused = not batch and not isinstance(messages[0], Request)
+            await exchange.answer(400 if refused else 200, joined, messages=len(answer.bodies))
             for call in answer.calls:
                 call.answer_delivered()
         else:

@@ -23,6 +23,7 @@ import trio
 from ..core.call import Cause
 from ..core.modern_inbound import climb, era_of_piped
 from ..engine.calls import MAX_REASON, CallScope
+from ..engine.draft_streams import ToolStream, lost_error
 from ..engine.engine import Engine
 from ..engine.legacy.dispatch import Answered as LegacyAnswered
 from ..engine.legacy.inlet import Inlet
@@ -67,6 +68,10 @@ _NO_CODE = (1005, 1006)
 _UNREAD_BYTES = 64 * 1024
 # What was answered before the peer went may still be read, as with a shell's pipe; a dead peer delays nobody.
 _FLUSH_S = 2.0
+# A task's handle is answered before its first status is sent: few enough to be fair, enough not to turn those round.
+_SAID_PER_TURN = 16
+# Held messages count so much beside their bytes: empty ones are bounded, too.
+_MESSAGE_COST = 1024
 # How long the reader may take to tell of a disconnect that a failed write has shown.
 _WHO_S = 1.0
 _TOO_SLOW = "the client reads too slowly"
@@ -127,6 +132,17 @@ async def serve_pipe(engine: Engine, wire: Wire, peer: Peer) -> Ending:
     return await _Pipe(engine, wire, peer).run()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """A message that may have to wait until the peer has read more of what was answered; `value` is its JSON.
+
+    Or the `Rejection` of what is none.
+    """
+
+    value: Any
+    message: bytes
+
+
 class _Pipe:
     """One connection: its session, its modern requests in flight, and what it reads."""
 
@@ -139,8 +155,12 @@ class _Pipe:
         self._label = f"{'i' if peer.transport == 'stdio' else 'w'}{self._exchange}"
         self._session: Session | None = None
         self._client: str | None = None
+        self._heard = False
         self._calls: dict[RequestId, _Running] = {}
-        self._reading = Reading(self._exchange, self._check_backlog)
+        self._reading = Reading(self._exchange, self._check_backlog, self._say_lost)
+        self._held: deque[_Held] = deque()
+        self._held_bytes = 0
+        self._counted = 0
         self._said: deque[_Said] = deque()
         self._said_bytes = 0
         self._sent = 0
@@ -165,6 +185,7 @@ class _Pipe:
         finally:
             self._let_go("the server stopped")
             self._reading.close("the connection is gone")
+            self._engine.piped_bytes -= self._counted
             ending = self._ending or Ending(GOING_AWAY, "the server stopped")
             label = self._session.label if self._session else None
             code = None if peer.transport == "stdio" or ending.code in _NO_CODE else ending.code
@@ -197,7 +218,9 @@ class _Pipe:
         if self._session is not None:
             self._engine.streams.release(self._session)
             self._session.end(Cause.DISCONNECT, why)
-        for running in list(self._calls.values()):
+        # The drain has told each request to end, and what it says then is still for the client.
+        in_flight = [] if self._engine.drained.is_set() else list(self._calls.values())
+        for running in in_flight:
             if not running.call.machine.settled and running.call.machine.cause is None:
                 running.call.cancel(Cause.DISCONNECT, why)
 
@@ -206,12 +229,16 @@ class _Pipe:
             with self._listening:
                 while self._ending is None:
                     await self._read_one()
+            if self._ending == Ending(NORMAL, "client"):
+                # What came before the end was sent to be answered, as the peer may still read.
+                with trio.move_on_after(_FLUSH_S):
+                    await self._wait_held(0)
         finally:
             self._let_go("the connection ended")
             self._inbox.close()
 
-    async def _wait_room(self) -> None:
-        while self._unread > _UNREAD_BYTES:
+    async def _wait_held(self, most_bytes: int) -> None:
+        while self._held and self._held_bytes > most_bytes and not self._broken:
             await self._written.park()
 
     @property
@@ -220,8 +247,17 @@ class _Pipe:
         return self._said_bytes + self._reading.unread
 
     def _check_backlog(self) -> None:
-        if self._unread > self._settings.limits.max_pipe_bytes and self._ending is None:
-            self._engine.log.append(LimitReached(self._whose, "max_pipe_bytes", self._settings.limits.max_pipe_bytes))
+        unread, limits = self._unread, self._settings.limits
+        self._engine.piped_bytes += unread - self._counted
+        self._counted = unread
+        if self._ending is not None:
+            return
+        # One answer may be larger than all of it.
+        if unread - (len(self._said[0].body) if self._said else 0) > limits.max_pipe_bytes:
+            self._engine.log.append(LimitReached(self._whose, "max_pipe_bytes", limits.max_pipe_bytes))
+            self._end(POLICY, _TOO_SLOW)
+        elif unread > _UNREAD_BYTES and self._engine.piped_bytes > limits.max_unsent_bytes:
+            self._engine.log.append(LimitReached(self._whose, "max_unsent_bytes", limits.max_unsent_bytes))
             self._end(POLICY, _TOO_SLOW)
 
     async def _read_one(self) -> None:
@@ -231,9 +267,8 @@ class _Pipe:
                 closed = self._wire.closed or Closed(NORMAL, "client")
                 self._end(closed.code or NORMAL, closed.by)
             else:
-                # Only then, so that the end is seen also while the peer reads nothing.
-                await self._wait_room()
-                self._take(message)
+                self._accept(message)
+                await self._wait_held(self._settings.limits.max_body_bytes)
         except Rejection as rejection:
             self._refuse(rejection, next(self._engine.exchanges), self._whose, modern=self._session is None)
         except WireBrokenError as broken:
@@ -242,8 +277,7 @@ class _Pipe:
     async def _next(self) -> bytes | None:
         """The next message. A peer that says nothing for too long, and waits for nothing, is given up."""
         settings = self._settings
-        heard = self._session is not None or self._sent > 0
-        patience_s = settings.session_idle_s if heard else settings.idle_connection_s
+        patience_s = settings.session_idle_s if self._heard else settings.idle_connection_s
         while True:
             with trio.move_on_after(patience_s if self._peer.timed else float("inf")):
                 return await self._wire.receive()
@@ -254,18 +288,51 @@ class _Pipe:
     def _whose(self) -> str | None:
         return self._session.label if self._session else None
 
-    def _take(self, message: bytes) -> None:
+    def _accept(self, message: bytes) -> None:
+        """Take a message at once if nothing answers it, else when the peer has read enough of what was answered.
+
+        So a cancellation, or the answer to a question, is heard also from a peer that reads nothing.
+        """
+        self._heard = True
+        try:
+            value = read_json(message, self._settings.limits)
+        except Rejection as rejection:
+            value = rejection
+        held = _Held(value, message)
+        if _is_silent(value):
+            self._admit_named(subject(value))
+            self._take(held)
+        else:
+            self._held.append(held)
+            self._held_bytes += len(message) + _MESSAGE_COST
+            self._admit()
+
+    def _admit(self) -> None:
+        """Take what was held back, as far as there is room for answers."""
+        while self._held and self._unread <= _UNREAD_BYTES:
+            self._release(self._held[0])
+
+    def _admit_named(self, id: RequestId | None) -> None:
+        """A cancellation finds the request that it names, also where that had to wait."""
+        named = [held for held in self._held if id is not None and _id_of(held.value) == id]
+        for held in named:
+            self._release(held)
+
+    def _release(self, held: _Held) -> None:
+        self._held.remove(held)
+        self._held_bytes -= len(held.message) + _MESSAGE_COST
+        self._take(held)
+
+    def _take(self, held: _Held) -> None:
         """Judge, answer or start what one message holds; nothing for a peer that reads no more."""
         if self._broken:
             return
         engine, limits = self._engine, self._settings.limits
-        exchange, session = next(engine.exchanges), self._session
-        try:
-            value = read_json(message, limits)
-        except Rejection as rejection:
+        exchange, session, value, message = next(engine.exchanges), self._session, held.value, held.message
+        if isinstance(value, Rejection):
             clause = "JSON-RPC 2.0, 5.1: -32700, invalid JSON was received"
-            engine.log.append(ClientMisuse(self._whose, "not JSON", clause, rejection.message, exchange))
-            self._refuse(rejection, exchange, self._whose, modern=session is None)
+            self._misuse(exchange, self._whose, "not JSON", clause, value.message)
+            self._refuse(value, exchange, self._whose, modern=session is None)
             return
         modern = era_of_piped(value, initialized=session is not None) == "modern" or self._cancels_modern(value)
         whose = self._modern_client(value) if modern else self._whose
@@ -290,6 +357,14 @@ class _Pipe:
         about = subject(value) if essentials(value)[1] == "notifications/cancelled" else None
         return about is not None and about in self._calls
 
+    def _say_lost(self, source: Reads) -> None:
+        """A call whose stream is lost under its reader is answered here: nothing else would ever tell of it."""
+        stream = source.stream
+        if isinstance(stream, ToolStream) and stream.machine.lost is not None and not stream.told:
+            body = error_response(stream.request_id, lost_error(stream.machine.lost).body())
+            exchange, whose = stream.exchange or self._exchange, stream.session
+            self._say([self._engine.outbox.answer(exchange, whose, body)], exchange, whose, [])
+
     def _refuse(self, rejection: Rejection, exchange: int, whose: str | None, *, modern: bool) -> None:
         body = rejection.body()
         shaped = {**body, "error": modern_error(body["error"])} if modern else body
@@ -302,6 +377,9 @@ class _Pipe:
             return
         batch = isinstance(value, list)
         messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
+        for message in messages:
+            if isinstance(message, Request) and message.id in self._calls:
+                raise self._duplicate(message, exchange, session.label)
         self._refuse_while_draining(messages, read_id(value, limits))
         answer = self._engine.legacy.receive(session, messages, Inlet(exchange, self._reading))
         if isinstance(answer, LegacyAnswered):
@@ -351,11 +429,8 @@ class _Pipe:
 
     def _request(self, request: Request, exchange: int, client: str | None) -> None:
         engine, peer, limits = self._engine, self._peer, self._settings.limits
-        if request.id in self._calls:
-            clause = f"{V2026_07_28} basic: a request id MUST NOT be that of another request in flight"
-            self._misuse(exchange, client, "duplicate id", clause, f"id {shown_id(request.id)}")
-            why = f"Invalid Request: request id {shown_id(request.id)} is already in flight on this connection"
-            raise Rejection(Refusal.INVALID_REQUEST, why, request.id)
+        if request.id in self._calls or (self._session and request.id in self._session.machine.in_flight):
+            raise self._duplicate(request, exchange, client)
         offer = engine.offer(peer.selection, V2026_07_28)
         inbound = climb(None, request, input_schema=offer.input_schema)
         check_token(request, inbound.meta, limits)
@@ -372,6 +447,13 @@ class _Pipe:
             self._calls[request.id] = running = _Running(answer.call, self._reading.add(answer.stream, 0))
             self._inbox.send_nowait(partial(self._run, request.id, answer, running))
 
+    def _duplicate(self, request: Request, exchange: int, client: str | None) -> Rejection:
+        """Of either era: the answers on one connection could not be told apart."""
+        clause = f"{V2026_07_28} basic: a request id MUST NOT be that of another request in flight"
+        self._misuse(exchange, client, "duplicate id", clause, f"id {shown_id(request.id)}")
+        why = f"Invalid Request: request id {shown_id(request.id)} is already in flight on this connection"
+        return Rejection(Refusal.INVALID_REQUEST, why, request.id)
+
     async def _run(self, id: RequestId, started: Started, running: _Running) -> None:
         """One modern request that runs, until its answer is written."""
         try:
@@ -380,6 +462,7 @@ class _Pipe:
         finally:
             del self._calls[id]
             started.over()
+            self._written.unpark_all()
 
     def _notified(self, notification: Notification, exchange: int, client: str | None) -> None:
         if notification.method != "notifications/cancelled":
@@ -398,8 +481,8 @@ class _Pipe:
             return
         known, named = self._calls.get(id), f"request {shown_id(id)}"
         if known is not None:
-            known.call.cancel(Cause.NOTIFICATION, clip(reason, MAX_REASON) or None)
-            self._reading.drop(known.source, "cancelled by the client")
+            if known.call.cancel(Cause.NOTIFICATION, clip(reason, MAX_REASON) or None):
+                self._reading.drop(known.source, "cancelled by the client")
         elif self._made_task(id, client):
             what = "notifications/cancelled for a task"
             self._misuse(exchange, client, what, _CANCELLATION, f"{named} made a task: use tasks/cancel")
@@ -430,7 +513,11 @@ class _Pipe:
     async def _write(self) -> None:
         try:
             while True:
-                if not (await self._write_said() or await self._write_streams()):
+                wrote = await self._write_said()
+                wrote = await self._write_streams() or wrote
+                self._check_backlog()
+                self._admit()
+                if not (wrote or self._said):
                     await self._reading.wait_changed()
         except OSError:
             self._broken = True
@@ -441,14 +528,15 @@ class _Pipe:
             self._end(NORMAL, "client")
 
     async def _write_said(self) -> bool:
-        if not self._said:
-            return False
-        said = self._said[0]
-        await self._put(said.body)
-        self._said.popleft()
-        self._said_bytes -= len(said.body)
-        said.taken()
-        return True
+        """Answers in one piece, so many at a time that a flood of them stops no stream."""
+        wrote = bool(self._said)
+        for _ in range(min(len(self._said), _SAID_PER_TURN)):
+            said = self._said[0]
+            await self._put(said.body)
+            self._said.popleft()
+            self._said_bytes -= len(said.body)
+            said.taken()
+        return wrote
 
     async def _write_streams(self) -> bool:
         piece = self._reading.take(_UNREAD_BYTES)
@@ -472,8 +560,23 @@ class _Pipe:
         self._written.unpark_all()
 
     async def _wait_written(self) -> None:
-        while not self._broken and (self._said or self._writing or not self._reading.caught_up):
+        while not self._broken and (self._said or self._writing or self._calls or not self._reading.caught_up):
             await self._written.park()
+
+
+def _is_silent(value: Any) -> bool:
+    """Whether nothing answers a message, however it is judged."""
+    if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
+        return False
+    method = value.get("method")
+    if method is None:
+        return "result" in value or "error" in value
+    return isinstance(method, str) and "id" not in value and method.startswith("notifications/")
+
+
+def _id_of(value: Any) -> RequestId | None:
+    id = value.get("id") if isinstance(value, dict) else None
+    return id if is_id(id) else None
 
 
 def _nothing() -> None:

@@ -141,6 +141,11 @@ class CallScope:
         if self.record is not None:
             self.record.answer_delivered = True
 
+    def answer_lost(self) -> None:
+        """There was an answer, and nobody can have it."""
+        if self.record is not None:
+            self.record.answered = False
+
     @property
     def audible(self) -> bool:
         """Whether what is said now may be sent: not after the call's cancellation, its deadline, or its end."""

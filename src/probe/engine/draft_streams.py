@@ -47,7 +47,7 @@ _WHY = {
     Lost.ABANDONED: "the stream was abandoned: not resumed or polled within resumeInterval.max",
     Lost.OVERFLOW: "the stream is lost: more waited for its client than replay_messages or replay_bytes allow",
     Lost.SESSION_ENDED: "the stream is lost: its session has ended",
-    Lost.SERVER_FULL: "the stream is lost: all streams together are as large as draft_stream_bytes allows",
+    Lost.SERVER_FULL: "the stream is lost: all streams together are as large or as many as the server allows",
 }
 
 
@@ -60,7 +60,8 @@ class ToolStream(Stream):
     """The stream of one `tools/call`, which can be resumed from any connection of its owner.
 
     `holder` is the session on whose connection its call can be cancelled and its questions answered; None while nobody
-    has come back for it, and once it is not `kept`. `call` is None when it is over.
+    has come back for it, and once it is not `kept`. `call` is None when it is over, `told` whether the client has what
+    answers it.
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class ToolStream(Stream):
         self.holder: Session | None = session
         self.call: CallScope | None = None
         self.owner = _Owner(session.label, None if session.secret is None else _digest(session.secret))
+        self.number = number
         self.kept = True
+        self.told = False
         self.weight = 0
         self._home = session
         self._retry_ms = ceil(settings.stream_min_s * 1000)
@@ -131,7 +134,8 @@ class ToolStream(Stream):
     def dismissed(self, reader: Reader) -> str | None:
         """Also because there is nothing left to read."""
         lost = self.machine.lost
-        return super().dismissed(reader) or (None if lost is None else f"lost: {lost}")
+        own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
+        return super().dismissed(reader) or own
 
     def delivered(self, first: int, last: int, exchange: int) -> None:
         """As of any stream; these messages are unsent no more."""
@@ -144,6 +148,13 @@ class ToolStream(Stream):
         super().end(now)
         self.machine.end(now)
         self._changed(self)
+
+    def resume(self, received: int | None) -> int:
+        """From where to read on, as the machine says."""
+        try:
+            return self.machine.resume(received, self._clock.now())
+        finally:
+            self._changed(self)
 
     def poll(self, received: int | None) -> Poll:
         """How it stands, as the machine says; whoever has `received` everything is waited for no more."""
@@ -175,6 +186,11 @@ class _Owner:
     session: str
     secret: bytes | None
 
+    @property
+    def key(self) -> str | bytes:
+        """What its streams have in common."""
+        return self.secret or self.session
+
 
 @dataclass(frozen=True, slots=True)
 class _Grave:
@@ -199,6 +215,7 @@ class DraftStreams:
         self._interval = Interval(settings.stream_min_s, settings.stream_max_s)
         self._numbers = count(1)
         self._streams: dict[bytes, ToolStream] = {}
+        self._by_owner: dict[str | bytes, dict[bytes, ToolStream]] = {}
         self._lost: OrderedDict[bytes, _Grave] = OrderedDict()
         self._bytes = 0
         self._earliest = inf
@@ -222,9 +239,7 @@ class DraftStreams:
         if session.piped and session.secret is None:
             session.secret = self._new_id()
             session.proofs.add(_digest(session.secret))
-        mine = [stream for stream in self if self._belongs(session, stream.owner, _NOBODY)]
-        self._make_room(mine, "max_draft_streams_per_client", limits.max_draft_streams_per_client, session)
-        self._make_room(list(self), "max_draft_streams", limits.max_draft_streams, session)
+        self._make_room(session)
         machine = DraftStream(
             self._interval,
             self._settings.stream_retention_s,
@@ -245,12 +260,15 @@ class DraftStreams:
             self._settings,
             self._note,
         )
-        self._streams[_digest(stream_id)] = stream
+        digest = _digest(stream_id)
+        self._streams[digest] = self._by_owner.setdefault(stream.owner.key, {})[digest] = stream
         session.keep(stream)
         bounds = {"maxMessages": limits.replay_messages, "maxBytes": limits.replay_bytes}
         mark = {**bounds, "secret": session.secret} if session.piped else bounds
         interval = self._interval
         self._outbox.send(stream, wire.create(stream_id, interval.min_s, interval.max_s, mark))
+        if not stream.kept:
+            raise McpError(Code.BUSY, f"There is no room for this stream: {_WHY[Lost.SERVER_FULL]}")
         return stream
 
     def submit(self, job: Job) -> None:
@@ -286,9 +304,7 @@ class DraftStreams:
         owner = stream.owner if stream is not None else grave.owner if grave is not None else _Owner("", _NOBODY)
         belongs = self._belongs(session, owner, proof)
         if belongs and owner.secret == proof:
-            # One secret serves a client for all its streams, also those that this connection will make.
-            session.proofs.add(proof)
-            session.secret = session.secret or reference.secret
+            self._prove(session, reference.secret, proof)
         if belongs and stream is not None:
             return stream
         if belongs and grave is not None:
@@ -300,12 +316,29 @@ class DraftStreams:
     def all_of(self, session: Session, secret: str) -> list[ToolStream]:
         """The streams of a client, oldest first."""
         proof = _digest(secret)
-        return [stream for stream in self if self._belongs(session, stream.owner, proof)]
+        if session.piped and proof in self._by_owner:
+            self._prove(session, secret, proof)
+        return self._of(session)
+
+    def _prove(self, session: Session, secret: str, proof: bytes) -> None:
+        """One secret serves a client for all its streams, also for those that this connection will make."""
+        session.proofs.add(proof)
+        session.secret = session.secret or secret
+
+    def _of(self, session: Session) -> list[ToolStream]:
+        keys: set[str | bytes] = {session.label, *session.proofs}
+        streams = [stream for key in keys for stream in self._by_owner.get(key, {}).values()]
+        return sorted(streams, key=lambda stream: stream.number)
+
+    def check_hand_over(self, stream: ToolStream, session: Session) -> None:
+        """Raise `DuplicateIdError` or `TooManyInFlightError` where the stream's call could not be a session's."""
+        if stream.holder is not session and stream.call is not None:
+            session.machine.check(stream.request_id)
 
     def hand_over(self, stream: ToolStream, session: Session) -> None:
         """From now on the stream's call is one of this session's, which has proved that it may have it.
 
-        Raises `DuplicateIdError` and `TooManyInFlightError` where the id or the room is taken; then nothing changed.
+        Raises what `check_hand_over` raises; then nothing changed.
         """
         if stream.holder is session:
             return
@@ -317,20 +350,19 @@ class DraftStreams:
 
     def release(self, session: Session) -> None:
         """The connection of a session has gone: its streams wait for whoever has the secret."""
-        for stream in self:
+        for stream in self._of(session):
             if stream.holder is session:
                 self._let_go(stream)
 
     def end_owner(self, session: str) -> None:
         """A session has ended, and took its streams along, unless they can be had with a secret."""
-        for stream in self:
-            if stream.owner.session == session and stream.owner.secret is None:
-                stream.machine.lose(Lost.SESSION_ENDED)
-                self._note(stream)
+        for stream in list(self._by_owner.get(session, {}).values()):
+            stream.machine.lose(Lost.SESSION_ENDED)
+            self._note(stream)
 
     def resolve(self, session: Session, response: Response) -> bool:
         """A client's answer may be to a question on one of the streams that its session holds."""
-        return any(stream.questions.resolve(response) for stream in self if stream.holder is session)
+        return any(stream.questions.resolve(response) for stream in self._of(session) if stream.holder is session)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the calls of streams, and watch the intervals, until cancelled."""
@@ -366,18 +398,31 @@ class DraftStreams:
         size, most = stream.replay.bytes, self._settings.limits.draft_stream_bytes
         self._bytes += size - stream.weight
         stream.weight = size
-        if self._bytes <= most:
-            return
-        for other in self:
-            if self._bytes > most and other.finished and other is not stream:
-                self._remove(other)
         if self._bytes > most:
-            self._log.append(LimitReached(stream.session, "draft_stream_bytes", most))
-            stream.machine.lose(Lost.SERVER_FULL)
+            self._relieve(stream, most)
+
+    def _relieve(self, growing: ToolStream, most: int) -> None:
+        """Finished streams go first. Then who holds most loses one: that which grows, or else the largest unread."""
+        for other in self:
+            if self._bytes > most and other.finished and other is not growing:
+                self._remove(other)
+        while self._bytes > most and growing.machine.lost is None:
+            hoards = self._by_owner.values()
+            hoard = max(hoards, key=lambda streams: sum(stream.weight for stream in streams.values())).values()
+            largest = max(hoard, key=lambda stream: (stream.reader is None, stream.weight))
+            victim = growing if growing in hoard else largest
+            self._log.append(LimitReached(victim.session, "draft_stream_bytes", most))
+            victim.machine.lose(Lost.SERVER_FULL)
+            if victim is not growing:
+                self._remove(victim)
 
     def _remove(self, stream: ToolStream) -> None:
         digest, lost = _digest(stream.stream_id), stream.machine.lost
         del self._streams[digest]
+        hoard = self._by_owner[stream.owner.key]
+        del hoard[digest]
+        if not hoard:
+            del self._by_owner[stream.owner.key]
         self._bytes -= stream.weight
         if lost is not None:
             self._bury(digest, stream, lost)
@@ -385,21 +430,40 @@ class DraftStreams:
         stream.forget()
 
     def _bury(self, digest: bytes, stream: ToolStream, lost: Lost) -> None:
-        self._lost[digest] = _Grave(stream.owner, lost)
+        # Nobody can ask for it any more whose session has ended; and the end of a session cancels its calls itself.
+        asked_for = lost is not Lost.SESSION_ENDED
+        if asked_for:
+            self._lost[digest] = _Grave(stream.owner, lost)
         if len(self._lost) > _MOST_LOST:
             self._lost.popitem(last=False)
         self._log.append(StreamLost(stream.session, stream.id, lost.value, stream.machine.untaken))
-        # The end of a session has cancelled its calls itself.
-        if stream.call is not None and lost is not Lost.SESSION_ENDED:
+        if stream.call is not None and asked_for:
             stream.call.cancel(Cause.DISCONNECT, _WHY[lost])
 
-    def _make_room(self, streams: list[ToolStream], name: str, most: int, session: Session) -> None:
-        for stream in [stream for stream in streams if stream.finished][: max(0, len(streams) - most + 1)]:
+    def _make_room(self, session: Session) -> None:
+        limits, mine = self._settings.limits, self._of(session)
+        own = limits.max_draft_streams_per_client
+        if len(mine) >= own and not self._give_up(mine):
+            raise self._full("max_draft_streams_per_client", own, session)
+        if len(self._streams) >= limits.max_draft_streams and not self._give_up(list(self)):
+            # Who has most has to give, unless that is who asks.
+            hoard = max(map(list[ToolStream], map(dict.values, self._by_owner.values())), key=len)
+            away = [stream for stream in hoard if stream.reader is None]
+            if len(hoard) <= len(mine) + 1 or not away:
+                raise self._full("max_draft_streams", limits.max_draft_streams, session)
+            away[0].machine.lose(Lost.SERVER_FULL)
+            self._remove(away[0])
+
+    def _give_up(self, streams: list[ToolStream]) -> bool:
+        """Forget one that is finished, if there is any."""
+        stream = next((stream for stream in streams if stream.finished), None)
+        if stream is not None:
             self._remove(stream)
-            streams.remove(stream)
-        if len(streams) >= most:
-            self._log.append(LimitReached(session.label, name, most))
-            raise McpError(Code.BUSY, f"Too many streams that are not finished: the limit {name} is {most}")
+        return stream is not None
+
+    def _full(self, name: str, most: int, session: Session) -> McpError:
+        self._log.append(LimitReached(session.label, name, most))
+        return McpError(Code.BUSY, f"Too many streams that are not read to their end: the limit {name} is {most}")
 
     def _let_go(self, stream: ToolStream) -> None:
         if stream.holder is not None and stream.call is not None:

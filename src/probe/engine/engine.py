@@ -96,6 +96,7 @@ class Engine:
             self.log, self.clock, settings, new_id, self.interactions, self._end_owner
         )
         self.exchanges = count(1)
+        self.piped_bytes = 0
         self.draining = False
         self.drained = trio.Event()
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
@@ -213,7 +214,9 @@ class Engine:
         self.drained.set()
 
     def _running(self) -> list[CallScope]:
-        held = [call for session in self.sessions for call in session.calls.values()]
+        # Whoever reads a stream reads on until what its call says of the end is there.
+        calls = [call for session in self.sessions for call in session.calls.values()]
+        held = [call for call in calls if call.facts.method != "stream/resume"]
         return held + self.streams.running
 
     async def _wait_idle(self) -> None:

@@ -41,17 +41,18 @@ class Interactions:
         self._confirmed: dict[str, trio.Event] = {}
 
     def page(self, id: str, origin: str, **named: str) -> Page:
-        """The page of an id, as a client that reached this server under `origin` can reach it.
+        """The page of an id, as a client that reached this server under `origin` can reach it."""
+        return Page(id, f"{origin}/interaction/{id}", named)
 
-        Raises `ToolFailureError` where no client can.
+    def open(self, origin: str) -> str:
+        """A new page: its unguessable id.
+
+        Raises `ToolFailureError` without an origin, as nobody could reach it, and `McpError` -32000 when there are as
+        many as there may be.
         """
         if not origin:
             why = "This server shows no pages: start it with --dashboard PORT, or say where they are with --public-url"
             raise ToolFailureError(why)
-        return Page(id, f"{origin}/interaction/{id}", named)
-
-    def open(self) -> str:
-        """A new page: its unguessable id. Raises `McpError` -32000 when there are as many as there may be."""
         self._forget()
         if len(self._made) >= self._most:
             raise McpError(Code.BUSY, f"Too many pages wait: the limit max_interactions is {self._most}")

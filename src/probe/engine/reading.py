@@ -54,16 +54,23 @@ class Reading:
     """The streams that an exchange reads. Owned by the exchange, which closes it; read by one writer.
 
     `latest` is the source that was added last, or that ended last once none is left; `overflowed` tells that messages
-    of one were lost before they could be read. `on_change` hears of everything that is new in any of them.
+    of one that keeps nothing were lost before they could be read. `on_change` hears of everything that is new in any of
+    them, `on_end` of each that is read no more.
     """
 
-    def __init__(self, exchange: int, on_change: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        exchange: int,
+        on_change: Callable[[], None] | None = None,
+        on_end: Callable[[Source], None] | None = None,
+    ) -> None:
         self.exchange = exchange
         self.latest: Source | None = None
         self.overflowed = False
         self._sources: list[Source] = []
         self._bell = trio.lowlevel.ParkingLot()
         self._on_change = on_change
+        self._on_end = on_end
 
     def __len__(self) -> int:
         """How many streams are read."""
@@ -97,6 +104,8 @@ class Reading:
             self._sources.remove(source)
             self.latest = self._sources[-1] if self._sources else source
             source.end(why)
+            if self._on_end is not None:
+                self._on_end(source)
             self.ring()
 
     def close(self, why: str) -> None:
@@ -120,18 +129,18 @@ class Reading:
     def _take(self, source: Source, most_bytes: int) -> Piece | None:
         stream = source.stream
         # A reader that was displaced says nothing more: whoever took over has these messages.
-        if stream.reader is source.reader:
+        if stream.reader is source.reader and source.cursor < stream.replay.last:
             try:
                 messages = _some(stream.replay.after(source.cursor), 0 if stream.one_by_one else most_bytes)
             except EvictedError:
                 # A stream that is lost is so for everybody; that says nothing about this reader.
                 lost = stream.dismissed(source.reader)
-                self.overflowed = self.overflowed or lost is None
+                # So far behind is also who begins far back in a stream that goes on: that is no slow reader.
+                self.overflowed = self.overflowed or (lost is None and not stream.resumable)
                 self.drop(source, lost or OVERFLOW)
                 return None
-            if messages:
-                first, source.cursor = source.cursor + 1, source.cursor + len(messages)
-                return Piece(source, first, messages)
+            first, source.cursor = source.cursor + 1, source.cursor + len(messages)
+            return Piece(source, first, messages)
         ended = stream.dismissed(source.reader) or ("end of stream" if stream.replay.closed else None)
         if ended is not None:
             self.drop(source, ended)

@@ -188,7 +188,8 @@ class ContainedWebSocket(WSStream):
     async def _closed_by(self, close: CloseConnection) -> None:
         if self.connection.state in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
             # wsproto's way to say that the peer has violated the protocol, after which it parses no more.
-            await self._fail(close.code, close.reason or "")
+            utf8 = close.code == CloseReason.INVALID_FRAME_PAYLOAD_DATA
+            await self._fail(close.code, "a text frame is not UTF-8" if utf8 else close.reason or "")
             return
         if self.state is ASGIWebsocketState.CONNECTED:
             self._code = close.code

@@ -114,7 +114,7 @@ class StreamTable:
         row = self._row(event)
         if row is not None:
             row.messages += 1
-            row.waiting = row.messages - row.delivered
+            row.waiting = row.messages - row.delivered if row.lost is None else 0
 
     def _delivered(self, entry: Entry, event: events.MessagesDelivered) -> None:
         row = self._row(event)
@@ -122,7 +122,7 @@ class StreamTable:
             return
         # What was resumed is delivered again, and counts once.
         row.delivered = max(row.delivered, event.last)
-        row.waiting = max(0, row.messages - row.delivered)
+        row.waiting = max(0, row.messages - row.delivered) if row.lost is None else 0
         # One that its session has on a connection; or one of several that a response carries, whose head names one.
         if not row.connected and (event.exchange in self._labels or (row.purpose == "resumable" and not row.closed_by)):
             self._read(row, event.exchange)

@@ -61,7 +61,7 @@ class _Channel:
     def open_page(self, key: str) -> Page:
         """A page with the id that 2025-11-25 gives an elicitation."""
         session = self._session
-        id = session.interactions.open()
+        id = session.interactions.open(session.origin)
         return session.interactions.page(id, session.origin, elicitationId=id)
 
     async def wait_confirmed(self, page: Page) -> bool:
@@ -153,8 +153,9 @@ class CallChannel(_Channel):
         return await self._ask(self._stream, method, params, {})
 
     def hang_up(self) -> None:
-        """Close the connection of the response."""
-        self._stream.hang_up()
+        """Close the connection of the response, where it is the response's own: a pipe carries everything else, too."""
+        if not self._session.piped:
+            self._stream.hang_up()
 
     def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
         call = self._call

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import TypeAlias
 
 import mcp_types as types
@@ -43,7 +44,7 @@ from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
 from ..calls import MAX_REASON, CallScope, run
 from ..clock import Clock
-from ..draft_streams import DraftStreams, ToolStream
+from ..draft_streams import DraftStreams, ToolStream, lost_error
 from ..outbox import Outbox
 from ..outcome import Outcome
 from ..reading import Source
@@ -198,9 +199,22 @@ class Dispatch:
             response.done(stream)
         if reads:
             return Streamed()
-        exchange, label = response.inlet.exchange, session.label
-        bodies = [self._outbox.answer(exchange, label, answer.message, call=answer.id) for answer in answers]
+        bodies = self._bodies(session, answers, response.inlet.exchange)
         return Answered(bodies, [answer.call for answer in answers if answer.call]) if bodies else Accepted()
+
+    def _bodies(self, session: Session, answers: Sequence[_Told], exchange: int) -> list[bytes]:
+        """The answers in one piece; of a batch on a pipe no more than may wait there at once."""
+        most = self._settings.limits.max_pipe_bytes // 2 if session.piped else inf
+        bodies: list[bytes] = []
+        size = 0
+        for answer in answers:
+            message = answer.message
+            if bodies and size + len(encode(message)) > most:
+                why = f"Too large: a batch is answered with {most} bytes (half of max_pipe_bytes)"
+                message = error_response(message["id"], McpError(Code.BUSY, why).body())
+            bodies.append(self._outbox.answer(exchange, session.label, message, call=answer.id))
+            size += len(bodies[-1])
+        return bodies
 
     def _fitting(self, session: Session, stream: Stream, answer: Json) -> Json:
         """The answer to a request of a batch, or the refusal of one too large to stand in the log with the others.
@@ -256,9 +270,9 @@ class Dispatch:
         if isinstance(outcome, Outcome):
             session.machine.finish(request.id)
             told = _Told(self._answered(session, request, outcome), outcome.call)
-            self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
+            self._tell(stream, told)
             self._streams.close(stream)
-            return None
+            return None if stream.machine.lost is None else self._too_large(stream, request)
         running = outcome(stream)
         stream.call = session.calls[request.id] = running.call
         self._streams.submit(partial(self._run_on, stream, session, request, running))
@@ -268,14 +282,32 @@ class Dispatch:
         """The call of a draft stream. Owned by `DraftStreams`: connection and session may end before it."""
         try:
             outcome = await running.work()
-            if outcome is not None:
-                told = _Told(self._answered(session, request, outcome), running.call)
-                self._streams.call_over(stream)
-                if not stream.replay.closed:
-                    self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
+            self._streams.call_over(stream)
+            if outcome is None:
+                stream.unanswered = True
+            else:
+                self._tell(stream, _Told(self._answered(session, request, outcome), running.call))
         finally:
             self._streams.call_over(stream)
             self._streams.close(stream)
+
+    def _too_large(self, stream: ToolStream, request: Request) -> _Told:
+        """The answer to a call whose stream was lost before anybody could read it."""
+        assert stream.machine.lost is not None
+        stream.told = True
+        return _Told(error_response(request.id, lost_error(stream.machine.lost).body()), None)
+
+    def _tell(self, stream: ToolStream, told: _Told) -> None:
+        def delivered() -> None:
+            stream.told = True
+            told.delivered()
+
+        if stream.replay.closed:
+            self._outbox.drop(stream.session, told.message, "the stream is lost", call=told.id)
+        else:
+            self._outbox.send(stream, told.message, call=told.id, on_delivery=delivered)
+        if not stream.kept and told.call is not None:
+            told.call.answer_lost()
 
     def _answered(self, session: Session, request: Request, outcome: Outcome) -> Json:
         if outcome.error is not None:

@@ -25,7 +25,7 @@ from ..calls import run
 from ..clock import Clock
 from ..draft_streams import DraftStreams, ToolStream, lost_error
 from ..outcome import Outcome
-from ..reading import Source
+from ..reading import OVERFLOW, Source
 from ..sessions import Session
 from ..streams import Stream
 from ..tool_runs import Running, Start, ToolRuns
@@ -83,7 +83,8 @@ class StreamDesk:
             why = f"Invalid Request: {id!r} is the id of the call whose answer is on this stream"
             raise McpError(Code.INVALID_REQUEST, why)
         try:
-            cursor = stream.machine.resume(_received(stream, reference, inlet), self._clock.now())
+            self._streams.check_hand_over(stream, session)
+            cursor = stream.resume(_received(stream, reference, inlet))
             self._streams.hand_over(stream, session)
         except (LostError, EvictedError, IndexError, TooEarlyError, DuplicateIdError, TooManyInFlightError) as error:
             raise _refusal(error) from None
@@ -99,9 +100,12 @@ class StreamDesk:
         call = self._runs.open_plain(inlet.exchange, request.id, request.method, session.label)
 
         async def read() -> Json:
-            await source.wait_ended()
+            ended = await source.wait_ended()
             if stream.machine.lost is not None:
                 raise lost_error(stream.machine.lost)
+            if ended == OVERFLOW or stream.machine.forgotten:
+                why = "Messages went to make room, or were forgotten, before this connection had read them"
+                raise McpError(Code.STREAM_LOST, why, {"reason": "evicted", "firstKept": stream.replay.first})
             return {"streamId": stream.stream_id, "status": stream.machine.status.value}
 
         async def work() -> Outcome | None:
@@ -144,7 +148,8 @@ def _refusal(error: Exception) -> McpError:
             why = f"Too early: resumeInterval.min has not passed, wait {error.wait_s:.3f} s"
             return McpError(Code.RESUMED_TOO_EARLY, why, {"retryAfterMs": wait_ms})
         case IndexError():
-            return McpError(Code.INVALID_PARAMS, f"Invalid params: _meta[{META_KEY!r}].received: {error}")
+            why = f"Invalid params: received (_meta[{META_KEY!r}], or Last-Event-ID): {str(error).replace('cursor', 'sequence')}"
+            return McpError(Code.INVALID_PARAMS, why)
         case TooManyInFlightError():
             return McpError(Code.BUSY, f"Too many requests: {error}")
     return McpError(Code.INVALID_REQUEST, f"Invalid Request: the call of this stream goes on here, and {error}")

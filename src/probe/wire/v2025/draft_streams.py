@@ -72,9 +72,13 @@ def read_reference(method: str, params: Mapping[str, Any] | None) -> Reference:
     secret, received = own.get("secret", ""), own.get("received")
     if not isinstance(secret, str):
         raise _invalid(f"_meta[{META_KEY!r}].secret", "a string")
-    if received is not None and (not isinstance(received, int) or isinstance(received, bool) or received < 0):
-        raise _invalid(f"_meta[{META_KEY!r}].received", "an integer from 0")
+    if received is not None and not _is_place(received):
+        raise _invalid(f"_meta[{META_KEY!r}].received", "an integer from 0 to 2^53")
     return Reference(stream_id, secret, received)
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 2**53
 
 
 def _invalid(member: str, kind: str) -> McpError:
