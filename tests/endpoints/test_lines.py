@@ -145,6 +145,7 @@ async def test_a_reader_that_is_cancelled_loses_nothing() -> None:
     assert await wire.receive() == b"three"
 
 
+@pytest.mark.proves("2025-11-25/transports/2", "2026-07-28/stdio/1")
 @given(st.dictionaries(st.text(), st.text(), max_size=3))
 @example({"text": "a\nb\r\nc\u2028d\u0085e"})
 async def test_what_one_wire_sends_the_other_receives(value: dict[str, str]) -> None:

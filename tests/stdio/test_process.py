@@ -39,6 +39,7 @@ def answered(line: bytes) -> bool:
 # -- what it says
 
 
+@pytest.mark.proves("2025-11-25/transports/36", "2026-07-28/stdio/8")
 async def test_one_line_on_standard_error_says_what_it_is() -> None:
     async with speaking("--tools", "chatty") as probe:
         assert await probe.said() == "MCP Probe speaks on standard input and output (toolsets: chatty)"
@@ -90,6 +91,7 @@ sys.exit(cli.main(["stdio", "--tools", "noisy"]))
 """
 
 
+@pytest.mark.proves("2025-11-25/transports/3", "2026-07-28/stdio/2")
 async def test_what_a_tool_prints_goes_to_standard_error_and_it_finds_no_input() -> None:
     async with speaking(command=[sys.executable, "-c", NOISY]) as probe:
         result = await probe.tool("noisy")
@@ -103,6 +105,7 @@ async def test_what_a_tool_prints_goes_to_standard_error_and_it_finds_no_input()
 # -- how it ends
 
 
+@pytest.mark.proves("2026-07-28/stdio/6")
 async def test_the_end_of_input_ends_it_and_what_runs_is_cancelled() -> None:
     async with speaking() as probe:
         id = await probe.start_steps(100, 500)
@@ -120,6 +123,7 @@ async def test_answers_that_are_made_are_written_before_it_ends() -> None:
         assert [message["id"] for message in messages] == [*range(50)]
 
 
+@pytest.mark.proves("2026-07-28/stdio/6")
 async def test_a_client_that_ends_while_it_reads_nothing_does_not_keep_it() -> None:
     async with speaking() as probe:
         await probe.send("tools/call", LARGE)
@@ -144,6 +148,7 @@ async def test_nobody_needs_to_read_what_it_says() -> None:
         assert await probe.process.wait() == 0
 
 
+@pytest.mark.proves("2025-11-25/lifecycle/5", "2026-07-28/stdio/13")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_it(number: signal.Signals) -> None:
     async with speaking() as probe:
@@ -205,6 +210,7 @@ def test_files_on_disk(tmp_path: Path) -> None:
     assert [answered(line) for line in sink.read_bytes().splitlines()] == [True] * 4
 
 
+@pytest.mark.proves("2026-07-28/stdio/6")
 def test_nothing_at_all() -> None:
     done = run(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     assert (done.returncode, done.stderr.decode()) == (0, HELLO + "\n")

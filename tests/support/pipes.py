@@ -157,9 +157,13 @@ async def pipe(
     origin: str = "http://127.0.0.1:8000",
     selection: str = "all",
     ids: Any = None,
+    pair: Callable[[], tuple[trio.StapledStream, trio.StapledStream]] = memory_stream_pair,
 ) -> AsyncIterator[Pipe]:
-    """A connection to the engine; the block's end drops it and waits until the server is done with it."""
-    ours, theirs = memory_stream_pair()
+    """A connection to the engine; the block's end drops it and waits until the server is done with it.
+
+    With `trio.testing.lockstep_stream_pair` as `pair`, the server has sent what this client has begun to read.
+    """
+    ours, theirs = pair()
     client = Pipe(ours, ids)
 
     async def serve() -> None:

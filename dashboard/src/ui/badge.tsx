@@ -39,11 +39,11 @@ export function EraBadge({ era, revision }: { era: string; revision?: string | n
   );
 }
 
-/** What carries a client's messages. */
-export function TransportBadge({ transport }: { transport: string }) {
+/** What carries a client's messages; `short` where there is little room. */
+export function TransportBadge({ transport, short = false }: { transport: string; short?: boolean }) {
   return (
     <Badge tone={transport === "http" ? "neutral" : "info"} title={`over ${transport}`}>
-      {transport}
+      {short && transport === "websocket" ? "ws" : transport}
     </Badge>
   );
 }

@@ -38,7 +38,7 @@ export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
       width: "minmax(6rem, 1fr)",
       cell: (call) => <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>,
     },
-    { key: "client", head: "Client", width: "minmax(8rem, 10.4rem)", cell: (call) => <Client call={call} /> },
+    { key: "client", head: "Client", width: "minmax(8rem, 11.4rem)", cell: (call) => <Client call={call} /> },
     { key: "outcome", head: "Outcome", width: "6.8rem", cell: (call) => <StatusBadge status={stateOfCall(call)} /> },
     { key: "done", head: "Done", width: "2.6rem", cell: (call) => <Done call={call} /> },
     { key: "steps", head: "Steps", width: "6.2rem", cell: (call) => <Steps call={call} /> },
@@ -58,7 +58,7 @@ function Client({ call }: { call: CallRow }) {
   return (
     <span className={styles["client"]} title={`${call.client_name} ${call.client_version}, ${call.revision} over ${call.transport}`}>
       <EraBadge era={call.era} revision={call.revision} />
-      {call.transport !== "http" && <TransportBadge transport={call.transport} />}
+      {call.transport !== "http" && <TransportBadge transport={call.transport} short />}
       <span className={styles["ellipsis"]}>
         {call.session ?? "unknown"} {call.client_name}
       </span>

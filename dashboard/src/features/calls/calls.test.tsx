@@ -38,8 +38,8 @@ test("a cancelled call shows done, the true steps, who cancelled and how long th
 test("a call says what carried it, where that is not HTTP", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [callRow(), callRow({ call: "c2", tool: "fail", transport: "websocket" })] }, "run");
-  await expect.element(rowOf("fail")).toMatchTextContent(/legacy ?websocket/);
-  await expect.element(rowOf("progress")).not.toMatchTextContent(/websocket|http/);
+  await expect.element(rowOf("fail")).toMatchTextContent(/legacy ?ws ?s1 agent/);
+  await expect.element(rowOf("progress")).not.toMatchTextContent(/ws|http/);
 });
 
 test("a call that runs shows its progress, and its end when it comes", async () => {

@@ -238,11 +238,37 @@ test("connections and what becomes of draft streams are told, and what went wron
   expect(line(orderly)).toEqual({ mark: { text: "1001", tone: "neutral" }, text: "w90 · by idle · 2 messages" });
   expect(line(broken).mark).toEqual({ text: "1006", tone: "bad" });
   expect(line(closed)).toEqual({ text: "i91 · by client · 1 message" });
-  expect(line(resumed)).toEqual({ mark: { text: "resumed", tone: "info" }, text: "p7 · after message 3 · 1 message waiting" });
+  expect(line(resumed)).toEqual({ mark: { text: "resumed", tone: "info" }, text: "p7 · after message 3 · 1 waiting" });
   expect(line(lost)).toEqual({ mark: { text: "server full", tone: "bad" }, text: "p7 · 4 messages never sent" });
   expect(seqs(search("show=problems").lines)).toEqual([lost, broken]);
   expect(seqs(search("connection=w90").lines)).toEqual([broken, orderly, opened]);
   expect(seqs(search("show=streams").lines).slice(0, 7)).toEqual([lost, resumed, closed, broken, orderly, piped, opened]);
+});
+
+test("messages of draft streams say which stream, and how it stands", () => {
+  const story = new Story();
+  const streamId = "rOKJS7803vuDvp7ULyKAxbtTgfJ0";
+  const of = { exchange: 1, session: "s1", stream: "p1", position: 1 };
+  const created = story.emit(of, { method: "notifications/stream/create", params: { stream: { streamId, resumeInterval: { min: 5, max: 3600 } } } });
+  const ended = story.emit(of, { method: "notifications/stream/end", params: { streamId } });
+  const poll = story.request("s1", 8, "stream/poll", { streamId });
+  const one = { exchange: poll.exchange, session: "s1", stream: null, position: null };
+  const flags = { pendingMessages: true, hasRequest: true, hasError: false };
+  const polled = story.emit(one, { id: 8, result: { streamId, status: "live", ...flags } }, poll.seq);
+  const resume = story.request("s1", 9, "stream/resume", { streamId, _meta: { "mcp-probe/stream": { received: 0 } } });
+  const resumed = story.emit({ ...one, exchange: resume.exchange }, { id: 9, result: { streamId, status: "completed" } }, resume.seq);
+  const all = story.request("s1", 10, "stream/poll/all", {});
+  const several = story.emit({ ...one, exchange: all.exchange }, { id: 10, result: { streams: [{}, {}] } }, all.seq);
+  const { line } = told(story);
+  expect([created, ended, poll.seq, resume.seq].map((seq) => line(seq).text)).toEqual([
+    "rOKJS780… · resume after 5 s, within 3600 s",
+    "rOKJS780…",
+    "rOKJS780…",
+    "rOKJS780… · received 0",
+  ]);
+  expect(line(polled)).toEqual({ mark: { text: "live", tone: "good" }, text: "rOKJS780… · messages wait · a request among them" });
+  expect(line(resumed)).toEqual({ mark: { text: "completed", tone: "good" }, text: "rOKJS780…" });
+  expect(line(several).text).toBe("2 streams");
 });
 
 test("a kind that this page does not know is shown as it is", () => {

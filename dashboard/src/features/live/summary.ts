@@ -65,6 +65,16 @@ function ofParams(params: unknown, method: string | null): string {
       return list(`task ${plain(at(params, "taskId"))}`, plain(at(params, "status")), quoted(at(params, "statusMessage")));
     case "notifications/message":
       return `${plain(at(params, "level"))} ${brief(at(params, "data"))}`;
+    case "notifications/stream/create": {
+      const { min, max } = (at(params, "stream", "resumeInterval") ?? {}) as { min?: unknown; max?: unknown };
+      return list(shortId(at(params, "stream", "streamId")), `resume after ${brief(min)} s, within ${brief(max)} s`);
+    }
+    case "notifications/stream/end":
+    case "stream/poll":
+    case "stream/resume": {
+      const received = at(params, "_meta", DRAFT, "received");
+      return list(shortId(at(params, "streamId")), received !== undefined && `received ${brief(received)}`);
+    }
     case "initialize":
       return list(`${plain(at(params, "clientInfo", "name"))} ${plain(at(params, "clientInfo", "version"))}`, plain(at(params, "protocolVersion")));
     default:
@@ -76,6 +86,12 @@ function progress(done: unknown, total: unknown, message: unknown): string {
   const far = total === undefined || total === null ? brief(done) : `${brief(done)}/${brief(total)}`;
   return message === undefined || message === null ? far : `${far} ${brief(message)}`;
 }
+
+// where everything stands that the draft "Streams" does not define
+const DRAFT = "mcp-probe/stream";
+
+// an id of a draft stream has 256 random bits; its beginning tells it from others
+const shortId = (id: unknown) => (typeof id === "string" && id.length > 12 ? `${id.slice(0, 8)}…` : brief(id));
 
 const quoted = (value: unknown) => (value === undefined || value === null ? null : brief(value));
 
@@ -94,12 +110,23 @@ function ofResult(result: unknown, method: string | null): Summary {
   const task = at(result, "task");
   if (task !== undefined) return { text: list(`task ${plain(at(task, "taskId"))}`, plain(at(task, "status"))) };
   if (at(result, "isError") === true) return { mark: { text: "isError", tone: "bad" }, text: content(result) };
+  if (method === "stream/resume" || method === "stream/poll") return ofDraft(result);
   if (method === "initialize") return { text: list(`${plain(at(result, "serverInfo", "name"))}`, plain(at(result, "protocolVersion"))) };
-  for (const name of ["tools", "resources", "resourceTemplates", "prompts", "tasks"]) {
+  for (const name of ["tools", "resources", "resourceTemplates", "prompts", "tasks", "streams"]) {
     const found = at(result, name);
     if (Array.isArray(found)) return { text: list(`${found.length} ${name}`, at(result, "nextCursor") !== undefined && "more follow") };
   }
   return { text: at(result, "content") === undefined ? brief(result) : content(result) };
+}
+
+/** How a draft stream stands: what is unsent of it. */
+function ofDraft(result: unknown): Summary {
+  const unsent = [
+    ["pendingMessages", "messages wait"],
+    ["hasRequest", "a request among them"],
+    ["hasError", "an error among them"],
+  ].map(([flag = "", says]) => at(result, flag) === true && says);
+  return { mark: stateMark(plain(at(result, "status"))), text: list(shortId(at(result, "streamId")), ...unsent) };
 }
 
 function content(result: unknown): string {
@@ -177,7 +204,7 @@ function ofTheRest(fact: Api.Entry): Summary {
     case "stream.ended":
       return { text: list(fact.stream, count(fact.messages, "message")) };
     case "stream.resumed":
-      return { mark: { text: "resumed", tone: "info" }, text: list(fact.stream, `after message ${fact.after}`, `${count(fact.waiting, "message")} waiting`) };
+      return { mark: { text: "resumed", tone: "info" }, text: list(fact.stream, `after message ${fact.after}`, `${fact.waiting} waiting`) };
     case "stream.lost":
       return { mark: { text: stateOf(fact.why).label, tone: "bad" }, text: list(fact.stream, `${count(fact.messages, "message")} never sent`) };
     case "client.misuse":

@@ -25,6 +25,7 @@ async function opened() {
     streamRow({ stream: "p2", status: "completed", closed_by: "client", ...away }),
     streamRow({ stream: "p3", purpose: "resumable", connection: "w5", reader: 5, resumed: 2 }),
     streamRow({ stream: "p4", purpose: "resumable", status: "completed", closed_by: "client", ...away }),
+    streamRow({ stream: "g1", purpose: "standalone", status: "completed", closed_by: null, ...away }),
     streamRow({ stream: "p5", purpose: "resumable", status: "lost", lost: "session_ended", waiting: 0, closed_by: "client", ...away }),
   ];
   view.show({ streams }, "abc");
@@ -55,6 +56,7 @@ test("open streams are listed, all of them on demand, emitted apart from deliver
   await expect.element(page.getByRole("row", { name: /s1\/p2/ })).not.toBeInTheDocument();
   await page.getByRole("radio", { name: "All" }).click({ force: true });
   await expect.element(page.getByRole("row", { name: /s1\/p2 response completed .* closed by client/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/g1 standalone completed .* nobody/ })).toBeInTheDocument();
 });
 
 test("a draft stream shows who reads it, and stays while it waits for its client; a lost one says why", async () => {

@@ -79,5 +79,6 @@ function StreamLink({ row }: { row: StreamRow }) {
 
 function Reader({ row }: { row: StreamRow }) {
   if (row.connected) return <Badge tone="good">connected: {row.connection ?? `exchange ${row.reader}`}</Badge>;
-  return <Badge>{row.closed_by === null ? "none yet" : `closed by ${row.closed_by}`}</Badge>;
+  if (row.closed_by !== null) return <Badge>closed by {row.closed_by}</Badge>;
+  return <Badge>{row.ended_at === null ? "none yet" : "nobody"}</Badge>;
 }
