@@ -12,6 +12,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.catalogue import Toolset
+from probe.engine.legacy.inlet import Inlet
+from probe.engine.reading import Reading
 from probe.engine.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
 from probe.wire.jsonrpc import classify
 
@@ -25,7 +27,7 @@ async def receive(probe: Probe, *received: dict[str, Any]) -> None:
     """Messages arrive without any await between them."""
     (session,) = probe.engine.sessions
     for message in received:
-        probe.engine.legacy.receive(session, [classify(message)], 0)
+        probe.engine.legacy.receive(session, [classify(message)], Inlet(0, Reading(0)))
 
 
 def cancelled(id: Any, **more: Any) -> dict[str, Any]:

@@ -74,6 +74,19 @@ async def test_the_transport_of_sessions_clients_and_calls(probe: Probe, autojum
     assert said == {None, *(label for label, _ in labels)}
 
 
+async def test_a_connection_reads_the_stream_of_its_session(probe: Probe, autojump_clock: MockClock) -> None:
+    async with pipe(probe.engine) as first, pipe(probe.engine, transport="websocket", ids=count(100)) as second:
+        await first.initialize()
+        await second.initialize()
+        mine, others = (row for row in rows(probe, "streams") if row["purpose"] == "standalone")
+        assert [row["connected"] for row in (mine, others)] == [True, True]
+        assert [row["connection"][0] for row in (mine, others)] == ["i", "w"]
+        await first.drop()
+        await wait_all_tasks_blocked()
+        mine, others = (row for row in rows(probe, "streams") if row["purpose"] == "standalone")
+        assert [row["connected"] for row in (mine, others)] == [False, True]
+
+
 async def test_calls_on_one_connection_do_not_mix(probe: Probe, autojump_clock: MockClock) -> None:
     """Messages, deliveries and cancellations each belong to one; the end of the connection to whom it ended."""
     async with pipe(probe.engine) as client:

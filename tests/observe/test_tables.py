@@ -369,15 +369,30 @@ def test_a_connection_reads_the_stream_that_its_message_opened_until_that_is_ove
     assert it.reader() == (False, None, None, "end of stream")
 
 
-def test_a_stream_without_a_request_is_read_by_the_connection_that_delivers_it() -> None:
+def test_the_stream_of_a_session_is_read_by_its_connection_from_the_beginning() -> None:
     it = Piped()
     it.open("g1", None, "standalone")
-    assert it.reader() == (False, None, None, None)
+    assert it.reader() == (True, 1, "w1", None)
     it.emit("g1", 1)
     it.tell(events.MessagesDelivered(1, "s1", "g1", 1, 1))
     assert it.reader() == (True, 1, "w1", None)
     it.close(1)
     assert it.reader() == (False, None, None, "client")
+
+
+def test_the_stream_of_a_session_over_http_is_read_by_no_connection() -> None:
+    it = Piped()
+    it.tell(events.SessionOpened("s2", "id", "2025-11-25", "n", "v", b"{}"))
+    it.tell(events.StreamOpened(None, "s2", "g1", "standalone"))
+    assert it.reader() == (False, None, None, None)
+
+
+def test_a_stream_without_a_request_is_read_by_the_connection_that_delivers_it() -> None:
+    it = Piped()
+    it.tell(events.StreamOpened(None, "s2", "g1", "standalone"))
+    assert it.reader() == (False, None, None, None)
+    it.tell(events.MessagesDelivered(1, "s2", "g1", 1, 1))
+    assert it.reader() == (True, 1, "w1", None)
 
 
 def test_what_waits_for_a_call_that_was_cancelled_is_read_no_more() -> None:

@@ -32,7 +32,7 @@ def target(page: Page, id: str = "1") -> str:
 
 
 async def test_every_page_is_listed_and_every_listed_one_is_there(probe: Probe) -> None:
-    app = create(probe.engine, Beside(lambda: 0, lambda: 0, list))
+    app = create(probe.engine, Beside(True, lambda: 0, lambda: 0, lambda: 0, list))
     rules = {rule.rule for rule in app.url_map.iter_rules() if rule.rule.startswith("/api")}
     # What is no page of Quart's is served by itself.
     assert rules == {page.rule for page in listing.API} - {listing.CALLS_LIVE.rule}

@@ -14,6 +14,7 @@ import trio.testing
 
 from probe import __version__
 from probe.endpoints.pages import tables as tables_page
+from probe.endpoints.paths import Paths
 from probe.settings import Limits, Settings, described
 from probe.tools.catalogue import TOOLSETS
 
@@ -49,6 +50,13 @@ async def test_the_address_of_mcp_is_as_the_page_was_asked_for_unless_it_is_set(
     assert (await page(probe, "/api/server"))["mcp"] == "http://127.0.0.1:8000/mcp"
     async with running(public_url="https://probe.example/") as other:
         assert (await page(other, "/api/server"))["mcp"] == "https://probe.example/mcp"
+
+
+async def test_there_is_no_address_of_mcp_where_only_pages_are_served(probe: Probe) -> None:
+    beside = Probe(probe.engine, Paths(probe.engine, pages_only=True))
+    assert (await page(beside, "/api/server"))["mcp"] is None
+    for of, known in ((probe, True), (beside, False)):
+        assert ("/mcp, /ws, " in (await refusal(of, "/api/nope", 404))["detail"]) is known
 
 
 async def test_a_draining_server_says_so() -> None:
@@ -102,6 +110,35 @@ async def test_use_of_limits_is_shown(probe: Probe) -> None:
         nursery.cancel_scope.cancel()
     assert [limit(during, name)["used"] for name in names] == [1, 1, 1, 1, 2, 2], "all readers have a place"
     assert len(during["feed"]) == 1
+
+
+async def test_websockets_that_are_open_are_counted(probe: Probe) -> None:
+    assert limit(await page(probe, "/api/server"), "max_websockets")["used"] == 0
+    scope = {
+        "type": "websocket",
+        "scheme": "ws",
+        "http_version": "1.1",
+        "path": "/ws",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8000")],
+        "client": ("127.0.0.1", 5),
+        "subprotocols": ["mcp"],
+    }
+    heard, opened = [{"type": "websocket.connect"}], trio.Event()
+
+    async def receive() -> Any:
+        return heard.pop() if heard else await trio.sleep_forever()
+
+    async def send(message: Any) -> None:
+        assert message["type"] == "websocket.accept"
+        opened.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(probe.app, scope, receive, send)
+        await opened.wait()
+        assert limit(await page(probe, "/api/server"), "max_websockets")["used"] == 1
+        nursery.cancel_scope.cancel()
+    assert limit(await page(probe, "/api/server"), "max_websockets")["used"] == 0
 
 
 async def test_the_use_of_the_log_is_shown(probe: Probe) -> None:

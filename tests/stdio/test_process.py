@@ -327,6 +327,7 @@ async def test_the_pages_show_the_client_on_the_standard_streams() -> None:
         status, body = await fetch(port, "/api/server")
         shown = {setting["name"]: setting["value"] for setting in json.loads(body)["settings"]}
         assert (status, shown["port"], shown["tools"]) == (200, 0, "probe,streaming,features")
+        assert json.loads(body)["mcp"] is None
         status, body = await fetch(port, "/api/calls")
         assert (status, [call["tool"] for call in json.loads(body)["calls"]]) == (200, ["chatty"])
         await probe.stdin.aclose()

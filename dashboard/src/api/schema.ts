@@ -846,13 +846,17 @@ export interface components {
             title: string;
             type: string;
         };
-        /** @description The server itself: what it is, how it is set, and how much of its limits is used. */
+        /**
+         * @description The server itself: what it is, how it is set, and how much of its limits is used.
+         *
+         *     `mcp` is where clients connect, null where the server speaks MCP on its standard input and output.
+         */
         Server: {
             audit: components["schemas"]["AuditInfo"];
             feed: components["schemas"]["FeedReader"][];
             limits: components["schemas"]["LimitInfo"][];
             log: components["schemas"]["LogInfo"];
-            mcp: string;
+            mcp: string | null;
             name: string;
             revisions: string[];
             run: string;

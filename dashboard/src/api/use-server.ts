@@ -11,7 +11,11 @@ export function useServer(every?: number) {
   });
 }
 
-/** Where clients connect to; until the server has said it, the usual path at the origin of this page. */
-export function useMcpAddress(): string {
-  return useServer().data?.mcp ?? `${location.origin}/mcp`;
+/**
+ * Where clients connect to, null where the server speaks MCP on its standard input and output; until the server has said
+ * it, the usual path at the origin of this page.
+ */
+export function useMcpAddress(): string | null {
+  const { data } = useServer();
+  return data === undefined ? `${location.origin}/mcp` : data.mcp;
 }

@@ -6,12 +6,26 @@ import { CopyButton } from "./copy-button";
 import { useUrlState } from "./url-state";
 
 interface ConnectClientProps {
-  /** The MCP address of this server. */
-  address: string;
+  /** The MCP address of this server, null where it speaks on standard input and output. */
+  address: string | null;
 }
 
-/** How to connect a client to this server: what to copy, for each of the usual ones. */
+/** How to connect a client to this server. */
 export function ConnectClient({ address }: ConnectClientProps) {
+  return address === null ? <StandardStreams /> : <Snippets address={address} />;
+}
+
+function StandardStreams() {
+  return (
+    <p className={styles["hint"]}>
+      This server speaks MCP on its standard input and output, with the program that started it, and has no address to connect to. Another
+      client starts a server of its own: <code>mcp-probe stdio</code>.
+    </p>
+  );
+}
+
+/** What to copy, for each of the usual clients. */
+function Snippets({ address }: { address: string }) {
   const snippets = connectSnippets(address);
   const [chosen, choose] = useUrlState("client", snippets[0].value);
   const shown = snippets.find((snippet) => snippet.value === chosen) ?? snippets[0];

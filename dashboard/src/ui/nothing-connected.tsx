@@ -3,8 +3,8 @@ import { ConnectClient } from "./connect-client";
 import { EmptyState } from "./empty-state";
 
 interface NothingConnectedProps {
-  /** The MCP address of this server. */
-  address: string;
+  /** The MCP address of this server, null where it has none. */
+  address: string | null;
   /** What the view will show once a client has connected. */
   children: ReactNode;
 }

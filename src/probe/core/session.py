@@ -87,7 +87,8 @@ class SessionMachine:
         if id in self.in_flight:
             raise DuplicateIdError(f"request id {id!r} is already in flight in this session")
         if len(self.in_flight) >= self._max_in_flight:
-            raise TooManyInFlightError(f"this session has {self._max_in_flight} requests in flight already (max_in_flight)")
+            why = f"this session has {self._max_in_flight} requests in flight already (max_in_flight)"
+            raise TooManyInFlightError(why)
 
     def finish(self, id: RequestId) -> None:
         """A request is over."""

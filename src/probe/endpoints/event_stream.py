@@ -86,8 +86,8 @@ class EventStream:
 
     async def _write(self, send: Send) -> None:
         reading = self._reading
-        if self._primes and reading.latest is not None:
-            await self._part(send, self._priming(reading.latest))
+        if self._primes and reading.first is not None:
+            await self._part(send, self._priming(reading.first))
         while True:
             piece = reading.take(_CHUNK_BYTES)
             if piece is not None:

@@ -145,6 +145,7 @@ class LegacyHttp:
             # Official SDKs take the end of a stream without its response for a lost connection, also after they have
             # cancelled the request. An empty stream would be taken so again: they would come back for ever.
             raise Rejection(Refusal.EVENTS_GONE, "Nothing follows Last-Event-ID: its request was cancelled")
+        stream.acknowledge(place[1])
         return stream, place[1]
 
     async def _write_stream(self, exchange: Exchange, session: Session, stream: Stream, cursor: int) -> None:
@@ -153,7 +154,7 @@ class LegacyHttp:
         await self._write(exchange, session, reading)
 
     async def _write(self, exchange: Exchange, session: Session, reading: Reading) -> None:
-        settings, source = self._settings, reading.latest
+        settings, source = self._settings, reading.first
         assert source is not None, "an event stream carries at least one stream"
         writer = EventStream(
             reading,

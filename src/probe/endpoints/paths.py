@@ -98,7 +98,13 @@ class Paths:
         from .pages.app import create
         from .pages.server import Beside
 
-        beside = Beside(lambda: self.mcp.unsent_bytes, lambda: len(self.readers.open), lambda: self.feed.readers)
+        beside = Beside(
+            serves_mcp=not self._pages_only,
+            websockets=lambda: self.websocket.open,
+            unsent_bytes=lambda: self.mcp.unsent_bytes + self._engine.piped_bytes,
+            readers=lambda: len(self.readers.open),
+            feed_readers=lambda: self.feed.readers,
+        )
         return cast("App", create(self._engine, beside))
 
 

@@ -143,6 +143,11 @@ class ToolStream(Stream):
         self.machine.taken(last, self._clock.now())
         self._changed(self)
 
+    def acknowledge(self, position: int) -> None:
+        """The client's word counts as a socket's."""
+        self.machine.taken(position, self._clock.now())
+        self._changed(self)
+
     def end(self, now: float) -> None:
         """As of any stream; it is kept as the draft says."""
         super().end(now)

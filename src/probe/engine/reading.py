@@ -77,6 +77,11 @@ class Reading:
         return len(self._sources)
 
     @property
+    def first(self) -> Source | None:
+        """Before anything was taken: the source that was added first."""
+        return self._sources[0] if self._sources else None
+
+    @property
     def unread(self) -> int:
         """Bytes that wait for the reader, of streams that keep nothing else."""
         return sum(source.stream.replay.bytes for source in self._sources if not source.stream.resumable)

@@ -161,5 +161,8 @@ class Stream:
         if not self.resumable:
             self.replay.forget(last)
 
+    def acknowledge(self, position: int) -> None:
+        """The client says that it has everything up to there."""
+
     def _forget_evicted(self) -> None:
         self._on_delivery = {at: hear for at, hear in self._on_delivery.items() if at >= self.replay.first}

@@ -41,6 +41,9 @@ class StreamTable:
         self._labels: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self._carried: OrderedDict[int, str] = OrderedDict()
+        self._last_carrier = ""
+        # The session that a connection opened last, and its number; the session's stream follows before another one's.
+        self._last_session: tuple[str | None, int] = (None, 0)
         # The row and the reader of requests to resume, by the call; such a one starts right behind `stream.resumed`.
         self._resumes: dict[str, tuple[str, int]] = {}
         self._last_resumed: tuple[str, int] | None = None
@@ -50,6 +53,7 @@ class StreamTable:
             events.ConnectionOpened: self._connected,
             events.ConnectionClosed: self._disconnected,
             events.MessageReceived: self._received,
+            events.SessionOpened: self._greeted,
             events.StreamOpened: self._opened,
             events.MessageEmitted: self._emitted,
             events.MessagesDelivered: self._delivered,
@@ -74,10 +78,16 @@ class StreamTable:
         del self._labels[number]
 
     def _received(self, entry: Entry, event: events.MessageReceived) -> None:
+        self._last_carrier = event.connection or ""
         if event.connection is not None:
             self._carried[event.exchange] = event.connection
             if len(self._carried) > _MOST_CARRIED:
                 self._carried.popitem(last=False)
+
+    def _greeted(self, entry: Entry, event: events.SessionOpened) -> None:
+        """A session begins right behind the message that asks for it."""
+        if event.transport != "http" and self._last_carrier in self._numbers:
+            self._last_session = event.session, self._numbers[self._last_carrier]
 
     def _reader(self, exchange: int) -> int:
         """Who reads for the sake of an exchange: the connection that carried its message, or itself."""
@@ -107,8 +117,12 @@ class StreamTable:
         gone = self.table.add(row.id, row)
         if gone is not None:
             self._forget_reader(gone)
+        session, number = self._last_session
         if event.exchange is not None and event.exchange in self._carried:
             self._read(row, self._reader(event.exchange))
+        elif event.exchange is None and event.session is not None and event.session == session:
+            # A connection reads the standalone stream of its session, which is opened once.
+            self._read(row, number)
 
     def _emitted(self, entry: Entry, event: events.MessageEmitted) -> None:
         row = self._row(event)

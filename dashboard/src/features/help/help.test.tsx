@@ -12,8 +12,8 @@ const tool = (name: string, more: object = {}) => ({
 
 const TOOLS = [tool("chatty", { input_schema: { type: "object", properties: {} } }), tool("progress"), tool("ping_client", { until: "2025-11-25" })];
 
-async function opened(path = "") {
-  answerApi((asked) => (asked === "/api/tools" ? { tools: TOOLS } : { mcp: "http://probe.example/mcp", toolsets: [] }));
+async function opened(path = "", mcp: string | null = "http://probe.example/mcp") {
+  answerApi((asked) => (asked === "/api/tools" ? { tools: TOOLS } : { mcp, toolsets: [] }));
   await openView(HelpView, "/help/:tool?", `/help${path}`);
   await expect.element(page.getByRole("heading", { name: "progress" })).toBeInTheDocument();
 }
@@ -28,6 +28,15 @@ test("clients are connected with this server's address", async () => {
   await page.getByRole("radio", { name: "Claude Code" }).click({ force: true });
   await expect.element(block).toMatchTextContent(/claude mcp add --transport http probe http:..probe.example.mcp$/);
   expect(location.search).toBe("?client=claude");
+});
+
+test("a server on standard streams has no address, and none is shown", async () => {
+  await opened("", null);
+  await expect.element(page.getByText(/This server speaks MCP on its standard input and output/)).toBeVisible();
+  await expect.element(page.getByText("when started with --tools streaming").first()).toBeInTheDocument();
+  await expect.element(page.getByText("Example message in a session, 2025-11-25").first()).toBeInTheDocument();
+  expect(document.body.textContent).not.toMatch(/curl -N|http:|\?tools=/);
+  await inBothThemes(() => expectAccessible());
 });
 
 test.each(["#progress", "/progress"])("help%s goes to the tool", async (path) => {

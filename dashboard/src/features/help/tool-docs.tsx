@@ -12,7 +12,8 @@ import { SchemaTable } from "./schema-table";
 
 interface ToolDocsProps {
   tool: Tool;
-  address: string;
+  /** The MCP address of this server, null where it speaks on standard input and output. */
+  address: string | null;
   /** Served where the client's URL does not choose. */
   isDefault: boolean;
 }
@@ -52,7 +53,7 @@ export function ToolDocs({ tool, address, isDefault }: ToolDocsProps) {
           ["A good client shows", <Prose key="shows" text={tool.shows} />],
           ["Runs", TASKS[tool.task_support] ?? tool.task_support],
           ["Revisions", tool.since === tool.until ? tool.since : `${tool.since} to ${tool.until}`],
-          ["Served", isDefault ? "by default" : `at ${address}?tools=${tool.toolset}`],
+          ["Served", isDefault ? "by default" : servedAt(tool, address)],
         ]}
       />
       <SchemaTable tool={tool} />
@@ -61,10 +62,14 @@ export function ToolDocs({ tool, address, isDefault }: ToolDocsProps) {
   );
 }
 
+function servedAt({ toolset }: Tool, address: string | null): string {
+  return address === null ? `when started with --tools ${toolset}` : `at ${address}?tools=${toolset}`;
+}
+
 function Examples({ tool, address, isDefault }: ToolDocsProps) {
   return (
     <>
-      {servedIn(tool, "2026-07-28") && (
+      {address !== null && servedIn(tool, "2026-07-28") && (
         <details>
           <summary>Example call with curl, 2026-07-28</summary>
           <CodeBlock title={`${tool.name}, 2026-07-28`} code={curlExample(tool, address, isDefault)} />

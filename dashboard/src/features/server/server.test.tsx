@@ -50,6 +50,14 @@ test("what the log holds, who reads it, and what the audit lost", async () => {
   await expect.element(page.getByText("http://probe.example/mcp", { exact: true })).toBeVisible();
 });
 
+test("a server on standard streams has no address, and other tools are for who starts it", async () => {
+  answerApi((path) => (path === "/api/server" ? { ...SERVER, mcp: null } : undefined));
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("none: this server speaks MCP on its standard input and output")).toBeVisible();
+  await expect.element(page.getByText("conformance, 0 tools, served when started with --tools conformance")).toBeVisible();
+  expect(document.body.textContent).not.toMatch(/\/mcp/);
+});
+
 test("open streams are listed, all of them on demand, emitted apart from delivered", async () => {
   await opened();
   await expect.element(page.getByRole("row", { name: /s1\/p1 response live .* 7 5 2 connected: exchange 1 0 not yet/ })).toBeInTheDocument();

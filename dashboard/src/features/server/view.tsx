@@ -59,7 +59,7 @@ function Overview({ server }: { server: Server }) {
           items={[
             ["MCP address", <Address key="mcp" address={server.mcp} />],
             ["Revisions", <Revisions key="revisions" revisions={server.revisions} />],
-            ["Toolsets", <Toolsets key="toolsets" toolsets={server.toolsets} />],
+            ["Toolsets", <Toolsets key="toolsets" toolsets={server.toolsets} byUrl={server.mcp !== null} />],
           ]}
         />
       </Panel>
@@ -78,7 +78,8 @@ function Overview({ server }: { server: Server }) {
   );
 }
 
-function Address({ address }: { address: string }) {
+function Address({ address }: { address: string | null }) {
+  if (address === null) return "none: this server speaks MCP on its standard input and output";
   return (
     <>
       <code>{address}</code> <CopyButton text={address} />
@@ -94,12 +95,14 @@ function Revisions({ revisions }: { revisions: readonly string[] }) {
   ));
 }
 
-function Toolsets({ toolsets }: { toolsets: Server["toolsets"] }) {
+/** `byUrl`: clients can choose others by their URL. */
+function Toolsets({ toolsets, byUrl }: { toolsets: Server["toolsets"]; byUrl: boolean }) {
+  const elsewhere = (name: string) => (byUrl ? ` at /mcp?tools=${name}` : `, served when started with --tools ${name}`);
   return (
     <ul>
       {toolsets.map((set) => (
         <li key={set.name}>
-          <code>{set.name}</code>, {set.tools.length} tools{set.default ? ", served by default" : ` at /mcp?tools=${set.name}`}
+          <code>{set.name}</code>, {set.tools.length} tools{set.default ? ", served by default" : elsewhere(set.name)}
         </li>
       ))}
     </ul>

@@ -74,6 +74,13 @@ test("while nothing has connected, it says how to connect", async () => {
   await inBothThemes(() => expectAccessible());
 });
 
+test("while nothing has spoken on standard streams, it says that they are the way", async () => {
+  answerApi((path) => (path === "/api/server" ? { mcp: null } : undefined));
+  await openView(SessionsView, "/sessions/:id?", "/sessions");
+  await expect.element(page.getByText(/This server speaks MCP on its standard input and output/)).toBeVisible();
+  expect(document.body.textContent).not.toMatch(/curl|http:/);
+});
+
 test("it is accessible in light and dark", async () => {
   await opened("/s1");
   await expect.element(page.getByRole("row", { name: /request 99/ })).toBeInTheDocument();

@@ -168,7 +168,10 @@ class FeedReader:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The server itself: what it is, how it is set, and how much of its limits is used."""
+    """The server itself: what it is, how it is set, and how much of its limits is used.
+
+    `mcp` is where clients connect, null where the server speaks MCP on its standard input and output.
+    """
 
     name: str
     version: str
@@ -176,7 +179,7 @@ class Server:
     started_at: float
     uptime_s: float
     state: Literal["ready", "draining"]
-    mcp: str
+    mcp: str | None
     revisions: list[str]
     toolsets: list[ToolsetInfo]
     settings: list[SettingInfo]

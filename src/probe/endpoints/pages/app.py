@@ -17,7 +17,8 @@ def create(engine: Engine, beside: Beside) -> QuartTrio:
     # Quart answers OPTIONS with a page of its own; here it is as any other method that a page does not take.
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     responses.register(app)
-    problems.register(app, f"known are /mcp, /health, /ready, /interaction, /dashboard, {_paths()}")
+    protocol = "/mcp, /ws, " if beside.serves_mcp else ""
+    problems.register(app, f"known are {protocol}/health, /ready, /interaction, /dashboard, {_paths()}")
     server.register(app, engine, beside)
     tables.register(app, engine)
     events.register(app, engine)

@@ -24,9 +24,12 @@ from .queries import read
 class Beside:
     """What other endpoints of the same server tell about themselves.
 
-    `readers` are those of all streams that last, `feed_readers` the ones of the feed.
+    `serves_mcp` tells whether one of them is `/mcp`. `readers` are those of all streams that last, `feed_readers` the
+    ones of the feed.
     """
 
+    serves_mcp: bool
+    websockets: Callable[[], int]
     unsent_bytes: Callable[[], int]
     readers: Callable[[], int]
     feed_readers: Callable[[], Sequence[answers.FeedReader]]
@@ -67,7 +70,7 @@ def _constant(body: bytes) -> Response:
 
 def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
     log = engine.log
-    used = {**_used(engine), "max_unsent_bytes": beside.unsent_bytes(), "max_feed_readers": beside.readers()}
+    used = {**_used(engine), **_used_beside(beside)}
     return answers.Server(
         name=SERVER_INFO["title"],
         version=__version__,
@@ -75,7 +78,7 @@ def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
         started_at=engine.started_at,
         uptime_s=round(engine.clock.wall() - engine.started_at, 3),
         state="draining" if engine.draining else "ready",
-        mcp=f"{origin}/mcp",
+        mcp=f"{origin}/mcp" if beside.serves_mcp else None,
         revisions=[*LEGACY, *MODERN],
         toolsets=list(_toolsets(engine)),
         settings=list(_settings(engine.settings)),
@@ -97,6 +100,14 @@ def _used(engine: Engine) -> dict[str, float]:
         "event_log_events": len(engine.log),
         "event_log_bytes": engine.log.bytes,
         "call_records": len(engine.records),
+    }
+
+
+def _used_beside(beside: Beside) -> dict[str, float]:
+    return {
+        "max_websockets": beside.websockets(),
+        "max_unsent_bytes": beside.unsent_bytes(),
+        "max_feed_readers": beside.readers(),
     }
 
 

@@ -148,7 +148,8 @@ def _refusal(error: Exception) -> McpError:
             why = f"Too early: resumeInterval.min has not passed, wait {error.wait_s:.3f} s"
             return McpError(Code.RESUMED_TOO_EARLY, why, {"retryAfterMs": wait_ms})
         case IndexError():
-            why = f"Invalid params: received (_meta[{META_KEY!r}], or Last-Event-ID): {str(error).replace('cursor', 'sequence')}"
+            place = str(error).replace("cursor", "sequence")
+            why = f"Invalid params: received (_meta[{META_KEY!r}], or Last-Event-ID): {place}"
             return McpError(Code.INVALID_PARAMS, why)
         case TooManyInFlightError():
             return McpError(Code.BUSY, f"Too many requests: {error}")
