@@ -25,7 +25,8 @@ import trio
 from . import listener
 from .endpoints.lines import LineWire, StreamsClosedError, standard_streams
 from .endpoints.paths import Paths
-from .endpoints.pipe import Peer, serve_pipe
+from .endpoints.pipe import serve_pipe
+from .endpoints.wires import Peer
 from .engine.catalogue import UnknownSelectionError
 from .engine.engine import Engine
 from .observe.audit_claim import AuditFileError

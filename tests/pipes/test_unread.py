@@ -8,10 +8,12 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.endpoints.pipe import Peer, serve_pipe
-from probe.endpoints.wires import Closed
+from probe.endpoints.pipe import serve_pipe
+from probe.endpoints.wires import Closed, Peer
+from probe.wire.jsonrpc import encode
 from tests.support.pipes import Pipe, pipe
 from tests.support.probe import Probe, running
+from tests.support.shown import as_value, newest
 
 LARGE = {"name": "long_output", "arguments": {"blocks": 4, "chars": 65536}}
 SLOW = {"name": "simple_tool", "arguments": {"delayMs": 5000}}
@@ -39,7 +41,6 @@ class Deaf:
 
 
 async def said(wire: Deaf, *messages: dict[str, Any]) -> None:
-    from probe.wire.jsonrpc import encode
 
     for message in messages:
         wire.say.send_nowait(encode(message))
@@ -112,6 +113,5 @@ async def test_a_hang_up_closes_no_pipe_and_the_call_is_answered(autojump_clock:
 
 
 def records(probe: Probe) -> list[dict[str, Any]]:
-    from tests.support.shown import as_value, newest
 
     return [as_value(record) for record in reversed(newest(probe.engine.records, 100))]

@@ -12,9 +12,8 @@ import pytest
 import trio
 import trio_websocket
 
-from probe.endpoints.pipe import Peer
 from probe.endpoints.websocket import Serve, WebSocketEndpoint, WebSocketWire
-from probe.endpoints.wires import Closed, WireBrokenError
+from probe.endpoints.wires import Closed, Peer, WireBrokenError
 
 from ..support.probe import Probe, running
 from ..support.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frame, Reader, close, connected, frame

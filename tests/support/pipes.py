@@ -15,7 +15,8 @@ import trio
 from trio.testing import memory_stream_pair
 
 from probe.endpoints.lines import LineWire
-from probe.endpoints.pipe import Ending, Peer, serve_pipe
+from probe.endpoints.pipe import serve_pipe
+from probe.endpoints.wires import Ending, Peer
 from probe.engine.engine import Engine
 
 from .legacy import ALL_CAPABILITIES, RpcError

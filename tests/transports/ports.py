@@ -18,7 +18,8 @@ import trio
 from trio.testing import memory_stream_pair
 
 from probe.endpoints.lines import LineWire
-from probe.endpoints.pipe import Peer, serve_pipe
+from probe.endpoints.pipe import serve_pipe
+from probe.endpoints.wires import Peer
 
 from ..clients.asgi_transport import in_memory
 from ..support.http import http_scope

@@ -19,9 +19,8 @@ from ..observe.events import HttpResponse, LimitReached
 from ..wire.errors import Refusal, Rejection, busy
 from .asgi import Receive, Scope, Send, before_upgrade, http_head
 from .exchange import Exchange, Unsent
-from .pipe import Ending, Peer
 from .problem_details import RefusedError, refuse
-from .wires import Closed, WireBrokenError
+from .wires import Closed, Ending, Peer, WireBrokenError
 
 SUBPROTOCOL = "mcp"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 
@@ -12,6 +13,34 @@ class WireBrokenError(Exception):
         super().__init__(why)
         self.code = code
         self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end. `client` is the address with its port, `exchange` the upgrade request, if there was one.
+
+    `origin` is where the peer reaches this server's pages, empty when it cannot; `selection` the tools it asks for.
+    """
+
+    transport: str
+    address: str
+    origin: str
+    selection: str
+    client: str = "stdio"
+    exchange: int | None = None
+
+    @property
+    def timed(self) -> bool:
+        """Whether a silent peer is given up. Who started this process keeps it as long as it wants."""
+        return self.transport != "stdio"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a connection is to end: the close code of RFC 6455, and `client` or why the server ends it."""
+
+    code: int
+    why: str
 
 
 class Closed(NamedTuple):
