@@ -83,7 +83,8 @@ class ReplayLog:
         if cursor + 1 < self.first:
             raise EvictedError(cursor, self.first)
 
-    def after(self, cursor: int) -> Sequence[bytes]:
-        """The messages after a cursor, oldest first. Raises what `check` raises."""
+    def after(self, cursor: int, most: int | None = None) -> Sequence[bytes]:
+        """The messages after a cursor, oldest first, at most so many. Raises what `check` raises."""
         self.check(cursor)
-        return list(islice(self._messages, cursor + 1 - self.first, None))
+        start = cursor + 1 - self.first
+        return list(islice(self._messages, start, None if most is None else start + most))

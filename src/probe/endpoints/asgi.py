@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import trio
 
-from ..core.inbound import HttpHead
+from ..core.inbound import HostPolicy, HttpHead
+from ..settings import Settings
 from ..wire.errors import Refusal, Rejection
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -28,6 +29,11 @@ class ClientGoneError(Exception):
 def http_head(scope: Scope) -> HttpHead:
     """The head of the request of an ASGI scope."""
     return HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
+
+
+def host_policy(settings: Settings) -> HostPolicy:
+    """Who may be named in Host and Origin, as the settings have it."""
+    return HostPolicy.of(settings.host, settings.allowed_hosts.split(","), settings.allowed_origins.split(","))
 
 
 def before_upgrade(send: Send) -> Send:

@@ -17,7 +17,7 @@ from itertools import count
 
 import trio
 
-from ..engine.reading import Piece, Reading, Source
+from ..engine.reading import Piece, Reading, Track
 from ..wire import sse
 from .asgi import Receive, Send, wait_disconnect
 
@@ -102,7 +102,7 @@ class EventStream:
 
     def _events(self, piece: Piece) -> bytes:
         self.written += len(piece.messages)
-        stream, places = piece.source.stream, count(piece.first)
+        stream, places = piece.track.stream, count(piece.first)
         if not stream.resumable:
             return b"".join(map(sse.event, piece.messages))
         return b"".join(
@@ -110,8 +110,8 @@ class EventStream:
             for message, place in zip(piece.messages, places, strict=False)
         )
 
-    def _priming(self, source: Source) -> bytes:
-        return sse.event(b"", id=f"{source.stream.id}-{source.cursor}", retry_ms=self._retry_ms)
+    def _priming(self, track: Track) -> bytes:
+        return sse.event(b"", id=f"{track.stream.id}-{track.cursor}", retry_ms=self._retry_ms)
 
     async def _leave(self, send: Send) -> None:
         last = self._reading.latest

@@ -15,7 +15,7 @@ from ..engine.reading import Reading
 from ..engine.sessions import Session
 from ..engine.streams import Stream
 from ..observe.events import HttpClosed
-from ..wire.errors import McpError, Refusal, Rejection, busy
+from ..wire.errors import McpError, Refusal, Rejection, shutting_down
 from ..wire.jsonrpc import Message, Request, RequestId, error_response, result_response
 from ..wire.revisions import V2025_11_25
 from .event_stream import EventStream, event_position
@@ -125,7 +125,7 @@ class LegacyHttp:
     def _refuse_while_draining(self, messages: Sequence[Message] | None) -> None:
         """New work and new streams are refused; notifications and answers still reach the work that runs."""
         if self._engine.draining and (messages is None or any(isinstance(item, Request) for item in messages)):
-            raise busy("The server is shutting down", 5)
+            raise shutting_down()
 
     def _resumed(self, session: Session, last_event_id: str) -> tuple[Stream, int]:
         """The stream and the cursor to go on from. Raises `Rejection`: silence about a loss would be worse."""
@@ -154,8 +154,8 @@ class LegacyHttp:
         await self._write(exchange, session, reading)
 
     async def _write(self, exchange: Exchange, session: Session, reading: Reading) -> None:
-        settings, source = self._settings, reading.first
-        assert source is not None, "an event stream carries at least one stream"
+        settings, track = self._settings, reading.first
+        assert track is not None, "an event stream carries at least one stream"
         writer = EventStream(
             reading,
             retry_ms=max(settings.sse_retry_ms, reading.retry_ms),
@@ -165,11 +165,11 @@ class LegacyHttp:
         session.machine.hold()
         session.reader_attached()
         try:
-            await exchange.start_events(source.stream.id)
+            await exchange.start_events(track.stream.id)
             await writer.run(exchange.receive, exchange.send)
         finally:
             reading.close("the connection is gone")
             session.machine.release(self._engine.clock.now())
             exchange.log.append(
-                HttpClosed(exchange.number, session.label, source.stream.id, writer.ended_by, writer.written)
+                HttpClosed(exchange.number, session.label, track.stream.id, writer.ended_by, writer.written)
             )

@@ -7,19 +7,18 @@ belongs to. Each request is one exchange in the event log.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs
 
 import trio
 
-from ..core.inbound import HostPolicy, HttpHead, check_post
+from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..wire.errors import Refusal, Rejection
-from .asgi import ClientGoneError, Receive, Scope, Send, read_body, wait_disconnect
+from .asgi import ClientGoneError, Receive, Scope, Send, host_policy, read_body, wait_disconnect
 from .exchange import Exchange, Unsent, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
-from .messages import read_id, read_json, record_received
+from .messages import read_id, read_json, read_selection, record_received
 from .modern_http import ModernHttp
 
 _WHO_S = 1.0
@@ -35,9 +34,7 @@ class McpHttp:
         self._settings = settings
         self._legacy = LegacyHttp(engine)
         self._modern = ModernHttp(engine)
-        self._policy = HostPolicy.of(
-            settings.host, settings.allowed_hosts.split(","), settings.allowed_origins.split(",")
-        )
+        self._policy = host_policy(settings)
         self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
@@ -135,11 +132,8 @@ class McpHttp:
 
         Raises `Rejection` for a name that does not exist, with the id of the message in `value`.
         """
-        asked = parse_qs(exchange.query, keep_blank_values=True).get("tools")
-        selection = self._settings.tools if asked is None else ",".join(asked)
         try:
-            self._engine.check_selection(selection)
+            return read_selection(self._engine, exchange.query)
         except UnknownSelectionError as error:
             id = read_id(value, self._settings.limits)
             raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}", id=id) from None
-        return selection

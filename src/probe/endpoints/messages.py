@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import parse_qs
 
+from ..engine.engine import Engine
 from ..engine.outbox import stored
 from ..observe.events import MessageReceived, essentials, subject
 from ..observe.log import EventLog
@@ -13,6 +15,14 @@ from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id, parse
 from ..wire.revisions import V2025_03_26
 from ..wire.v2026.meta import RequestMeta
+
+
+def read_selection(engine: Engine, query: str) -> str:
+    """The `?tools=` of a URL, else the server's own. Raises `UnknownSelectionError` for a name that does not exist."""
+    asked = parse_qs(query, keep_blank_values=True).get("tools")
+    selection = engine.settings.tools if asked is None else ",".join(asked)
+    engine.check_selection(selection)
+    return selection
 
 
 def read_json(body: bytes, limits: Limits) -> Any:

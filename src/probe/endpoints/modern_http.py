@@ -21,7 +21,7 @@ from ..engine.modern.dispatch import Answered, Started
 from ..engine.modern.incoming import Source
 from ..engine.reading import Reading
 from ..observe.events import ClientMisuse, HttpClosed
-from ..wire.errors import Refusal, Rejection, busy
+from ..wire.errors import Refusal, Rejection, shutting_down
 from ..wire.jsonrpc import Notification, Request, Response, clip
 from ..wire.revisions import V2026_07_28
 from ..wire.v2026.codec import modern_error
@@ -67,7 +67,7 @@ class ModernHttp:
         inbound = climb(exchange.head, request, input_schema=offer.input_schema)
         check_token(request, inbound.meta, self._settings.limits)
         if self._engine.draining:
-            raise busy("The server is shutting down", 5, request.id)
+            raise shutting_down(request.id)
         source = Source(exchange.number, exchange.session, exchange.origin)
         answer = self._engine.modern.receive(request, inbound, offer, source)
         if isinstance(answer, Answered):

@@ -7,10 +7,10 @@ from typing import cast
 
 import trio
 
-from ..core.inbound import HostPolicy, HttpHead
+from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..wire.errors import Rejection
-from .asgi import App, Receive, Scope, Send, before_upgrade, http_head
+from .asgi import App, Receive, Scope, Send, before_upgrade, host_policy, http_head
 from .call_tail import CallTail
 from .dashboard import Dashboard
 from .feed import Feed
@@ -40,9 +40,7 @@ class Paths:
         self.feed = Feed(engine, self.readers)
         self._call_tail = CallTail(engine, self.readers)
         self._health = Health(lambda: not engine.draining)
-        self._policy = HostPolicy.of(
-            settings.host, settings.allowed_hosts.split(","), settings.allowed_origins.split(",")
-        )
+        self._policy = host_policy(settings)
         self._dashboard = Dashboard()
         self._engine = engine
         self._pages_only = pages_only

@@ -28,7 +28,7 @@ from ..engine.legacy.inlet import Inlet
 from ..engine.outcome import contain
 from ..engine.sessions import Session
 from ..observe.events import ClientMisuse, ConnectionClosed, ConnectionOpened, LimitReached, subject
-from ..wire.errors import McpError, Rejection, busy
+from ..wire.errors import McpError, Rejection, shutting_down
 from ..wire.jsonrpc import Message, Request, RequestId, error_response, is_id, result_response
 from ..wire.v2026.codec import modern_error
 from .messages import read_batch, read_id, read_initialize, read_json, read_message, record_received
@@ -284,7 +284,7 @@ class _Pipe:
 
     def _refuse_while_draining(self, messages: Sequence[Message], id: RequestId | None) -> None:
         if self._engine.draining and any(isinstance(item, Request) for item in messages):
-            raise busy("The server is shutting down", 5, id)
+            raise shutting_down(id)
 
     def _initialize(self, value: Any, exchange: int, size: int) -> None:
         engine, peer = self._engine, self._peer

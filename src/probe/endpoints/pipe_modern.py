@@ -17,9 +17,9 @@ from ..engine.calls import MAX_REASON, CallScope
 from ..engine.engine import Engine
 from ..engine.modern.dispatch import Answered, Started
 from ..engine.modern.incoming import Source
-from ..engine.reading import Source as Reads
+from ..engine.reading import Track
 from ..observe.events import ClientMisuse, LimitReached, essentials, subject
-from ..wire.errors import Refusal, Rejection, busy
+from ..wire.errors import Refusal, Rejection, busy, shutting_down
 from ..wire.jsonrpc import Notification, Request, RequestId, Response, clip, is_id, shown_id
 from ..wire.revisions import V2026_07_28
 from .messages import check_token, read_message
@@ -36,7 +36,7 @@ class _Running:
     """A request in flight, and the stream of its response as this connection reads it."""
 
     call: CallScope
-    source: Reads
+    track: Track
 
 
 class PipeModern:
@@ -108,7 +108,7 @@ class PipeModern:
         inbound = climb(None, request, input_schema=offer.input_schema)
         check_token(request, inbound.meta, limits)
         if engine.draining:
-            raise busy("The server is shutting down", 5, request.id)
+            raise shutting_down(request.id)
         if len(self._calls) >= limits.max_in_flight:
             engine.log.append(LimitReached(client, "max_in_flight", limits.max_in_flight))
             raise busy(f"Too many requests: the limit max_in_flight is {limits.max_in_flight}", 1, request.id)
@@ -125,7 +125,7 @@ class PipeModern:
         """One request that runs, until its answer is written."""
         try:
             await started.work()
-            await running.source.wait_ended()
+            await running.track.wait_ended()
         finally:
             del self._calls[id]
             started.over()
@@ -149,7 +149,7 @@ class PipeModern:
         known, named = self._calls.get(id), f"request {shown_id(id)}"
         if known is not None:
             if known.call.cancel(Cause.NOTIFICATION, clip(reason, MAX_REASON) or None):
-                self._writer.reading.drop(known.source, "cancelled by the client")
+                self._writer.reading.drop(known.track, "cancelled by the client")
         elif self._made_task(id, client):
             what = "notifications/cancelled for a task"
             self._misuse(exchange, client, what, _CANCELLATION, f"{named} made a task: use tasks/cancel")

@@ -15,7 +15,7 @@ import trio
 from ..engine.calls import CallScope
 from ..engine.draft_streams import ToolStream, lost_error
 from ..engine.engine import Engine
-from ..engine.reading import Reading, Source
+from ..engine.reading import Reading, Track
 from ..observe.events import MessagesDelivered
 from ..wire.jsonrpc import error_response
 from .wires import Wire
@@ -130,9 +130,9 @@ class PipeWriter:
         elif unread > _UNREAD_BYTES and self._engine.piped_bytes > limits.max_unsent_bytes:
             self._slow("max_unsent_bytes")
 
-    def _answer_lost(self, source: Source) -> None:
+    def _answer_lost(self, track: Track) -> None:
         """A call whose stream is lost under its reader is answered here: nothing else would ever tell of it."""
-        stream = source.stream
+        stream = track.stream
         if isinstance(stream, ToolStream) and stream.machine.lost is not None and not stream.told:
             body = error_response(stream.request_id, lost_error(stream.machine.lost).body())
             exchange, whose = stream.exchange or self._exchange, stream.session
@@ -155,12 +155,12 @@ class PipeWriter:
             self._slow(None)
         if piece is None:
             return False
-        source, self._writing = piece.source, True
+        track, self._writing = piece.track, True
         for position, message in enumerate(piece.messages, piece.first):
             # What was taken over, or cancelled, meanwhile is not for this connection any more.
-            if source.ended is None and source.stream.reader is source.reader:
+            if track.ended is None and track.stream.reader is track.reader:
                 await self._put(message)
-                source.stream.delivered(position, position, self._exchange)
+                track.stream.delivered(position, position, self._exchange)
         self._writing = False
         self.note_progress()
         return True

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
-from urllib.parse import parse_qs
 
 import trio
 
-from ..core.inbound import HostPolicy
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..observe.events import HttpResponse, LimitReached
-from ..wire.errors import Refusal, Rejection, busy
-from .asgi import Receive, Scope, Send, before_upgrade, http_head
+from ..wire.errors import Refusal, Rejection, busy, shutting_down
+from .asgi import Receive, Scope, Send, before_upgrade, host_policy, http_head
 from .exchange import Exchange, Unsent
+from .messages import read_selection
 from .problem_details import RefusedError, refuse
 from .wires import Closed, Ending, Peer, WireBrokenError
 
@@ -79,9 +78,7 @@ class WebSocketEndpoint:
         self._engine = engine
         self._settings = settings
         self._serve = serve
-        self._policy = HostPolicy.of(
-            settings.host, settings.allowed_hosts.split(","), settings.allowed_origins.split(",")
-        )
+        self._policy = host_policy(settings)
         self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log)
         self._changed = trio.lowlevel.ParkingLot()
         self.open = 0
@@ -136,17 +133,14 @@ class WebSocketEndpoint:
         )
 
     def _selection(self, query: str) -> str:
-        asked = parse_qs(query, keep_blank_values=True).get("tools")
-        selection = self._settings.tools if asked is None else ",".join(asked)
         try:
-            self._engine.check_selection(selection)
+            return read_selection(self._engine, query)
         except UnknownSelectionError as error:
             raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}") from None
-        return selection
 
     def _check_room(self) -> None:
         if self._engine.draining:
-            raise busy("The server is shutting down", _RETRY_S)
+            raise shutting_down()
         most = self._settings.limits.max_websockets
         if self.open >= most:
             self._engine.log.append(LimitReached(None, "max_websockets", most))

@@ -1,6 +1,6 @@
 """What one connection, or one response, reads: several streams at once, taken in turn by its one writer.
 
-Replay and live tail are one loop: a source takes what follows its cursor, whenever that was written. So nothing falls
+Replay and live tail are one loop: a track takes what follows its cursor, whenever that was written. So nothing falls
 between the two, and no stream has to wait for another.
 """
 
@@ -17,7 +17,7 @@ from .streams import Reader, Stream
 OVERFLOW = "overflow: messages were lost before this reader got them"
 
 
-class Source:
+class Track:
     """One stream as a connection reads it, up to `cursor`; `ended` says why it is read no more, once that is so."""
 
     def __init__(self, stream: Stream, cursor: int, reader: Reader) -> None:
@@ -43,9 +43,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Messages of one source that go out together; `first` is the position of the first of them."""
+    """Messages of one track that go out together; `first` is the position of the first of them."""
 
-    source: Source
+    track: Track
     first: int
     messages: Sequence[bytes]
 
@@ -53,7 +53,7 @@ class Piece:
 class Reading:
     """The streams that an exchange reads. Owned by the exchange, which closes it; read by one writer.
 
-    `latest` is the source that was added last, or that ended last once none is left; `overflowed` tells that messages
+    `latest` is the track that was added last, or that ended last once none is left; `overflowed` tells that messages
     of one that keeps nothing were lost before they could be read. `on_change` hears of everything that is new in any of
     them, `on_end` of each that is read no more.
     """
@@ -62,98 +62,98 @@ class Reading:
         self,
         exchange: int,
         on_change: Callable[[], None] | None = None,
-        on_end: Callable[[Source], None] | None = None,
+        on_end: Callable[[Track], None] | None = None,
     ) -> None:
         self.exchange = exchange
-        self.latest: Source | None = None
+        self.latest: Track | None = None
         self.overflowed = False
-        self._sources: list[Source] = []
+        self._tracks: list[Track] = []
         self._bell = trio.lowlevel.ParkingLot()
         self._on_change = on_change
         self._on_end = on_end
 
     def __len__(self) -> int:
         """How many streams are read."""
-        return len(self._sources)
+        return len(self._tracks)
 
     @property
-    def first(self) -> Source | None:
-        """Before anything was taken: the source that was added first."""
-        return self._sources[0] if self._sources else None
+    def first(self) -> Track | None:
+        """Before anything was taken: the track that was added first."""
+        return self._tracks[0] if self._tracks else None
 
     @property
     def unread(self) -> int:
         """Bytes that wait for the reader, of streams that keep nothing else."""
-        return sum(source.stream.replay.bytes for source in self._sources if not source.stream.resumable)
+        return sum(track.stream.replay.bytes for track in self._tracks if not track.stream.resumable)
 
     @property
     def retry_ms(self) -> int:
         """How long a client that loses these streams shall wait at least before it comes back, in milliseconds."""
-        return max((source.stream.retry_ms for source in self._sources), default=0)
+        return max((track.stream.retry_ms for track in self._tracks), default=0)
 
     @property
     def caught_up(self) -> bool:
         """Whether nothing waits for the reader."""
-        return all(source.cursor >= source.stream.replay.last for source in self._sources)
+        return all(track.cursor >= track.stream.replay.last for track in self._tracks)
 
-    def add(self, stream: Stream, cursor: int) -> Source:
+    def add(self, stream: Stream, cursor: int) -> Track:
         """Begin to read a stream after `cursor`; another connection that read it is displaced."""
-        source = self.latest = Source(stream, cursor, stream.attach(self.exchange, self.ring))
-        self._sources.append(source)
+        track = self.latest = Track(stream, cursor, stream.attach(self.exchange, self.ring))
+        self._tracks.append(track)
         self.ring()
-        return source
+        return track
 
-    def drop(self, source: Source, why: str) -> None:
+    def drop(self, track: Track, why: str) -> None:
         """Read a stream no more. Harmless when repeated."""
-        if source in self._sources:
-            self._sources.remove(source)
-            self.latest = self._sources[-1] if self._sources else source
-            source.end(why)
+        if track in self._tracks:
+            self._tracks.remove(track)
+            self.latest = self._tracks[-1] if self._tracks else track
+            track.end(why)
             if self._on_end is not None:
-                self._on_end(source)
+                self._on_end(track)
             self.ring()
 
     def close(self, why: str) -> None:
         """Read nothing more: the exchange is over."""
-        for source in list(self._sources):
-            self.drop(source, why)
+        for track in list(self._tracks):
+            self.drop(track, why)
 
     def take(self, most_bytes: int) -> Piece | None:
         """The next messages of one stream, some `most_bytes` of them; None when there are none now.
 
         The streams take turns. One that has nothing more to give is dropped.
         """
-        for source in list(self._sources):
-            piece = self._take(source, most_bytes)
+        for track in list(self._tracks):
+            piece = self._take(track, most_bytes)
             if piece is not None:
-                self._sources.remove(source)
-                self._sources.append(source)
+                self._tracks.remove(track)
+                self._tracks.append(track)
                 return piece
         return None
 
-    def _take(self, source: Source, most_bytes: int) -> Piece | None:
-        stream = source.stream
+    def _take(self, track: Track, most_bytes: int) -> Piece | None:
+        stream = track.stream
         # A reader that was displaced says nothing more: whoever took over has these messages.
-        if stream.reader is source.reader and source.cursor < stream.replay.last:
+        if stream.reader is track.reader and track.cursor < stream.replay.last:
             try:
-                messages = _some(stream.replay.after(source.cursor), 0 if stream.one_by_one else most_bytes)
+                messages = _some(stream.replay.after(track.cursor, 1 if stream.one_by_one else None), most_bytes)
             except EvictedError:
                 # A stream that is lost is so for everybody; that says nothing about this reader.
-                lost = stream.dismissed(source.reader)
+                lost = stream.dismissed(track.reader)
                 # So far behind is also who begins far back in a stream that goes on: that is no slow reader.
                 self.overflowed = self.overflowed or (lost is None and not stream.resumable)
-                self.drop(source, lost or OVERFLOW)
+                self.drop(track, lost or OVERFLOW)
                 return None
-            first, source.cursor = source.cursor + 1, source.cursor + len(messages)
-            return Piece(source, first, messages)
-        ended = stream.dismissed(source.reader) or ("end of stream" if stream.replay.closed else None)
+            first, track.cursor = track.cursor + 1, track.cursor + len(messages)
+            return Piece(track, first, messages)
+        ended = stream.dismissed(track.reader) or ("end of stream" if stream.replay.closed else None)
         if ended is not None:
-            self.drop(source, ended)
+            self.drop(track, ended)
         return None
 
     def taken(self, piece: Piece) -> None:
         """A socket took these messages."""
-        piece.source.stream.delivered(piece.first, piece.first + len(piece.messages) - 1, self.exchange)
+        piece.track.stream.delivered(piece.first, piece.first + len(piece.messages) - 1, self.exchange)
 
     def ring(self) -> None:
         """Wake the writer."""

@@ -127,6 +127,11 @@ class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
         return {"jsonrpc": "2.0", **known, "error": error}
 
 
+def shutting_down(id: RequestId | None = None) -> Rejection:
+    """503 for new work while the server drains."""
+    return busy("The server is shutting down", 5, id)
+
+
 def busy(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
     """503 with the seconds after which to try again."""
     return Rejection(Refusal.BUSY, why, id, ((b"retry-after", b"%d" % retry_s),))

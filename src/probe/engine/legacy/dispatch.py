@@ -47,7 +47,7 @@ from ..clock import Clock
 from ..draft_streams import DraftStreams, ToolStream, lost_error
 from ..outbox import Outbox
 from ..outcome import Outcome
-from ..reading import Source
+from ..reading import Track
 from ..sessions import Session
 from ..streams import Stream
 from ..tool_runs import Running, Start, ToolRuns, handled
@@ -109,15 +109,15 @@ class _Response:
     def __init__(self, session: Session, inlet: Inlet) -> None:
         self._session = session
         self.inlet = inlet
-        self._source: Source | None = None
+        self._track: Track | None = None
         self._running = 0
 
-    def begin(self) -> Source:
+    def begin(self) -> Track:
         """One more request runs; the stream as its connection reads it."""
-        if self._source is None or self._session.piped:
-            self._source = self.inlet.reading.add(self._session.open_stream(self.inlet.exchange), 0)
+        if self._track is None or self._session.piped:
+            self._track = self.inlet.reading.add(self._session.open_stream(self.inlet.exchange), 0)
         self._running += 1
-        return self._source
+        return self._track
 
     def done(self, stream: Stream) -> None:
         """One of them is over."""
@@ -344,12 +344,12 @@ class Dispatch:
         return Running(call, work)
 
     def _launch(self, session: Session, request: Request, start: Start, response: _Response) -> None:
-        source = response.begin()
-        stream = source.stream
+        track = response.begin()
+        stream = track.stream
         running = start(stream)
         session.calls[request.id] = running.call
         if session.piped:
-            self._unheard[running.call] = partial(response.inlet.reading.drop, source, "cancelled by the client")
+            self._unheard[running.call] = partial(response.inlet.reading.drop, track, "cancelled by the client")
 
         async def job() -> None:
             try:

@@ -25,7 +25,7 @@ from ..calls import run
 from ..clock import Clock
 from ..draft_streams import DraftStreams, ToolStream, lost_error
 from ..outcome import Outcome
-from ..reading import OVERFLOW, Source
+from ..reading import OVERFLOW, Track
 from ..sessions import Session
 from ..streams import Stream
 from ..tool_runs import Running, Start, ToolRuns
@@ -50,8 +50,8 @@ class StreamDesk:
         stream = self._streams.find(session, reference)
         if request.method == "stream/poll":
             return self._poll(stream, _received(stream, reference, inlet))
-        source = self._read(session, stream, reference, inlet, request.id)
-        return lambda answers: self._start(session, request, inlet, stream, source)
+        track = self._read(session, stream, reference, inlet, request.id)
+        return lambda answers: self._start(session, request, inlet, stream, track)
 
     def take_up(self, session: Session, params: Mapping[str, Any] | None, inlet: Inlet) -> None:
         """`stream/resume` without an id, as the draft's example has it: nothing answers it. Raises `McpError`."""
@@ -78,7 +78,7 @@ class StreamDesk:
 
     def _read(
         self, session: Session, stream: ToolStream, reference: Reference, inlet: Inlet, id: RequestId | None
-    ) -> Source:
+    ) -> Track:
         if id is not None and id == stream.request_id:
             why = f"Invalid Request: {id!r} is the id of the call whose answer is on this stream"
             raise McpError(Code.INVALID_REQUEST, why)
@@ -90,17 +90,17 @@ class StreamDesk:
             raise _refusal(error) from None
         waiting = stream.replay.last - cursor
         self._log.append(StreamResumed(stream.session, stream.id, inlet.reading.exchange, cursor, waiting))
-        source = inlet.reading.add(stream, cursor)
+        track = inlet.reading.add(stream, cursor)
         session.reader_attached()
-        return source
+        return track
 
     def _start(
-        self, session: Session, request: Request, inlet: Inlet, stream: ToolStream, source: Source
+        self, session: Session, request: Request, inlet: Inlet, stream: ToolStream, track: Track
     ) -> Running:
         call = self._runs.open_plain(inlet.exchange, request.id, request.method, session.label)
 
         async def read() -> Json:
-            ended = await source.wait_ended()
+            ended = await track.wait_ended()
             if stream.machine.lost is not None:
                 raise lost_error(stream.machine.lost)
             if ended == OVERFLOW or stream.machine.forgotten:
@@ -112,7 +112,7 @@ class StreamDesk:
             try:
                 return call.settle(await run(call, read, trio.sleep_forever))
             finally:
-                inlet.reading.drop(source, "the resume was cancelled")
+                inlet.reading.drop(track, "the resume was cancelled")
 
         return Running(call, work)
 
