@@ -40,6 +40,8 @@ NODE = ROOT / "tests" / "node"
 DASHBOARD = ROOT / "dashboard"
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
 NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance")
+# whoever is done takes tests from the others: some files take minutes, and a few tests many seconds
+EVERYWHERE = ("-n", "auto", "--dist", "worksteal")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -181,14 +183,13 @@ def imports(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Every test without a session of its own."""
-    pytest(session, "dev", "-m", "not hypothesis", *NOT_OURS)
+    pytest(session, "dev", "-m", "not hypothesis", *EVERYWHERE, *NOT_OURS)
 
 
 @nox.session
 def properties(session: nox.Session) -> None:
     """The hypothesis tests, with thousands of examples each, on all processors: none of them looks at real time."""
-    everywhere = ("-n", "auto", "--dist", "worksteal")
-    pytest(session, "dev", "-m", "hypothesis", *everywhere, *NOT_OURS, HYPOTHESIS_PROFILE="thorough")
+    pytest(session, "dev", "-m", "hypothesis", *EVERYWHERE, *NOT_OURS, HYPOTHESIS_PROFILE="thorough")
 
 
 @nox.session

@@ -29,7 +29,7 @@ async def transport(where: str, probe: Probe, nursery: trio.Nursery, rng: random
 
 
 @pytest.mark.parametrize("exact", [True, False], ids=["counts", "bare"])
-@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("seed", seeds(8))
 @pytest.mark.parametrize("where", ["lines", "http"])
 async def test_stories(seed: int, where: str, exact: bool, autojump_clock, drops) -> None:
     rng = random.Random(seed)
