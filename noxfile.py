@@ -188,7 +188,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def properties(session: nox.Session) -> None:
-    """The hypothesis tests, with thousands of examples each, on all processors: none of them looks at real time."""
+    """The hypothesis tests, with many examples each, on all processors: none of them looks at real time."""
     pytest(session, "dev", "-m", "hypothesis", *EVERYWHERE, *NOT_OURS, HYPOTHESIS_PROFILE="thorough")
 
 
