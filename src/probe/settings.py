@@ -13,6 +13,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 ENV_PREFIX = "MCP_PROBE_"
+LOG_FORMATS = ("console", "json")
+LOG_LEVELS = ("off", "error", "warning", "info", "debug")
+"""From the quietest on."""
+
+_SHORTEST_SECRET = 16
 
 
 class SettingError(ValueError):
@@ -51,6 +56,17 @@ def _check_url(name: str, value: str) -> None:
     origin = parts.scheme in ("http", "https") and parts.netloc and parts.path in ("", "/")
     if value and (not origin or parts.query or parts.fragment or parts.username):
         raise SettingError(f"{name} must be http://host[:port] or https://host[:port], got {value!r}")
+
+
+def _check_secret(name: str, value: str) -> None:
+    # It comes in an HTTP header, and is all that keeps strangers from offering tools.
+    if value and not (len(value) >= _SHORTEST_SECRET and value.isascii() and value.isprintable() and " " not in value):
+        raise SettingError(f"{name} must be at least {_SHORTEST_SECRET} visible ASCII characters")
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise SettingError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +115,12 @@ class Limits:
     max_request_state: int = _setting(
         1024 * 1024, unit="bytes", low=1024, reason="it comes back within a body of max_body_bytes, with answers beside"
     )
+    max_incoming_bytes: int = _setting(
+        256 * 1024 * 1024,
+        unit="bytes",
+        low=32 * 1024 * 1024,
+        reason="bodies that are not complete, over all clients, and as much again of WebSocket messages",
+    )
     max_unsent_bytes: int = _setting(
         256 * 1024 * 1024,
         unit="bytes",
@@ -114,6 +136,22 @@ class Limits:
         low=1,
         reason="a reader that is so far behind gets the final result instead of a stream with holes",
     )
+    requests_per_second: float = _setting(
+        50.0,
+        unit="requests per second per client address",
+        low=0.1,
+        reason="far above a client at a desk; each 64 KiB of a body or message are one more; none on loopback",
+    )
+    request_burst: int = _setting(
+        300, unit="requests per client address", low=1, reason="so many at once; a page of the dashboard takes 10"
+    )
+    address_share: float = _setting(
+        0.25,
+        unit="part of a limit",
+        low=0.001,
+        high=1,
+        reason="one client address may hold so much of what all share, so three others still find room; 1: all of it",
+    )
     max_connections: int = _setting(
         2000, unit="TCP connections", low=1, reason="below the usual 4096 file descriptors of a process"
     )
@@ -122,6 +160,27 @@ class Limits:
         unit="WebSockets",
         low=1,
         reason="each may hold a message of max_body_bytes that is not complete; one more is answered 503",
+    )
+    max_tool_hosts: int = _setting(
+        20, unit="tool hosts", low=1, reason="connected at a time, far more than a person runs; one more gets 503"
+    )
+    max_host_tools: int = _setting(
+        100, unit="tools per tool host", low=1, reason="models lose their way in longer lists"
+    )
+    max_host_schema_bytes: int = _setting(
+        64 * 1024, unit="bytes per schema", low=1024, reason="each tools/list repeats it; real ones have 2 kB"
+    )
+    max_host_schema_depth: int = _setting(
+        32, unit="levels", low=4, reason="a result with it must stay below the max_json_depth of whoever reads it"
+    )
+    max_host_dispatches: int = _setting(
+        25, unit="dispatches per tool host", low=1, reason="also those that were cancelled and still run there"
+    )
+    host_queue_bytes: int = _setting(
+        8 * 1024 * 1024,
+        unit="bytes per tool host",
+        low=64 * 1024,
+        reason="what waits for a host that reads slowly: two of the largest messages; beyond it calls fail at once",
     )
     max_streams_per_connection: int = _setting(
         1000,
@@ -143,6 +202,12 @@ class Limits:
         unit="bytes of finished streams per session",
         low=64 * 1024,
         reason="the oldest is forgotten first, resuming it is then answered 410; open ones have bounds of their own",
+    )
+    max_replay_bytes: int = _setting(
+        256 * 1024 * 1024,
+        unit="bytes of the streams of all sessions over HTTP",
+        low=64 * 1024,
+        reason="the bounds of one session times all sessions would be 32 GiB; beyond it who holds most loses messages",
     )
     replay_streams: int = _setting(
         200, unit="finished streams per session", low=1, reason="kept for Last-Event-ID; the oldest goes first"
@@ -238,7 +303,7 @@ class Settings:
         reason="where clients reach this server, for links to its pages; empty: as each request was addressed",
     )
     tools: str = _setting(
-        "probe,streaming,features",
+        "probe,streaming,features,dispatch,hosts",
         unit="toolsets or tools",
         public=True,
         reason="what a person wants to see in a client; ?tools= overrides",
@@ -254,6 +319,11 @@ class Settings:
         unit="origins, comma separated",
         public=True,
         reason="web pages beside the server's own that may call it",
+    )
+    trusted_proxies: str = _setting(
+        "",
+        unit="addresses or networks, comma separated",
+        reason="proxies whose X-Forwarded-For is believed; from anybody else it is only recorded",
     )
     grace_s: float = _setting(
         10.0, unit="seconds", low=0, high=600, reason="running work may finish after SIGTERM; then it is cancelled"
@@ -283,6 +353,9 @@ class Settings:
     session_idle_s: float = _setting(
         1800.0, unit="seconds", low=1, reason="a session without request or open stream is ended"
     )
+    session_first_s: float = _setting(
+        60.0, unit="seconds", low=1, reason="a session in which nothing follows initialize is ended: nobody uses it"
+    )
     sse_retry_ms: int = _setting(
         500, unit="milliseconds", low=0, reason="how long a client waits before it resumes a stream"
     )
@@ -300,6 +373,15 @@ class Settings:
     )
     ceiling_deadline_s: float = _setting(
         300.0, unit="seconds", low=0.1, reason="no call lasts longer, whatever it reports, unless its tool says so"
+    )
+    toolhost_secret: str = _setting(
+        "", unit="16 characters or more", reason="tool hosts must know it; empty: there is no /toolhost"
+    )
+    toolhost_register_s: float = _setting(
+        10.0, unit="seconds", low=0.1, reason="a tool host that is connected registers at once; else it is cut off"
+    )
+    toolhost_linger_s: float = _setting(
+        60.0, unit="seconds", low=0.1, reason="a cancelled dispatch that its host never answers keeps its place so long"
     )
     client_request_s: float = _setting(
         300.0, unit="seconds", low=0.1, reason="a person answers elicitation and sampling; after this it is cancelled"
@@ -332,12 +414,35 @@ class Settings:
     audit_flush_s: float = _setting(
         1.0, unit="seconds", low=0.01, high=60, reason="how often audit_db is written; a crash costs at most so much"
     )
+    metrics: bool = _setting(
+        False, unit="true or false", reason="/metrics for Prometheus; whoever reaches the port can read it"
+    )
+    telemetry: bool = _setting(
+        False,
+        unit="true or false",
+        reason="OpenTelemetry over OTLP/HTTP, set up by the OTEL_* variables; needs mcp-probe[telemetry]",
+    )
+    log_format: str = _setting(
+        "console",
+        unit=" or ".join(LOG_FORMATS),
+        public=True,
+        reason="lines on standard error: for people, or one JSON object each",
+    )
+    log_level: str = _setting(
+        "warning",
+        unit=" or ".join(LOG_LEVELS),
+        public=True,
+        reason="what is told beside start and stop: info has a line for each call; `off` follows nothing",
+    )
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         """Refuse values outside their bounds with `SettingError`."""
         _check_bounds(self)
         _check_url("public_url", self.public_url)
+        _check_secret("toolhost_secret", self.toolhost_secret)
+        _check_choice("log_format", self.log_format, LOG_FORMATS)
+        _check_choice("log_level", self.log_level, LOG_LEVELS)
 
 
 class Described(NamedTuple):

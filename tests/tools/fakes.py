@@ -30,6 +30,9 @@ class FakeContext:
     resumed: bool = False
     declared: tuple[str, ...] = ("elicitation/create", "sampling/createMessage", "roots/list")
     by_key: Mapping[str, Json] = field(default_factory=dict)
+    call: str = "c1"
+    session: str | None = None
+    ended_by: tuple[str, str | None] | None = None
 
     def declares(self, method: str) -> bool:
         return method in self.declared
@@ -38,8 +41,9 @@ class FakeContext:
         self.events.append(("sleep", seconds))
         await trio.sleep(seconds)
 
-    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
         self.events.append(("progress", progress, total, message))
+        return True
 
     def set_status(self, message: str) -> None:
         self.events.append(("status", message))

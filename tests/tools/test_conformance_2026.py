@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from trio.testing import MockClock
 
 from probe.engine.catalogue import Prompt, select
+from probe.engine.hosted import HostedTools
 from probe.engine.offers import Offer
 from probe.engine.params import ArgumentsError
 from probe.engine.tool import Ask, InputRequiredError, Tool, ToolFailureError, WorkCancelledError
@@ -119,7 +120,8 @@ async def test_a_trigger_announces_its_own_list_and_no_other(name: str, kind: st
 
 @pytest.mark.parametrize(("revision", "changing"), [("2025-11-25", False), ("2026-07-28", True)])
 def test_a_change_is_declared_only_where_something_can_announce_it(revision: str, changing: bool) -> None:
-    declared = Offer(select(TOOLSETS, "conformance"), "conformance", revision, 50).capabilities()
+    nobody = HostedTools(lambda: None, enabled=False)
+    declared = Offer(select(TOOLSETS, "conformance"), "conformance", revision, 50, nobody).capabilities()
     assert [declared[kind].get("listChanged", False) for kind in ("tools", "prompts")] == [changing, changing]
 
 

@@ -1,23 +1,33 @@
-"""The two deadlines of a synchronous tool call (product contract, section 7).
+"""The two deadlines of a dispatch, as a synchronous tool call is called (product contract, section 7).
 
 The idle deadline is moved by each valid progress report and the ceiling by nothing; progress never shortens either.
+
+A deadline has passed at the very moment that it names, as trio's scopes see it: a report of that moment is too late.
+Where both name the same moment it is the ceiling that ends the call, as no report could have kept it alive.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+_NOTED_EVERY_S: Final = 1.0
+"""Seconds from one noted extension to the next: people read no faster, and a tool may report thousands of times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """The state at one moment; `progress` gives the next one. All times are seconds on the caller's clock."""
+    """The state at one moment; `progress` gives the next one. All times are seconds on the caller's clock.
+
+    `noted_at` is when an extension was last worth noting.
+    """
 
     started: float
     idle_s: float
     ceiling_s: float
     idle_at: float
     progress_count: int = 0
+    noted_at: float | None = None
 
     @classmethod
     def start(cls, now: float, *, idle_s: float, ceiling_s: float) -> Deadlines:
@@ -29,25 +39,51 @@ class Deadlines:
         """The earlier of the two: the deadline of the call's cancel scope."""
         return min(self.idle_at, self.started + self.ceiling_s)
 
-    def progress(self, now: float) -> Deadlines:
-        """A valid report arrived."""
-        later = max(self.idle_at, now + self.idle_s)
-        return Deadlines(self.started, self.idle_s, self.ceiling_s, later, self.progress_count + 1)
+    @property
+    def at_ms(self) -> int:
+        """The same in milliseconds from the start."""
+        return _ms(self.at - self.started)
 
     @property
     def which(self) -> Literal["idle", "ceiling"]:
         """The deadline that passes first."""
         return "ceiling" if self.started + self.ceiling_s <= self.idle_at else "idle"
 
+    @property
+    def idle_ms(self) -> int:
+        """How long there may be no progress, in milliseconds."""
+        return _ms(self.idle_s)
+
+    @property
+    def ceiling_ms(self) -> int:
+        """How long all may take, in milliseconds."""
+        return _ms(self.ceiling_s)
+
+    def progress(self, now: float) -> tuple[Deadlines, bool]:
+        """A valid report arrived: the next state, and whether that is worth noting.
+
+        The first report is, and then one a second at most. A report that comes too late changes nothing.
+        """
+        if now >= self.at:
+            return self, False
+        later = max(self.idle_at, now + self.idle_s)
+        news = self.noted_at is None or now >= self.noted_at + _NOTED_EVERY_S
+        noted_at = now if news else self.noted_at
+        return Deadlines(self.started, self.idle_s, self.ceiling_s, later, self.progress_count + 1, noted_at), news
+
     def error(self, now: float) -> tuple[str, dict[str, Any]]:
         """The sentence and the numbers for the client, once `at` has passed."""
         numbers = {
             "deadline": self.which,
-            "elapsedMs": round((now - self.started) * 1000),
-            "idleMs": round(self.idle_s * 1000),
-            "ceilingMs": round(self.ceiling_s * 1000),
+            "elapsedMs": _ms(now - self.started),
+            "idleMs": self.idle_ms,
+            "ceilingMs": self.ceiling_ms,
             "progressCount": self.progress_count,
         }
         if self.which == "idle":
             return f"The call was cancelled: no progress for {self.idle_s:g} s (idle deadline)", numbers
         return f"The call was cancelled: it ran longer than {self.ceiling_s:g} s (ceiling)", numbers
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -16,18 +16,24 @@ import trio
 
 from ..core.call import Call, Cause
 from ..core.deadline import Deadlines
-from ..core.progress import Report
-from ..observe.events import CallCancelled, CallProgressed, CallSettled, CallStarted
+from ..core.progress import ProgressGate, Report
+from ..observe.events import (
+    CallCancelled,
+    CallProgressed,
+    CallSettled,
+    CallStarted,
+    DispatchExpired,
+    DispatchExtended,
+    DispatchSettled,
+)
 from ..observe.log import EventLog
 from ..observe.records import CallRecord
 from ..wire.errors import Code, McpError
-from ..wire.jsonrpc import RequestId, encode
+from ..wire.jsonrpc import RequestId
 from .clock import Clock
+from .failures import deadline_failure
 from .outcome import Outcome, attempt_async
-from .tool import ToolResult, text
-
-DEADLINE_META_KEY = "mcp-probe/deadline"
-"""Where the answer to an expired call carries its numbers."""
+from .tool import ToolResult
 
 MAX_REASON = 500
 """Characters of a cancellation's reason that are kept: a sentence or two, in every one of the call records."""
@@ -49,6 +55,8 @@ class CallScope:
 
     `emitted` counts messages that the work sent, so that "nothing after the cancellation" is measured, not assumed.
     `working` is false once the work has ended: what is sent then, up to the answer, is the engine's own.
+    `deadlines` are those of a dispatch; a task, and a request that is no tool call, has none. `reports_sent` counts
+    the progress that went on to the client.
     """
 
     def __init__(self, facts: CallFacts, record: CallRecord | None, log: EventLog, clock: Clock) -> None:
@@ -58,10 +66,11 @@ class CallScope:
         self.scope = trio.CancelScope()
         self.deadlines: Deadlines | None = None
         self.expiry_cause = Cause.DEADLINE
-        self.emitted = 0
+        self.emitted = self.reports_sent = 0
         self.working = True
         self.started = clock.now()
         self._emitted_at_cancel = 0
+        self._gate: ProgressGate | None = None
         self._log = log
         self._clock = clock
         seq = log.append(
@@ -79,16 +88,27 @@ class CallScope:
         if record is not None:
             record.seq = seq
 
-    def bound(self, deadlines: Deadlines) -> None:
-        """Set the dispatch deadlines: they are the scope's own, so expiry and cancellation are one mechanism."""
+    def dispatch(self, deadlines: Deadlines, gate: ProgressGate) -> None:
+        """The call is a dispatch, with these deadlines from now on; its progress passes through `gate`."""
+        self._gate = gate
+        self._bound(deadlines)
+
+    def _bound(self, deadlines: Deadlines) -> None:
+        # They are the scope's own, so expiry and cancellation are one mechanism.
         self.deadlines = deadlines
         self.scope.deadline = deadlines.at
 
     def progressed(self) -> None:
-        """A valid progress report arrived: the idle deadline moves, unless it has passed."""
+        """A valid progress report arrived: the idle deadline moves, unless it has passed or the call is over."""
         self.expire()
-        if self.deadlines is not None and self.machine.cause is None:
-            self.bound(self.deadlines.progress(self._clock.now()))
+        if self.deadlines is not None and self.machine.cause is None and not self.machine.settled:
+            moved, news = self.deadlines.progress(self._clock.now())
+            self._bound(moved)
+            if news:
+                facts = self.facts
+                self._log.append(
+                    DispatchExtended(facts.id, facts.session, moved.progress_count, moved.which, moved.at_ms)
+                )
 
     def note_untold(self, report: Report) -> None:
         """Record progress that nobody asked to hear; after a cancellation it is none."""
@@ -112,7 +132,22 @@ class CallScope:
         can put off. Whoever asks how the call stands asks here first, so nothing comes between decision and mark.
         """
         if self.machine.cause is None and not self.machine.settled and self.scope.cancel_called:
+            if self.deadlines is not None:
+                self._note_expired(self.deadlines)
             self._cancel(self.expiry_cause, self.scope.deadline, None)
+
+    def _note_expired(self, over: Deadlines) -> None:
+        self._log.append(
+            DispatchExpired(
+                call=self.facts.id,
+                session=self.facts.session,
+                deadline=over.which,
+                elapsed_ms=over.at_ms,
+                idle_ms=over.idle_ms,
+                ceiling_ms=over.ceiling_ms,
+                reports=over.progress_count,
+            )
+        )
 
     def _cancel(self, cause: Cause, at: float, reason: str | None) -> bool:
         effect = self.machine.cancel(cause, at, reason)
@@ -185,10 +220,7 @@ class CallScope:
 
     def _expiry(self, now: float) -> Outcome:
         if self.machine.cause is Cause.DEADLINE and self.deadlines is not None:
-            sentence, numbers = self.deadlines.error(now)
-            # Not structuredContent: some clients check that against the tool's outputSchema even when isError is set.
-            result = {"content": [text(sentence), text(encode(numbers).decode())], "isError": True}
-            return Outcome("tool_error", result={**result, "_meta": {DEADLINE_META_KEY: numbers}})
+            return Outcome("tool_error", result=deadline_failure(*self.deadlines.error(now)))
         error = McpError(Code.BUSY, "The server is shutting down; the request was cancelled")
         return Outcome("protocol_error", error=error)
 
@@ -203,6 +235,8 @@ class CallScope:
             record.cancelled_by = machine.cause.value if machine.cause else None
             record.cancel_reason, record.cancel_latency_ms = machine.reason, latency
             record.result = None if outcome is None else outcome.kept(record.max_result_bytes)
+        if self._gate is not None:
+            self._note_over(self._gate, kind, duration)
         self._log.append(
             CallSettled(
                 call=facts.id,
@@ -217,6 +251,20 @@ class CallScope:
                 steps_done=record.steps_done if record else None,
                 steps_total=record.steps_total if record else None,
                 sent_after_cancel=sent_after,
+            )
+        )
+
+    def _note_over(self, gate: ProgressGate, kind: str, duration_ms: float) -> None:
+        self._log.append(
+            DispatchSettled(
+                call=self.facts.id,
+                session=self.facts.session,
+                outcome=kind,
+                elapsed_ms=round(duration_ms),
+                reports=gate.reported,
+                sent=self.reports_sent,
+                coalesced=gate.coalesced,
+                invalid=gate.invalid,
             )
         )
 

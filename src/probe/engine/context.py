@@ -59,7 +59,12 @@ class Channel(Protocol):
 
 
 class Context:
-    """Implements `engine.tool.ToolContext` for one call. Used by the call's own trio task only."""
+    """Implements `engine.tool.ToolContext` for one call. Used by the call's own trio task only.
+
+    But for progress: of the work of a tool host its connection tells, in a task of its own.
+
+    `gate` is what its progress passes through.
+    """
 
     def __init__(
         self,
@@ -76,11 +81,28 @@ class Context:
         self._token = token
         self._call = call
         self._channel = channel
-        self._gate = gate
+        self.gate = gate
         self._clock = clock
         self._asked = 0
         self._slept_until = clock.now()
         self._waiting = trio.lowlevel.ParkingLot()
+
+    @property
+    def call(self) -> str:
+        """The id of the call."""
+        return self._call.facts.id
+
+    @property
+    def session(self) -> str | None:
+        """The label of who calls."""
+        return self._call.facts.session
+
+    @property
+    def ended_by(self) -> tuple[str, str | None] | None:
+        """The first cause that stopped the work, and its reason."""
+        self._call.expire()
+        machine = self._call.machine
+        return None if machine.cause is None else (machine.cause.value, machine.reason)
 
     @property
     def notified(self) -> bool:
@@ -106,50 +128,55 @@ class Context:
             self._slept_until = self._clock.now()
             raise
 
-    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Step `progress` of `total` is done."""
-        gate, report = self._gate, Report(progress, total, message)
+    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
+        """Step `progress` of `total` is done; whether that is a valid report."""
+        gate, report = self.gate, Report(progress, total, message)
         if not self._call.audible:
-            # Not for the gate: what waits there came in time, and may yet be sent before an answer.
+            # Only counted by the gate: what waits there came in time, and may yet be sent before an answer.
+            gate.late += 1
             self._send(report)
-            return
+            return False
         before = gate.reported
         sendable = gate.report(report, self._clock.now())
-        if gate.reported > before:
+        valid = gate.reported > before
+        if valid:
             self._call.progressed()
             self._note_steps(progress, total)
         if sendable is not None:
             self._send(sendable)
         elif gate.due is not None:
             self._waiting.unpark_all()
+        return valid
 
     def _note_steps(self, progress: float, total: float | None) -> None:
         record = self._call.record
         if record is not None:
-            record.steps_done, record.steps_total, record.coalesced = progress, total, self._gate.coalesced
+            record.steps_done, record.steps_total, record.coalesced = progress, total, self.gate.coalesced
 
     def _send(self, report: Report) -> None:
         if self._token is None:
             self._call.note_untold(report)
+        elif self._call.audible:
+            self._call.reports_sent += 1
         self._channel.progress(self._token, report)
 
     async def pump_progress(self) -> None:
         """Send coalesced reports when their time comes. Runs beside the work, in the call's nursery."""
         while True:
-            if self._gate.due is None:
+            if self.gate.due is None:
                 await self._waiting.park()
             else:
-                await trio.sleep_until(self._gate.due)
-                report = self._gate.take(self._clock.now())
+                await trio.sleep_until(self.gate.due)
+                report = self.gate.take(self._clock.now())
                 if report is not None:
                     self._send(report)
 
     def finish_progress(self) -> None:
         """The work is over: the last report is never lost, and none follows."""
-        report = self._gate.flush()
+        report = self.gate.flush()
         if report is not None:
             self._send(report)
-        self._gate.stop()
+        self.gate.stop()
 
     def set_status(self, message: str) -> None:
         """The task's `statusMessage`."""

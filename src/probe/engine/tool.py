@@ -77,14 +77,29 @@ class ToolContext(Protocol):
         """Whether the client declared that it answers a request of this method."""
 
     @property
+    def call(self) -> str:
+        """The id of this call in the event log."""
+
+    @property
+    def session(self) -> str | None:
+        """The label of who calls, in the event log."""
+
+    @property
+    def ended_by(self) -> tuple[str, str | None] | None:
+        """Who wants the work stopped (a `core.call.Cause`) and the reason given; None while nobody does."""
+
+    @property
     def notified(self) -> bool:
         """Whether the client sent a progress token, so that progress reaches it."""
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass. Consecutive sleeps do not drift: each ends at the sum of them."""
 
-    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Step `progress` of `total` is done. Never waits, never raises; must increase."""
+    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
+        """Step `progress` of `total` is done. Never waits, never raises; must increase.
+
+        Returns whether it is a valid report: one in time, of finite numbers, and more than the one before.
+        """
 
     def set_status(self, message: str) -> None:
         """The task's `statusMessage`; nothing outside a task."""
@@ -121,6 +136,9 @@ class ToolContext(Protocol):
         """Close the connection of the response without ending its stream, so that the client must resume it."""
 
 
+Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float]
+"""A number of seconds, or how the checked arguments of a call say it."""
+
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
 Run: TypeAlias = Callable[[ToolContext], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
 
@@ -132,12 +150,14 @@ class Tool:
     `run` is a coroutine function of the context, or, for a tool that never waits and so cannot be cancelled, a plain
     function of the arguments. `requires` names client capabilities without which a call is refused, `since` and
     `until` the first and the last revision that define what the tool does. `idle_s` and `ceiling_s` replace the
-    server's dispatch deadlines (seconds); `asks_client` makes both longer by what a request to the client may take.
+    server's dispatch deadlines; `asks_client` makes both longer by what a request to the client may take. Where the
+    arguments say them, the bounds of the parameters are what the tool may ask for.
     `check` judges arguments together, or those of an `input_schema` of its own, and raises `ArgumentsError`.
     `inputs` are asked before the work begins, and so before there is a task; only multi-round-trip requests can.
-    `steps` tells, of a tool that counts steps, how many a call has by its checked arguments, None for an open number.
-    `announces` names the lists whose change the tool announces. The description is for models; `exercises` tells people
-    what of the protocol the tool is about, and `shows` what a good client shows of it, both in Markdown.
+    `host` is the tool host that does the work. `steps` tells, of a tool that counts steps, how many a call has by its
+    checked arguments, None for an open number. `announces` names the lists whose change the tool announces. The
+    description is for models; `exercises` tells people what of the protocol the tool is about, and `shows` what a good
+    client shows of it, both in Markdown.
     """
 
     name: str
@@ -149,14 +169,15 @@ class Tool:
     annotations: Json | None = None
     task_support: TaskSupport = "forbidden"
     requires: tuple[str, ...] = ()
-    idle_s: float | None = None
-    ceiling_s: float | None = None
+    idle_s: Seconds | None = None
+    ceiling_s: Seconds | None = None
     asks_client: bool = False
     since: str = V2025_03_26
     until: str = V2026_07_28
     check: Callable[[Mapping[str, Any]], None] | None = None
     input_schema: Json | None = None
     inputs: Mapping[str, Ask] = field(default_factory=dict)
+    host: str | None = None
     steps: Callable[[Mapping[str, Any]], float | None] | None = None
     announces: tuple[ListKind, ...] = ()
     exercises: str = ""

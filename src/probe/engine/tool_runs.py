@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from ..core.deadline import Deadlines
 from ..core.progress import ProgressGate
+from ..observe.events import DispatchSent
 from ..observe.log import EventLog
 from ..observe.records import CallRecord, CallRecords, bounded
 from ..settings import Settings
@@ -18,7 +19,7 @@ from .context import Channel, Context
 from .offers import Offer
 from .outcome import Outcome, attempt, attempt_tool
 from .streams import Stream
-from .tool import Tool, ToolResult
+from .tool import Seconds, Tool, ToolResult
 
 Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
 """Work to await once: its settled outcome, None for silence."""
@@ -83,7 +84,7 @@ class ToolRuns:
             call=self._new_call_id(),
             exchange=caller.exchange,
             tool=clip(tool),
-            toolset=offer.catalogue.toolset_of.get(tool, ""),
+            toolset=offer.toolset(tool),
             arguments=bounded(dict(arguments), self._settings.limits.record_argument_bytes),
             era=caller.era,
             revision=offer.revision,
@@ -129,7 +130,12 @@ class ToolRuns:
     def start(self, call: CallScope, tool: Tool, context: Context) -> Work:
         """Set the deadlines, which count from now, and give back the work."""
         run_tool = tool_work(tool)
-        call.bound(self._deadlines(tool))
+        deadlines = self._deadlines(tool, context.arguments)
+        call.dispatch(deadlines, context.gate)
+        # What a tool host does is sent when its message is.
+        if tool.host is None:
+            facts = call.facts
+            self._log.append(DispatchSent(facts.id, facts.session, tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
 
         async def work() -> Outcome | None:
             outcome = await run(call, lambda: run_tool(context), context.pump_progress)
@@ -151,12 +157,19 @@ class ToolRuns:
         gate = ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
         return Context(arguments, answers, token, call, channel, gate, self._clock)
 
-    def _deadlines(self, tool: Tool) -> Deadlines:
+    def _deadlines(self, tool: Tool, arguments: Mapping[str, Any]) -> Deadlines:
         settings = self._settings
-        idle_s, ceiling_s = tool.idle_s or settings.idle_deadline_s, tool.ceiling_s or settings.ceiling_deadline_s
+        idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
+        ceiling_s = _seconds(tool.ceiling_s, arguments, settings.ceiling_deadline_s)
         if tool.asks_client:
             idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
         return Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
+
+
+def _seconds(own: Seconds | None, arguments: Mapping[str, Any], servers: float) -> float:
+    if own is None:
+        return servers
+    return own(arguments) if callable(own) else own
 
 
 def handled(handler: Callable[[], Json | Outcome | Start]) -> Outcome | Start:

@@ -282,6 +282,196 @@ class CallSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class DispatchSent:
+    """A synchronous tool call was handed to its tool, with the deadlines that run from now on.
+
+    `host` and `dispatch` are the tool host that it was sent to and its id there, None for a tool of this server.
+    """
+
+    kind: ClassVar[str] = "dispatch.sent"
+    call: str
+    session: str | None
+    tool: str
+    idle_ms: int
+    ceiling_ms: int
+    host: str | None = None
+    dispatch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchExtended:
+    """Valid progress has moved the idle deadline; noted for the first report, then once a second at most.
+
+    `reports` is how many there were. `deadline` is the one that passes next, `due_ms` when, counted from the start.
+    """
+
+    kind: ClassVar[str] = "dispatch.extended"
+    call: str
+    session: str | None
+    reports: int
+    deadline: str
+    due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchExpired:
+    """A deadline has passed (`idle` or `ceiling`), and the call's scope with it."""
+
+    kind: ClassVar[str] = "dispatch.expired"
+    call: str
+    session: str | None
+    deadline: str
+    elapsed_ms: int
+    idle_ms: int
+    ceiling_ms: int
+    reports: int
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchSettled:
+    """A dispatch is over. Of its progress `reports` were valid, `invalid` were not.
+
+    `coalesced` of the valid ones made room for newer ones. `sent` is how many went on to the client, 0 where that gave
+    no token.
+    """
+
+    kind: ClassVar[str] = "dispatch.settled"
+    call: str
+    session: str | None
+    outcome: str
+    elapsed_ms: int
+    reports: int
+    sent: int
+    coalesced: int
+    invalid: int
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchCancelled:
+    """A tool host was told to stop a dispatch; `cause` is what ended the call."""
+
+    kind: ClassVar[str] = "dispatch.cancelled"
+    call: str
+    host: str
+    dispatch: str
+    cause: str
+    reason: str | None
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchLate:
+    """A tool host said something of a dispatch that is over: the first of its kind, the rest are only counted.
+
+    `what`: `progress`, `result` or `error`.
+    """
+
+    kind: ClassVar[str] = "dispatch.late"
+    call: str
+    host: str
+    dispatch: str
+    what: str
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchStopped:
+    """What became of a cancelled dispatch at its host, `after_ms` milliseconds after `tool.cancel`.
+
+    `how`: `acknowledged` (the work has stopped), `answered` (it came to its end instead), `unanswered` (the host has
+    said nothing in time, the place is given back), `never_sent` (it still waited here) or `host_gone`. `late` counts
+    what was dropped meanwhile.
+    """
+
+    kind: ClassVar[str] = "dispatch.stopped"
+    call: str
+    host: str
+    dispatch: str
+    how: str
+    after_ms: float
+    late: int
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostConnected:
+    """A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`."""
+
+    kind: ClassVar[str] = "host.connected"
+    connection: str
+    exchange: int
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostRegistered:
+    """A tool host has a name and offers tools. `replaced` is its older connection, which it takes over from."""
+
+    kind: ClassVar[str] = "host.registered"
+    connection: str
+    host: str
+    version: str | None
+    library: str | None
+    tools: tuple[str, ...]
+    replaced: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostUpdated:
+    """A tool host offers these tools from now on."""
+
+    kind: ClassVar[str] = "host.updated"
+    connection: str
+    host: str
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostMessage:
+    """One message between this server and a tool host; `tool.progress` is counted instead, and `ping` left out.
+
+    `direction` is `received` or `sent` (handed to the connection's writer). `call` is the one that it is about, and
+    `session` who called.
+    """
+
+    kind: ClassVar[str] = "host.message"
+    connection: str
+    direction: str
+    call: str | None
+    rpc: Rpc
+    method: str | None
+    id: RequestId | None
+    message: bytes
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostMisuse:
+    """A tool host broke the rules of docs/tool-hosts.md; `detail` says how. Noted up to a number per connection."""
+
+    kind: ClassVar[str] = "host.misuse"
+    connection: str
+    what: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostClosed:
+    """A tool host's connection is over. `by` is `client` when the host went first, else why the server ended it.
+
+    `host` is None where it never registered. `failed` is how many calls failed with it, `late` what was dropped in all.
+    """
+
+    kind: ClassVar[str] = "host.closed"
+    connection: str
+    host: str | None
+    code: int | None
+    by: str
+    failed: int
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
 class TaskChanged:
     """A task has a new status or message. `queued` exists only here, before the protocol's `working`."""
 
@@ -418,6 +608,19 @@ Event: TypeAlias = (
     | CallProgressed
     | CallCancelled
     | CallSettled
+    | DispatchSent
+    | DispatchExtended
+    | DispatchExpired
+    | DispatchSettled
+    | DispatchCancelled
+    | DispatchLate
+    | DispatchStopped
+    | HostConnected
+    | HostRegistered
+    | HostUpdated
+    | HostMessage
+    | HostMisuse
+    | HostClosed
     | TaskChanged
     | TaskRemoved
     | StreamOpened

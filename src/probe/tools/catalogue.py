@@ -18,6 +18,7 @@ from .conformance import (
     stateless,
     tasks,
 )
+from .dispatch import bulk_export, progress_beyond_ceiling, progress_gap, silent_call
 from .features import (
     announce_list_change,
     content_types,
@@ -79,6 +80,10 @@ FEATURES: Final = Toolset(
     prompts=feature_prompts.PROMPTS,
 )
 
+DISPATCH: Final = Toolset(
+    "dispatch", (silent_call.TOOL, progress_beyond_ceiling.TOOL, progress_gap.TOOL, bulk_export.TOOL)
+)
+
 # `content` comes first for its first tool, test_simple_text: the official suite calls the first tool of the list
 # without arguments.
 CONFORMANCE: Final = Toolset(
@@ -99,4 +104,4 @@ CONFORMANCE: Final = Toolset(
     prompts=prompts.PROMPTS,
 )
 
-TOOLSETS: Final[tuple[Toolset, ...]] = (PROBE, STREAMING, FEATURES, CONFORMANCE)
+TOOLSETS: Final[tuple[Toolset, ...]] = (PROBE, STREAMING, FEATURES, DISPATCH, CONFORMANCE)

@@ -1,0 +1,34 @@
+"""A call that says nothing, under an idle deadline of its own."""
+
+from __future__ import annotations
+
+from ...engine.params import Integer
+from ...engine.tool import Tool, ToolContext, ToolResult, structured
+from ..shared import READ_ONLY, output
+
+
+async def run(context: ToolContext) -> ToolResult:
+    """Be silent for `silentMs`."""
+    silent_ms = context.arguments["silentMs"]
+    await context.sleep(silent_ms / 1000)
+    return structured({"silentMs": silent_ms})
+
+
+TOOL = Tool(
+    name="silent_call",
+    title="Silent call",
+    exercises="the idle deadline: a call without progress is stopped, and told so",
+    shows="that the call runs; after 2 s the error, with the name of the deadline and its numbers",
+    description=(
+        "Says nothing for silentMs, and is stopped when that is idleMs or longer. Look for: a tool error that names "
+        "the idle deadline, no sooner than idleMs; the result where silentMs is less."
+    ),
+    run=run,
+    params=(
+        Integer("silentMs", 0, 600_000, 5000, "How long the call says nothing, in milliseconds"),
+        Integer("idleMs", 100, 60_000, 2000, "How long it may say nothing, in milliseconds"),
+    ),
+    output_schema=output(silentMs={"type": "integer"}),
+    annotations=READ_ONLY,
+    idle_s=lambda arguments: arguments["idleMs"] / 1000,
+)
