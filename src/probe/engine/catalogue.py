@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ..wire.jsonrpc import Json
 from .tool import Ask, Tool
@@ -112,29 +113,43 @@ class Toolset:
     prompts: tuple[Prompt, ...] = ()
 
 
+HOSTS: Final = "hosts"
+"""The toolset of all tool hosts: its tools are not known beforehand."""
+
+_HOSTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,31}__[A-Za-z0-9_.-]{1,90}")
+
+
 class UnknownSelectionError(ValueError):
     """A selection names something that does not exist; the message lists what does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What one selection offers; `toolset_of` tells where a tool comes from."""
+    """What one selection offers; `toolset_of` tells where a tool comes from.
+
+    `hosts`: whether it has the tools of all tool hosts, whichever are connected; `hosted` are the names of single ones.
+    """
 
     tools: Mapping[str, Tool]
     toolset_of: Mapping[str, str]
     resources: Mapping[str, Resource]
     templates: tuple[Template, ...]
     prompts: Mapping[str, Prompt]
+    hosts: bool = False
+    hosted: frozenset[str] = frozenset()
 
 
-def select(toolsets: Sequence[Toolset], selection: str) -> Catalogue:
+def select(toolsets: Sequence[Toolset], selection: str, *, hosted: bool = False) -> Catalogue:
     """The catalogue for a comma-separated list of toolset and tool names, or `all`; the order is the toolsets' own.
 
-    Raises `UnknownSelectionError`.
+    With `hosted`, tool hosts may connect, so that a name such as `demo__export` may come to exist. Raises
+    `UnknownSelectionError`.
     """
     names = {name.strip() for name in selection.split(",")} - {""}
-    known = ["all", *(group.name for group in toolsets), *(tool.name for group in toolsets for tool in group.tools)]
-    unknown = sorted(names - set(known))
+    groups = [*(group.name for group in toolsets), HOSTS]
+    known = ["all", *groups, *(tool.name for group in toolsets for tool in group.tools)]
+    single = frozenset(name for name in names if hosted and _HOSTED.fullmatch(name))
+    unknown = sorted(names - set(known) - single)
     if unknown or not names:
         what = f"unknown tools: {', '.join(unknown)}" if unknown else "no tools named"
         raise UnknownSelectionError(f"{what}; known are {', '.join(known)}")
@@ -146,4 +161,6 @@ def select(toolsets: Sequence[Toolset], selection: str) -> Catalogue:
         resources={item.uri: item for group in whole for item in group.resources},
         templates=tuple(item for group in whole for item in group.templates),
         prompts={item.name: item for group in whole for item in group.prompts},
+        hosts=bool(names & {"all", HOSTS}),
+        hosted=single,
     )

@@ -15,7 +15,8 @@ import mcp_types as types
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, clip
 from ..wire.revisions import LEGACY, V2025_11_25
-from .catalogue import Answers, Catalogue, Prompt, Resource
+from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
+from .hosted import HostedTools
 from .paging import cursor, position
 from .tool import Ask, ListKind, Tool
 
@@ -25,12 +26,16 @@ _MAX_COMPLETIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A catalogue through the eyes of one revision; `selection` is the text it was selected by."""
+    """A catalogue through the eyes of one revision; `selection` is the text it was selected by.
+
+    Of the tools of tool hosts it always has those that are connected.
+    """
 
     catalogue: Catalogue
     selection: str
     revision: str
     page_size: int
+    hosted: HostedTools
 
     @property
     def legacy(self) -> bool:
@@ -40,13 +45,19 @@ class Offer:
     @property
     def announced(self) -> frozenset[ListKind]:
         """The lists whose change may be announced."""
-        return frozenset(kind for tool in self._tools() for kind in tool.announces)
+        on_demand = frozenset(kind for tool in self._tools() for kind in tool.announces)
+        return on_demand | {"tools"} if self.has_hosts else on_demand
+
+    @property
+    def has_hosts(self) -> bool:
+        """Whether tools of tool hosts can be among its own."""
+        return self.hosted.enabled and (self.catalogue.hosts or bool(self.catalogue.hosted))
 
     def capabilities(self) -> Json:
         """The server capabilities: what the selection offers is declared, what it does not offer is not."""
         catalogue, announced = self.catalogue, self.announced
         declared: Json = {"logging": {}}
-        if catalogue.tools:
+        if catalogue.tools or self.has_hosts:
             declared["tools"] = _changing("tools" in announced)
         if self._resources() or catalogue.templates:
             declared["resources"] = {"subscribe": True, **_changing("resources" in announced)}
@@ -56,16 +67,24 @@ class Offer:
             declared["completions"] = {}
         return declared
 
+    def find(self, name: str) -> Tool | None:
+        """The tool of this name, whatever its revisions; None where there is none."""
+        return self.catalogue.tools.get(name) or self._hosted().get(name)
+
+    def toolset(self, name: str) -> str:
+        """Where a tool comes from; empty for one that there is not."""
+        return HOSTS if name in self._hosted() else self.catalogue.toolset_of.get(name, "")
+
     def tool(self, name: str) -> Tool:
         """The tool of this name, whatever its revisions."""
-        tool = self.catalogue.tools.get(name)
+        tool = self.find(name)
         if tool is None:
             raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(name)}")
         return tool
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool; None where there is none of this name."""
-        tool = self.catalogue.tools.get(name)
+        tool = self.find(name)
         return None if tool is None else tool.describe()["inputSchema"]
 
     def list_tools(self, after: str | None) -> Json:
@@ -140,7 +159,15 @@ class Offer:
             raise McpError(Code.METHOD_NOT_FOUND, why)
 
     def _tools(self) -> list[Tool]:
-        return [tool for tool in self.catalogue.tools.values() if tool.since <= self.revision <= tool.until]
+        tools = [*self.catalogue.tools.values(), *self._hosted().values()]
+        return [tool for tool in tools if tool.since <= self.revision <= tool.until]
+
+    def _hosted(self) -> Mapping[str, Tool]:
+        """The tools of tool hosts that the selection has at this moment."""
+        tools, catalogue = self.hosted.tools, self.catalogue
+        if catalogue.hosts:
+            return tools
+        return {name: tools[name] for name in tools if name in catalogue.hosted} if catalogue.hosted else {}
 
     def _asks(self, inputs: Mapping[str, Ask]) -> bool:
         return not inputs or not self.legacy

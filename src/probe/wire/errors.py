@@ -90,7 +90,7 @@ class Refusal(Enum):
     METHOD_NOT_FOUND = (404, Code.METHOD_NOT_FOUND, "2026-07-28 has no such method")
     INVALID_META = (400, Code.INVALID_PARAMS, "`_meta` lacks what 2026-07-28 requires, or it is malformed")
     INVALID_PARAMS = (400, Code.INVALID_PARAMS, "the params are not what the method takes in 2026-07-28")
-    TOO_MANY_REQUESTS = (429, Code.BUSY, "the session has too many requests in flight")
+    TOO_MANY_REQUESTS = (429, Code.BUSY, "the session, or the client's address, has as many of something as one may")
     BUSY = (503, Code.BUSY, "the server is full, or is shutting down")
 
     @property
@@ -135,3 +135,8 @@ def shutting_down(id: RequestId | None = None) -> Rejection:
 def busy(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
     """503 with the seconds after which to try again."""
     return Rejection(Refusal.BUSY, why, id, ((b"retry-after", b"%d" % retry_s),))
+
+
+def too_many(why: str, retry_s: int, id: RequestId | None = None) -> Rejection:
+    """429, likewise: there is room, but not for this client."""
+    return Rejection(Refusal.TOO_MANY_REQUESTS, why, id, ((b"retry-after", b"%d" % retry_s),))

@@ -16,8 +16,8 @@ from .meta import SERVER_INFO
 LIST_TTL_MS: Final = 60_000
 """Lists and discovery stay the same until a restart; nobody looks at old ones for longer than a minute after it."""
 
-READ_TTL_MS: Final = 0
-"""Some resources change at any moment, so none may be taken from a cache."""
+CHANGING_TTL_MS: Final = 0
+"""Some resources change at any moment, and so do the tools of tool hosts: none may be taken from a cache."""
 
 # Lists are the same for every caller of one URL. What a resource says at one moment is for the one who asked for it;
 # as it is stale at once, sharing would gain nothing.
@@ -28,7 +28,7 @@ _CACHE: Mapping[str, Json] = {
     "resources/list": _LISTED,
     "resources/templates/list": _LISTED,
     "prompts/list": _LISTED,
-    "resources/read": {"ttlMs": READ_TTL_MS, "cacheScope": "private"},
+    "resources/read": {"ttlMs": CHANGING_TTL_MS, "cacheScope": "private"},
 }
 
 
@@ -61,10 +61,15 @@ def _signed(result: Mapping[str, Any], kind: str, server_info: Json) -> Json:
     return {**result, "resultType": kind, "_meta": meta}
 
 
-def complete(method: str, result: Mapping[str, Any], *, server_info: Json) -> Json:
-    """The final result of `method`; `result` has the shape of 2025-11-25, or of `detailed_task`, and is not changed."""
+def complete(method: str, result: Mapping[str, Any], *, server_info: Json, lasting: bool = True) -> Json:
+    """The final result of `method`; `result` has the shape of 2025-11-25, or of `detailed_task`, and is not changed.
+
+    A list that is not `lasting` may be another one at any moment.
+    """
     shaped = _SHAPES[method](result) if method in _SHAPES else result
-    return _signed({**shaped, **_CACHE.get(method, {})}, "complete", server_info)
+    cached = _CACHE.get(method, {})
+    hints = cached if lasting else {**cached, "ttlMs": CHANGING_TTL_MS}
+    return _signed({**shaped, **hints}, "complete", server_info)
 
 
 def input_required(requests: Mapping[str, Json], state: str | None, *, server_info: Json) -> Json:

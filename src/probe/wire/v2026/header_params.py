@@ -41,6 +41,12 @@ def header_params(input_schema: Mapping[str, Any]) -> Mapping[str, HeaderParam]:
     return found
 
 
+def has_invalid_annotations(input_schema: Mapping[str, Any]) -> bool:
+    """Whether clients "MUST exclude" a tool with this input schema for its annotations."""
+    annotated = any("x-mcp-header" in schema for _, schema in _properties(input_schema, ()))
+    return annotated and not header_params(input_schema)
+
+
 def _param(name: Any, path: tuple[str, ...], type: Any) -> HeaderParam | None:
     legal = isinstance(name, str) and _TOKEN.fullmatch(name) and type in ("string", "integer", "boolean")
     return HeaderParam(f"Mcp-Param-{name}", path, type) if legal else None

@@ -1,0 +1,249 @@
+"""One connection of a tool host, and each of its dispatches: who may say what, and what it counts for.
+
+    connection    register      update        dispatch      close
+    CONNECTED     REGISTERED    -             -             CLOSED
+    REGISTERED    -             REGISTERED    REGISTERED    CLOSED
+    CLOSED        -             -             -             CLOSED
+
+    dispatch      progress      answer        cancel        withdraw    linger        close
+    RUNNING       RUNNING       ANSWERED      CANCELLED     STOPPED     -             LOST
+    CANCELLED     CANCELLED*    STOPPED*      CANCELLED     -           UNANSWERED    STOPPED
+    ANSWERED      ANSWERED*     ANSWERED*     ANSWERED      -           -             ANSWERED
+    LOST          -             -             LOST          -           -             LOST
+    STOPPED       STOPPED*      STOPPED*      STOPPED       -           -             STOPPED
+    UNANSWERED    UNANSWERED*   UNANSWERED*   UNANSWERED    -           -             UNANSWERED
+
+What is marked * comes too late and goes nowhere, but for the answer that says that the work has stopped. A dispatch
+takes a place of its host while it is RUNNING or CANCELLED, because the work does; one that is cancelled and never
+answered gives it back after `linger_s`. A call is answered by a dispatch that goes from RUNNING to ANSWERED or LOST,
+and by no other, so exactly once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from enum import Enum, auto
+
+# Dispatches that are over and still known by their call, so that what comes late can be said to belong to it.
+_REMEMBERED = 200
+
+
+class HostState(Enum):
+    """Where a connection stands."""
+
+    CONNECTED = auto()
+    REGISTERED = auto()
+    CLOSED = auto()
+
+
+class HostInput(Enum):
+    """What can happen to a connection."""
+
+    REGISTER = auto()
+    UPDATE = auto()
+    DISPATCH = auto()
+    CLOSE = auto()
+
+
+class DispatchState(Enum):
+    """Where a dispatch stands."""
+
+    RUNNING = auto()
+    CANCELLED = auto()
+    ANSWERED = auto()
+    LOST = auto()
+    STOPPED = auto()
+    UNANSWERED = auto()
+
+
+class DispatchInput(Enum):
+    """What can happen to a dispatch."""
+
+    PROGRESS = auto()
+    ANSWER = auto()
+    CANCEL = auto()
+    WITHDRAW = auto()
+    LINGER = auto()
+    CLOSE = auto()
+
+
+class HostViolationError(Exception):
+    """A message that is not allowed now, or a call of a host that is not there; the message says which."""
+
+
+class TooManyDispatchesError(Exception):
+    """Every place of the host is taken; `cancelled` of them by work that was told to stop and has not."""
+
+    def __init__(self, most: int, cancelled: int) -> None:
+        super().__init__(f"{most} dispatches are in flight")
+        self.most = most
+        self.cancelled = cancelled
+
+
+_CONNECTION: Mapping[tuple[HostState, HostInput], HostState] = {
+    (HostState.CONNECTED, HostInput.REGISTER): HostState.REGISTERED,
+    (HostState.CONNECTED, HostInput.CLOSE): HostState.CLOSED,
+    (HostState.REGISTERED, HostInput.UPDATE): HostState.REGISTERED,
+    (HostState.REGISTERED, HostInput.DISPATCH): HostState.REGISTERED,
+    (HostState.REGISTERED, HostInput.CLOSE): HostState.CLOSED,
+    (HostState.CLOSED, HostInput.CLOSE): HostState.CLOSED,
+}
+
+_OVER = (DispatchState.ANSWERED, DispatchState.STOPPED, DispatchState.UNANSWERED)
+
+_DISPATCH: Mapping[tuple[DispatchState, DispatchInput], DispatchState] = {
+    (DispatchState.RUNNING, DispatchInput.PROGRESS): DispatchState.RUNNING,
+    (DispatchState.RUNNING, DispatchInput.ANSWER): DispatchState.ANSWERED,
+    (DispatchState.RUNNING, DispatchInput.CANCEL): DispatchState.CANCELLED,
+    (DispatchState.RUNNING, DispatchInput.WITHDRAW): DispatchState.STOPPED,
+    (DispatchState.RUNNING, DispatchInput.CLOSE): DispatchState.LOST,
+    (DispatchState.CANCELLED, DispatchInput.PROGRESS): DispatchState.CANCELLED,
+    (DispatchState.CANCELLED, DispatchInput.ANSWER): DispatchState.STOPPED,
+    (DispatchState.CANCELLED, DispatchInput.CANCEL): DispatchState.CANCELLED,
+    (DispatchState.CANCELLED, DispatchInput.LINGER): DispatchState.UNANSWERED,
+    (DispatchState.CANCELLED, DispatchInput.CLOSE): DispatchState.STOPPED,
+    (DispatchState.LOST, DispatchInput.CANCEL): DispatchState.LOST,
+    (DispatchState.LOST, DispatchInput.CLOSE): DispatchState.LOST,
+    **{(state, DispatchInput.PROGRESS): state for state in _OVER},
+    **{(state, DispatchInput.ANSWER): state for state in _OVER},
+    **{(state, DispatchInput.CANCEL): state for state in _OVER},
+    **{(state, DispatchInput.CLOSE): state for state in _OVER},
+}
+
+
+class Dispatch:
+    """One `tool.dispatch`. `call` is the one it does the work of, `session` whose that is.
+
+    `late` counts what came too late, by its kind.
+
+    `cancelled_at` is when `tool.cancel` was sent, in seconds on the caller's clock.
+    """
+
+    def __init__(self, id: str, call: str, session: str | None = None) -> None:
+        self.id = id
+        self.call = call
+        self.session = session
+        self.state = DispatchState.RUNNING
+        self.cancelled_at: float | None = None
+        self.late: dict[str, int] = {}
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether the work may still run."""
+        return self.state in (DispatchState.RUNNING, DispatchState.CANCELLED)
+
+    def receive(self, event: DispatchInput) -> bool:
+        """Something happened. Returns whether that was while the call waited for it."""
+        before = self.state
+        try:
+            self.state = _DISPATCH[before, event]
+        except KeyError:
+            raise HostViolationError(f"a dispatch cannot {event.name} in state {before.name}") from None
+        return before is DispatchState.RUNNING
+
+    def note_late(self, what: str) -> bool:
+        """Count what came too late. Returns whether it is the first of its kind."""
+        self.late[what] = self.late.get(what, 0) + 1
+        return self.late[what] == 1
+
+
+class ToolHost:
+    """The machine of one connection. `max_dispatches` may be in flight, cancelled ones for `linger_s` seconds."""
+
+    def __init__(self, *, max_dispatches: int, linger_s: float) -> None:
+        self.state = HostState.CONNECTED
+        self._most = max_dispatches
+        self._linger_s = linger_s
+        self._count = 0
+        self._in_flight: dict[str, Dispatch] = {}
+        self._over: OrderedDict[str, Dispatch] = OrderedDict()
+
+    @property
+    def in_flight(self) -> tuple[Dispatch, ...]:
+        """The dispatches that take a place, oldest first."""
+        return tuple(self._in_flight.values())
+
+    def register(self) -> None:
+        """The host gave its name and tools. Raises `HostViolationError` when it has done so before."""
+        self._move(HostInput.REGISTER)
+
+    def update(self) -> None:
+        """The host has other tools. Raises `HostViolationError` before it has registered."""
+        self._move(HostInput.UPDATE)
+
+    def dispatch(self, call: str, session: str | None = None) -> Dispatch:
+        """A new dispatch. Raises `HostViolationError` where there is no host, and `TooManyDispatchesError`."""
+        self._move(HostInput.DISPATCH)
+        if len(self._in_flight) >= self._most:
+            cancelled = sum(item.state is DispatchState.CANCELLED for item in self._in_flight.values())
+            raise TooManyDispatchesError(self._most, cancelled)
+        self._count += 1
+        dispatch = Dispatch(f"d{self._count}", call, session)
+        self._in_flight[dispatch.id] = dispatch
+        return dispatch
+
+    def find(self, id: object) -> Dispatch | None:
+        """The dispatch of this id, in flight or just over; None for one that is long over, and for any other value."""
+        return None if not isinstance(id, str) else self._in_flight.get(id) or self._over.get(id)
+
+    def had(self, id: object) -> bool:
+        """Whether there ever was a dispatch of this id."""
+        number = id[1:] if isinstance(id, str) and id[:1] == "d" and len(id) <= 12 else ""
+        return number.isascii() and number.isdecimal() and number[0] != "0" and int(number) <= self._count
+
+    def progress(self, dispatch: Dispatch) -> bool:
+        """A report arrived. Returns whether it is in time."""
+        return self._receive(dispatch, DispatchInput.PROGRESS)
+
+    def answer(self, dispatch: Dispatch) -> bool:
+        """The host answered. Returns whether this is what the call comes to."""
+        return self._receive(dispatch, DispatchInput.ANSWER)
+
+    def withdraw(self, dispatch: Dispatch) -> None:
+        """The host will never hear of the dispatch, which is in flight."""
+        self._receive(dispatch, DispatchInput.WITHDRAW)
+
+    def cancel(self, dispatch: Dispatch, now: float) -> bool:
+        """The call has ended otherwise. Returns whether the host must be told."""
+        must_tell = self._receive(dispatch, DispatchInput.CANCEL)
+        if must_tell:
+            dispatch.cancelled_at = now
+        return must_tell
+
+    @property
+    def deadline(self) -> float | None:
+        """When the oldest cancelled dispatch gives its place back; None while none is cancelled."""
+        times = [item.cancelled_at for item in self._in_flight.values() if item.cancelled_at is not None]
+        return min(times) + self._linger_s if times else None
+
+    def expire(self, now: float) -> list[Dispatch]:
+        """The cancelled dispatches that have had their time; their places are free again."""
+        waiting = [item for item in self._in_flight.values() if item.cancelled_at is not None]
+        # As `deadline` computes it, so that a time that it names is never a rounding error too early.
+        due = [item for item in waiting if (item.cancelled_at or 0.0) + self._linger_s <= now]
+        for dispatch in due:
+            self._receive(dispatch, DispatchInput.LINGER)
+        return due
+
+    def close(self) -> list[Dispatch]:
+        """The connection is over. Returns the dispatches that were in flight; each knows what it has become."""
+        self._move(HostInput.CLOSE)
+        open_ones = list(self._in_flight.values())
+        for dispatch in open_ones:
+            self._receive(dispatch, DispatchInput.CLOSE)
+        return open_ones
+
+    def _receive(self, dispatch: Dispatch, event: DispatchInput) -> bool:
+        heard = dispatch.receive(event)
+        if not dispatch.in_flight and self._in_flight.pop(dispatch.id, None) is not None:
+            self._over[dispatch.id] = dispatch
+            if len(self._over) > _REMEMBERED:
+                self._over.popitem(last=False)
+        return heard
+
+    def _move(self, event: HostInput) -> None:
+        try:
+            self.state = _CONNECTION[self.state, event]
+        except KeyError:
+            raise HostViolationError(f"not allowed while {self.state.name.lower()}") from None

@@ -1,0 +1,295 @@
+"""One connection of a tool host: its messages in, its messages out, and the calls that it works on.
+
+    serve         ends when the host has gone, was replaced, broke the rules of the wire, or the server has drained
+      _write      the one writer (`outgoing`)
+      _watch_…    registration has its time; `dispatcher.give_back`: so has a dispatch that was told to stop
+      _stop       the server has drained
+      _read       one message after the other
+
+The calls themselves wait in scopes of their own (`dispatcher`); this connection only tells them what the host said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+import trio
+
+from ..core.tool_host import HostState, HostViolationError, ToolHost
+from ..engine.engine import Engine
+from ..engine.outbox import stored
+from ..engine.tool import Tool
+from ..observe.events import (
+    HostClosed,
+    HostConnected,
+    HostMessage,
+    HostMisuse,
+    HostRegistered,
+    HostUpdated,
+    LimitReached,
+    essentials,
+)
+from ..observe.redaction import REDACTED
+from ..wire.errors import Code
+from ..wire.jsonrpc import (
+    Json,
+    MalformedError,
+    Message,
+    Request,
+    Response,
+    classify,
+    clip,
+    encode,
+    error_response,
+    parse,
+    result_response,
+)
+from ..wire.toolhost import (
+    HostCode,
+    HostLimits,
+    InvalidMessageError,
+    RegisterParams,
+    RegisterResult,
+    UpdateParams,
+    read_params,
+)
+from .dispatcher import Dispatcher, MisuseError
+from .hosted_tool import ToolsError, build
+from .outgoing import Outgoing
+from .roster import NameTakenError, Roster
+
+GOING_AWAY, POLICY = 1001, 1008
+
+# Enough to see what a host does wrong; one that does nothing else must not fill the log.
+_MOST_MISUSE = 100
+_LONGEST_DETAIL = 500
+# What is still to be sent when the server ends: `tool.cancel` for what it has cancelled.
+_FLUSH_S = 2.0
+# Neither is a fact about the work: one is counted, the other says nothing.
+_UNRECORDED = frozenset({"tool.progress", "ping"})
+
+
+class HostWire(Protocol):
+    """One WebSocket, owned by the endpoint that accepted it. `receive` and `send` are each called by one task."""
+
+    async def receive(self) -> bytes | None:
+        """The next message; None when nothing more will come."""
+
+    async def send(self, message: bytes) -> None:
+        """Send one message; returns when the socket has taken it. Raises `OSError` when it will not."""
+
+
+class RefusedMessageError(Exception):
+    """A request of the host is answered with this error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class HostConnection:
+    """One connection. `ending` is the close code and why the server ends it; None as long as it does not."""
+
+    def __init__(self, engine: Engine, roster: Roster, exchange: int, client: str) -> None:
+        settings = engine.settings
+        self.label = f"h{exchange}"
+        self.ending: tuple[int, str] | None = None
+        self._engine = engine
+        self._roster = roster
+        self._exchange = exchange
+        self._client = client
+        self._settings = settings
+        self._name: str | None = None
+        self._misused = 0
+        self._machine = ToolHost(
+            max_dispatches=settings.limits.max_host_dispatches, linger_s=settings.toolhost_linger_s
+        )
+        self._outgoing = Outgoing(settings.limits.host_queue_bytes)
+        self._dispatcher = Dispatcher(self.label, self._machine, self._outgoing, engine.log, engine.clock, settings)
+        self._reading = trio.CancelScope()
+
+    async def serve(self, wire: HostWire) -> None:
+        """Serve the connection until it is over, or is to be closed for the reason in `ending`."""
+        self._engine.log.append(HostConnected(self.label, self._exchange, self._client))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write, wire)
+            nursery.start_soon(self._watch_registration)
+            nursery.start_soon(self._dispatcher.give_back)
+            nursery.start_soon(self._stop)
+            try:
+                with self._reading:
+                    await self._read(wire)
+            finally:
+                self._let_go()
+            if self.ending is not None:
+                with trio.move_on_after(_FLUSH_S):
+                    await self._outgoing.wait_empty()
+            nursery.cancel_scope.cancel()
+
+    def closed(self, code: int | None, by: str) -> None:
+        """Record how the connection has ended. To be called once, by the endpoint, which knows."""
+        dispatcher = self._dispatcher
+        self._engine.log.append(
+            HostClosed(self.label, self._name, code, by, dispatcher.failed, dispatcher.late)
+        )
+
+    def replace(self) -> None:
+        """End: a newer connection of the same process takes over."""
+        self._end(POLICY, "replaced by a newer connection of this host")
+
+    def _end(self, code: int, why: str) -> None:
+        if self.ending is None:
+            self.ending = (code, why)
+            self._let_go()
+            self._reading.cancel()
+
+    def _let_go(self) -> None:
+        """Every call fails and the tools are gone. Harmless when repeated."""
+        if self._machine.state is HostState.CLOSED:
+            return
+        self._dispatcher.lose(self.ending[1] if self.ending else "its connection ended")
+        if self._name is not None:
+            self._roster.release(self._name, self)
+
+    async def _stop(self) -> None:
+        await self._engine.drained.wait()
+        self._end(GOING_AWAY, "the server is shutting down")
+
+    async def _watch_registration(self) -> None:
+        await trio.sleep(self._settings.toolhost_register_s)
+        if self._machine.state is HostState.CONNECTED:
+            self._end(POLICY, f"not registered within {self._settings.toolhost_register_s:g} s")
+
+    async def _write(self, wire: HostWire) -> None:
+        try:
+            await self._outgoing.write(wire.send)
+        except OSError:
+            # The reader is told of the same, with the reason.
+            await trio.sleep_forever()
+
+    async def _read(self, wire: HostWire) -> None:
+        # A message that came in the very moment in which the connection was ended is for nobody.
+        while (message := await wire.receive()) is not None and self.ending is None:
+            self._take(message)
+            await self._outgoing.wait_room()
+
+    def _take(self, body: bytes) -> None:
+        try:
+            value = parse(body, max_depth=self._settings.limits.max_json_depth)
+        except MalformedError as error:
+            self._misuse("not JSON", str(error))
+            return
+        self._record(value, body)
+        try:
+            self._react(classify(value))
+        except MalformedError as error:
+            self._misuse("no JSON-RPC message", str(error))
+            answers = isinstance(value, dict) and "method" not in value
+            if answers and self._dispatcher.unreadable(value.get("id"), str(error)):
+                return
+            if error.id is not None:
+                self._say(error_response(error.id, {"code": int(Code.INVALID_REQUEST), "message": str(error)}))
+        except MisuseError as error:
+            self._misuse(error.what, str(error))
+
+    def _react(self, message: Message) -> None:
+        if isinstance(message, Response):
+            self._dispatcher.answer(message)
+        elif isinstance(message, Request):
+            self._answer(message)
+        elif message.method == "tool.progress":
+            self._dispatcher.progress(message.params)
+        else:
+            raise MisuseError("unknown notification", clip(message.method))
+
+    def _answer(self, message: Request) -> None:
+        try:
+            self._say(result_response(message.id, self._result(message)))
+        except RefusedMessageError as error:
+            self._say(error_response(message.id, {"code": error.code, "message": str(error)}))
+            self._misuse(f"{clip(message.method)} refused", str(error))
+
+    def _result(self, message: Request) -> Json:
+        try:
+            if message.method == "ping":
+                return {}
+            if message.method == "host.register":
+                return self._register(read_params(RegisterParams, message.params))
+            if message.method == "host.update":
+                return self._update(read_params(UpdateParams, message.params))
+        except (InvalidMessageError, ToolsError) as error:
+            limit = error.limit if isinstance(error, ToolsError) else None
+            if limit is None:
+                raise RefusedMessageError(Code.INVALID_PARAMS, f"Invalid params: {error}") from None
+            self._engine.log.append(LimitReached(None, limit, getattr(self._settings.limits, limit)))
+            raise RefusedMessageError(HostCode.LIMIT, str(error)) from None
+        except HostViolationError as error:
+            raise RefusedMessageError(HostCode.NOT_NOW, f"{message.method}: {error}") from None
+        raise RefusedMessageError(Code.METHOD_NOT_FOUND, f"Method not found: {clip(message.method)}")
+
+    def _register(self, params: RegisterParams) -> Json:
+        if self._machine.state is not HostState.CONNECTED:
+            raise RefusedMessageError(HostCode.NOT_NOW, "host.register: this connection has registered already")
+        tools = build(params.name, params.tools, self._settings, self._dispatcher.run)
+        try:
+            replaced = self._roster.claim(params.name, params.instance, self, tools)
+        except NameTakenError:
+            why = f"The name {params.name} is taken by another host that is connected"
+            raise RefusedMessageError(HostCode.NAME_TAKEN, why) from None
+        self._machine.register()
+        self._name = self._dispatcher.host = params.name
+        self._engine.log.append(
+            HostRegistered(self.label, params.name, params.version, params.library, (*tools,), replaced)
+        )
+        return self._registered(params.name, tools)
+
+    def _update(self, params: UpdateParams) -> Json:
+        self._machine.update()
+        assert self._name is not None, "a registered host has a name"
+        tools = build(self._name, params.tools, self._settings, self._dispatcher.run)
+        self._roster.update(self._name, tools)
+        self._engine.log.append(HostUpdated(self.label, self._name, (*tools,)))
+        return self._registered(self._name, tools)
+
+    def _registered(self, name: str, tools: Mapping[str, Tool]) -> Json:
+        limits = self._settings.limits
+        bounds = HostLimits(
+            dispatches=limits.max_host_dispatches, message_bytes=limits.max_body_bytes, tools=limits.max_host_tools
+        )
+        return RegisterResult(host=name, tools=[*tools], limits=bounds).dump()
+
+    def _say(self, message: Json) -> None:
+        body = encode(message)
+        self._outgoing.say(body, reply=True)
+        if message.get("result") != {}:
+            self._note("sent", message, body)
+
+    def _record(self, value: Any, body: bytes) -> None:
+        shown = _without_instance(value)
+        method = value.get("method") if isinstance(value, dict) else None
+        if not (isinstance(method, str) and method in _UNRECORDED):
+            self._note("received", shown, body if shown is value else encode(shown))
+
+    def _note(self, direction: Literal["received", "sent"], value: Any, body: bytes) -> None:
+        rpc, method, id = essentials(value)
+        answers = direction == "received" and rpc in ("response", "error")
+        dispatch = self._dispatcher.find(id) if answers else None
+        call, session = (None, None) if dispatch is None else (dispatch.call, dispatch.session)
+        kept = stored(value, body)
+        self._engine.log.append(HostMessage(self.label, direction, call, rpc, method, id, kept, session))
+
+    def _misuse(self, what: str, detail: str) -> None:
+        self._misused += 1
+        if self._misused <= _MOST_MISUSE:
+            self._engine.log.append(HostMisuse(self.label, what, clip(detail, _LONGEST_DETAIL)))
+
+
+def _without_instance(value: Any) -> Any:
+    """A message for the log. Whoever knows a host's instance can take its name over; garbage may hold it too."""
+    if isinstance(value, list):
+        return [_without_instance(item) for item in value]
+    params = value.get("params") if isinstance(value, dict) else None
+    if not isinstance(params, dict) or "instance" not in params:
+        return value
+    return {**value, "params": {**params, "instance": REDACTED}}

@@ -1,0 +1,197 @@
+"""The messages between this server and tool hosts: docs/tool-hosts.md, version 1.
+
+Both ends read and write by these models, so that they cannot disagree about what is valid. Unknown members are ignored:
+a later version may add some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from .jsonrpc import Json, clip
+
+SUBPROTOCOL: Final = "mcp-probe.toolhost.v1"
+MAX_DEADLINE_MS: Final = 3_600_000
+LONGEST_ERROR: Final = 2000
+"""Characters of the message of an error that go on to the client."""
+_LONGEST_TEXT: Final = 10_000
+
+HostName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,31}$")]
+# With the longest host name and the separator it is within the 128 characters of 2025-11-25 server/tools, Tool Names.
+ToolName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,90}$")]
+ErrorCode: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
+Milliseconds: TypeAlias = Annotated[int, Field(ge=100, le=MAX_DEADLINE_MS)]
+Cause: TypeAlias = Literal["notification", "disconnect", "tasks_cancel", "deadline", "ttl", "session_end", "shutdown"]
+_Text: TypeAlias = Annotated[str, StringConstraints(max_length=_LONGEST_TEXT)]
+_Label: TypeAlias = Annotated[str, StringConstraints(max_length=200)]
+_Number: TypeAlias = int | Annotated[float, Field(allow_inf_nan=False)]
+
+
+class HostCode(IntEnum):
+    """JSON-RPC error codes of this protocol, beside JSON-RPC's own; all outside the range that it reserves."""
+
+    TOOL_FAILED = 1
+    CANCELLED = 2
+    NAME_TAKEN = 10
+    LIMIT = 11
+    NOT_NOW = 12
+
+
+class InvalidMessageError(ValueError):
+    """Parameters or a result are not what this protocol defines; the message is one sentence for the other side."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore"
+    )
+
+    def dump(self) -> Json:
+        """As a JSON value, without what was not set."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class Annotations(_Model):
+    """Hints about a tool (2025-11-25 schema, `ToolAnnotations`)."""
+
+    title: _Label | None = None
+    read_only_hint: bool | None = None
+    destructive_hint: bool | None = None
+    idempotent_hint: bool | None = None
+    open_world_hint: bool | None = None
+
+
+class ToolDefinition(_Model):
+    """One tool of a host. Whether its schemas can be used is for the server to say."""
+
+    name: ToolName
+    title: _Label | None = None
+    description: _Text = ""
+    input_schema: dict[str, JsonValue]
+    output_schema: dict[str, JsonValue] | None = None
+    annotations: Annotations | None = None
+    idle_ms: Milliseconds | None = None
+    ceiling_ms: Milliseconds | None = None
+
+
+class RegisterParams(_Model):
+    """`host.register`: who this is, and all its tools."""
+
+    name: HostName
+    instance: Annotated[str, StringConstraints(min_length=16, max_length=128)]
+    version: _Label | None = None
+    library: _Label | None = None
+    tools: list[ToolDefinition]
+
+
+class UpdateParams(_Model):
+    """`host.update`: all the tools, in place of those before."""
+
+    tools: list[ToolDefinition]
+
+
+class HostLimits(_Model):
+    """What a host may use: dispatches that run at a time, bytes of a message, tools."""
+
+    dispatches: int
+    message_bytes: int
+    tools: int
+
+
+class RegisterResult(_Model):
+    """The answer to `host.register` and `host.update`: the names by which MCP clients know the tools."""
+
+    host: str
+    tools: list[str]
+    limits: HostLimits
+
+
+class DispatchParams(_Model):
+    """`tool.dispatch`: run a tool. The request's id names the dispatch."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+    idle_ms: int
+    ceiling_ms: int
+
+
+class DispatchResult(_Model):
+    """What a dispatch came to: exactly one of the two."""
+
+    output: dict[str, JsonValue] | None = None
+    text: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> DispatchResult:
+        if (self.output is None) == (self.text is None):
+            raise ValueError('a result has either "output" or "text"')
+        return self
+
+
+class ProgressParams(_Model):
+    """`tool.progress`: how far a dispatch is."""
+
+    dispatch: str
+    progress: _Number
+    total: _Number | None = None
+    message: _Text | None = None
+
+
+class CancelParams(_Model):
+    """`tool.cancel`: stop a dispatch; `cause` is who wants that."""
+
+    dispatch: str
+    cause: Cause
+    reason: str | None = None
+
+
+class FailureData(_Model):
+    """The `data` of error 1: what went wrong in a word, whether to try again, and how far the work got."""
+
+    code: ErrorCode
+    retryable: bool = False
+    retry_after_ms: Annotated[int, Field(ge=0, le=86_400_000)] | None = None
+    progress: _Number | None = None
+    total: _Number | None = None
+
+
+MESSAGES: Final[Mapping[str, tuple[type[_Model], type[_Model] | None]]] = {
+    "host.register": (RegisterParams, RegisterResult),
+    "host.update": (UpdateParams, RegisterResult),
+    "tool.dispatch": (DispatchParams, DispatchResult),
+    "tool.progress": (ProgressParams, None),
+    "tool.cancel": (CancelParams, None),
+}
+"""The params and the result of each method; `ping` has neither."""
+
+
+_M = TypeVar("_M", bound=_Model)
+
+
+def read_params(model: type[_M], params: Mapping[str, Any] | None) -> _M:
+    """Params by their model. Raises `InvalidMessageError`."""
+    return _read(model, params or {}, "params")
+
+
+def read_result(result: Mapping[str, Any]) -> DispatchResult:
+    """The result of a dispatch. Raises `InvalidMessageError`."""
+    return _read(DispatchResult, result, "result")
+
+
+def read_failure(data: Any) -> FailureData:
+    """The `data` of error 1. Raises `InvalidMessageError`."""
+    return _read(FailureData, data, "data")
+
+
+def _read(model: type[_M], value: Any, name: str) -> _M:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in (name, *first["loc"]))
+        raise InvalidMessageError(f"{clip(where)}: {first['msg']}") from None

@@ -1,0 +1,1 @@
+"""Tool hosts, as the server sees them."""
