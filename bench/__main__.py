@@ -7,19 +7,20 @@ import gc
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import TypeAlias, get_args
 
 import trio
 
 from . import load, report
 from .client import Era, WrongAnswerError
 from .feed import Dashboards, feed
+from .hosts import Hosting, hosted
 from .http1 import BrokenResponseError
-from .servers import ROOT, UPPER_BOUND, Cores, Measurement, Server, StartError, all_servers, running
+from .servers import ROOT, UPPER_BOUND, Cores, Measurement, Running, Server, StartError, all_servers, running
 
 _LIMIT_S = 900.0
 
@@ -36,6 +37,7 @@ class Plan:
     busy_clients: int = 32
     listening: load.Listening = field(default_factory=load.Listening)
     dashboards: Dashboards = field(default_factory=Dashboards)
+    hosting: Hosting = field(default_factory=Hosting)
 
 
 _QUICK = Plan(
@@ -46,6 +48,7 @@ _QUICK = Plan(
     cancellations=40,
     listening=load.Listening(subscriptions=100, ticks=2, warm_up_calls=500),
     dashboards=Dashboards(turns=2, warm_up_s=0.5, window_s=1.0),
+    hosting=Hosting(turns=1, warm_up_s=0.5, window_s=1.0),
 )
 
 
@@ -88,24 +91,44 @@ async def _measure(plan: Plan, options: argparse.Namespace, cores: Cores) -> rep
         if options.only in (None, "calls"):
             for server in _rotated(servers, plan.rounds):
                 await _measure_calls(server, plan, cores, results)
-        for server in servers if options.only in (None, "streams") else ():
-            _note(f"streams: {server.name}")
-            async with running(server, "streams", cores) as process:
-                results.streams[server.name] = await load.streams(process, plan.shape)
-        for server in servers if options.only in (None, "cancellation") else ():
-            if server.cancels:
-                await _measure_cancellation(server, plan, cores, results)
-        for server in servers if options.only in (None, "listen") else ():
-            if server.listens:
-                _note(f"listen: {server.name}")
-                async with running(server, "listen", cores) as process:
-                    results.listens[server.name] = await load.listens(process, plan.listening)
-        for server in servers if options.only in (None, "feed") else ():
-            if server.audited:
-                _note(f"feed: {server.name}")
-                async with running(server, "feed", cores) as process:
-                    results.feeds[server.name] = await feed(process, plan.dashboards)
+        for measurement, fits, measure in _once(plan, cores, results):
+            for server in servers if options.only in (None, measurement) else ():
+                if fits(server):
+                    _note(f"{measurement}: {server.name}")
+                    async with running(server, measurement, cores) as process:
+                        await measure(process)
     return results
+
+
+_Once: TypeAlias = tuple[Measurement, Callable[[Server], bool], Callable[[Running], Awaitable[None]]]
+"""A measurement that each server has once, if it has what is measured."""
+
+
+def _once(plan: Plan, cores: Cores, results: report.Results) -> list[_Once]:
+    async def streams(process: Running) -> None:
+        results.streams[process.server.name] = await load.streams(process, plan.shape)
+
+    async def cancellations(process: Running) -> None:
+        idle = await load.cancellations(process, plan.cancellations, 0)
+        busy = await load.cancellations(process, plan.cancellations, plan.busy_clients)
+        results.cancellations[process.server.name] = (idle, busy)
+
+    async def listens(process: Running) -> None:
+        results.listens[process.server.name] = await load.listens(process, plan.listening)
+
+    async def feeds(process: Running) -> None:
+        results.feeds[process.server.name] = await feed(process, plan.dashboards)
+
+    async def hosts(process: Running) -> None:
+        results.hosts[process.server.name] = await hosted(process, plan.hosting, cores)
+
+    return [
+        ("streams", lambda server: True, streams),
+        ("cancellation", lambda server: server.cancels, cancellations),
+        ("listen", lambda server: server.listens, listens),
+        ("feed", lambda server: server.audited, feeds),
+        ("hosts", lambda server: server.audited, hosts),
+    ]
 
 
 def _rotated(servers: list[Server], rounds: int) -> Iterator[Server]:
@@ -119,14 +142,6 @@ async def _measure_calls(server: Server, plan: Plan, cores: Cores, results: repo
         for concurrency in report.CONCURRENCIES:
             found = await load.calls(process, concurrency, warm_up_s=plan.warm_up_s, window_s=plan.window_s)
             results.calls.setdefault((server.name, concurrency), []).append(found)
-
-
-async def _measure_cancellation(server: Server, plan: Plan, cores: Cores, results: report.Results) -> None:
-    _note(f"cancellation: {server.name}")
-    async with running(server, "cancellation", cores) as process:
-        idle = await load.cancellations(process, plan.cancellations, 0)
-        busy = await load.cancellations(process, plan.cancellations, plan.busy_clients)
-    results.cancellations[server.name] = (idle, busy)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

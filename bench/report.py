@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from .feed import Feed
+from .hosts import Hosted
 from .load import Calls, Cancellations, Streams, percentile
 from .servers import OUR_MODERN, OUR_SERVER, UPPER_BOUND, Cores
 
@@ -30,6 +31,7 @@ class Results:
     cancellations: dict[str, tuple[Cancellations, Cancellations]] = field(default_factory=dict)
     listens: dict[str, Streams] = field(default_factory=dict)
     feeds: dict[str, Feed] = field(default_factory=dict)
+    hosts: dict[str, Hosted] = field(default_factory=dict)
 
     def per_second(self, server: str, concurrency: int) -> float:
         """The median of the rounds."""
@@ -66,6 +68,8 @@ def tables(results: Results) -> Iterable[str]:
         yield from ["", "## Subscriptions to a resource that ticks", "", *_streams(results.listens)]
     if results.feeds:
         yield from ["", "## Calls beside dashboards", "", *_feeds(results.feeds)]
+    if results.hosts:
+        yield from ["", "## Calls through a tool host", "", *_hosts(results.hosts)]
     yield from ["", "## Aims", "", *_aims(results)]
 
 
@@ -87,6 +91,21 @@ def _feeds(measured: Mapping[str, Feed]) -> list[str]:
         rows.append([name, "none", *_turns(found.without), ""])
         rows.append([name, readers, *_turns(found.beside), f"{feed_share(found):.1%}"])
     return _table(["server", "dashboards", "calls per second (p50 / p99 ms)", "processor per call", "of none"], rows)
+
+
+def _hosts(measured: Mapping[str, Hosted]) -> list[str]:
+    rows = []
+    for name, found in measured.items():
+        for clients, local in found.local.items():
+            through = found.hosted[clients]
+            added = _median_latency(through) - _median_latency(local)
+            rows.append([name, str(clients), *_turns(local), *_turns(through), f"{added:+.2f} ms"])
+    own, hosts = "own tool per second (p50 / p99 ms)", "through a host"
+    return _table(["server", "clients", own, "processor", hosts, "processor", "added to p50"], rows)
+
+
+def _median_latency(turns: Sequence[Calls]) -> float:
+    return median(percentile(turn.latencies, 50) for turn in turns)
 
 
 def feed_share(found: Feed) -> float:

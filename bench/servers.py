@@ -29,7 +29,9 @@ CLOCK_URI = "probe://clock"
 TICK_S = 2.0
 """It changes at each multiple of this, by the wall clock."""
 
-Measurement = Literal["calls", "streams", "cancellation", "listen", "feed"]
+HOST_SECRET = "known-to-this-benchmark"  # noqa: S105  it guards a server that lives for seconds, on this machine
+
+Measurement = Literal["calls", "streams", "cancellation", "listen", "feed", "hosts"]
 
 
 class StartError(Exception):
@@ -76,7 +78,11 @@ def all_servers(node: str, node_modules: Path) -> list[Server]:
         Tool("long_output", {"blocks": 1, "chars": 1024}),
         Tool("progress", {"steps": 100, "step_ms": 5000}),
         # The calls of the load would push those to be read out of the audit.
-        {"cancellation": ("--call-records", "100000", "--api-page", "100000")},
+        {
+            "cancellation": ("--call-records", "100000", "--api-page", "100000"),
+            # More clients than a host may have dispatches by default.
+            "hosts": ("--toolhost-secret", HOST_SECRET, "--max-host-dispatches", "100"),
+        },
         {"PYTHONPATH": str(ROOT / "src")},
         audited=True,
     )

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from threading import Timer
+from threading import Thread, Timer
 from typing import Any
 
 import pytest
@@ -56,8 +56,9 @@ def command(request: pytest.FixtureRequest) -> str:
 def other_value(spec: Described) -> Any:
     """A legal value that is not the default."""
     if spec.type is str:
-        return "https://other" if spec.name == "public_url" else "other"
-    return spec.type(spec.default - 1 if spec.default == spec.high else spec.default + 1)
+        given = {"public_url": "https://other", "toolhost_secret": "another-secret-16"}
+        return (given | {"log_format": "json", "log_level": "debug"}).get(spec.name, "other")
+    return spec.type(spec.low if spec.high is not None and spec.default + 1 > spec.high else spec.default + 1)
 
 
 def values(settings: Settings) -> dict[str, Any]:
@@ -231,7 +232,9 @@ def test_settings_prints_each_fact_of_each_setting(capsys: pytest.CaptureFixture
     assert printed["--host"] == ("127.0.0.1", "")
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["settings"], ["serve", "--help"], ["stdio", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["settings"], ["serve", "--help"], ["stdio", "--help"], ["toolhost-demo", "--help"]]
+)
 def test_answers_about_itself_do_not_load_the_server(arguments: list[str]) -> None:
     code = f"import sys; from probe.cli import main; main({arguments!r}); print('trio' in sys.modules, file=sys.stderr)"
     done = run([sys.executable, "-c", code])
@@ -292,3 +295,58 @@ def test_a_signal_ends_a_real_server_with_exit_code_0(number: signal.Signals) ->
         finally:
             deadline.cancel()
             server.kill()
+
+
+@pytest.fixture
+def hosted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+    """The URL, name and secret of each demo host that would have been started."""
+    calls: list[tuple[str, str, str]] = []
+    monkeypatch.setattr("probe.toolhost.demo.main", lambda *arguments: calls.append(arguments))
+    return calls
+
+
+def test_the_demo_host_has_defaults_for_all_but_the_secret(hosted: list[tuple[str, str, str]]) -> None:
+    assert main(["toolhost-demo", "--toolhost-secret", "0123456789abcdef"]) == 0
+    assert hosted == [("ws://127.0.0.1:8000/toolhost", "demo", "0123456789abcdef")]
+
+
+def test_the_demo_host_takes_the_secret_of_the_server(
+    hosted: list[tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_PROBE_TOOLHOST_SECRET", "0123456789abcdef")
+    assert main(["toolhost-demo", "--url", "ws://a/b", "--name", "mine"]) == 0
+    assert hosted == [("ws://a/b", "mine", "0123456789abcdef")]
+
+
+def test_the_demo_host_needs_a_secret(hosted: list[tuple[str, str, str]], capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "toolhost-demo")
+    assert "--toolhost-secret" in line
+    assert "MCP_PROBE_TOOLHOST_SECRET" in line
+    assert hosted == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(["--name", "no spaces"], "name of the tool host"), (["--url", "http://127.0.0.1:1/"], "is no URL such as ws://")],
+)
+def test_a_demo_host_that_cannot_be(arguments: list[str], says: str) -> None:
+    assert says in probe_refuses("toolhost-demo", "--toolhost-secret=0123456789abcdef", *arguments)
+
+
+def test_a_server_without_tool_hosts_refuses_the_demo_on_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answer = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        answering = Thread(target=answer_once, args=(server, answer))
+        answering.start()
+        url = f"ws://127.0.0.1:{server.getsockname()[1]}/toolhost"
+        line = probe_refuses("toolhost-demo", "--toolhost-secret=0123456789abcdef", "--url", url)
+        answering.join(PATIENCE_S)
+    assert line == f"error: {url}: the server answered with status 404\n"
+
+
+def answer_once(server: socket.socket, answer: bytes) -> None:
+    server.settimeout(PATIENCE_S)
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(65536)
+        connection.sendall(answer)

@@ -71,6 +71,8 @@ def _parameter_type(spec: Described) -> click.ParamType[Any] | type:
 
 
 def _option(spec: Described) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    # `--metrics` alone is `--metrics true`.
+    alone: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if spec.type is bool else {}
     return click.option(
         spec.flag,
         spec.name,
@@ -79,6 +81,7 @@ def _option(spec: Described) -> Callable[[Callable[..., Any]], Callable[..., Any
         envvar=spec.variable,
         show_default=True,
         show_envvar=True,
+        **alone,
         help=f"{spec.unit}: {spec.reason}.",
     )
 
@@ -128,8 +131,39 @@ def stdio(dashboard: int | None, **values: Any) -> int:
         return app.stdio(build(values), dashboard)
 
 
+def _secret(command: Callable[..., int]) -> Callable[..., int]:
+    """The server's own setting, so that one variable in a shell serves both; here it has no default."""
+    spec = next(spec for spec in described(Settings) if spec.name == "toolhost_secret")
+    option = click.option(
+        spec.flag, "secret", required=True, envvar=spec.variable, show_envvar=True, help="As the server has it."
+    )
+    return option(command)
+
+
+@_commands.command("toolhost-demo")
+@click.option(
+    "--url",
+    default="ws://127.0.0.1:8000/toolhost",
+    show_default=True,
+    help="Where the server is: its tool host endpoint, ws:// or wss://.",
+)
+@click.option("--name", default="demo", show_default=True, help="The name of the host, with which its tools begin.")
+@_secret
+def toolhost_demo(url: str, name: str, secret: str) -> int:
+    """Offer demo tools through a running server, until Ctrl-C or SIGTERM."""
+    from .toolhost import HostRefusedError, demo
+
+    try:
+        demo.main(url, name, secret)
+    except (HostRefusedError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    return 0
+
+
 def _text(value: Any) -> str:
     # bounds are floats also for whole numbers; :g alone would print a mebibyte as 1.04858e+06
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:.12g}" if isinstance(value, int | float) else str(value)
 
 

@@ -1,18 +1,25 @@
-"""A real server process on a free port of the loopback interface."""
+"""Real processes: a server on a free port of the loopback interface, and any program whose lines a test follows."""
 
 from __future__ import annotations
 
+import os
 import re
 import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import trio
 
 _START_S = 30.0
 # the grace period below, the flush of the responses, and a slow machine
 _STOP_S = 15.0
+PATIENCE_S = 30.0
+"""Far longer than anything that a program does here; a test that waits so long has failed."""
 
 
 @contextmanager
@@ -41,3 +48,106 @@ def _announced_url(process: subprocess.Popen[str]) -> str:
     found = re.search(r"http://\S+/mcp", line)
     assert found, f"no URL in {line!r}"
     return found[0]
+
+
+class Program:
+    """A process that is followed: `lines` has what it has said on standard output and standard error."""
+
+    def __init__(self, process: trio.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.process = process
+        self.lines: list[str] = []
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._silent = False
+        self._came = trio.lowlevel.ParkingLot()
+
+    async def read(self) -> None:
+        """Follow it to the end of its output."""
+        rest = b""
+        async for piece in self._stdout:
+            *whole, rest = (rest + piece).split(b"\n")
+            self.lines += [line.decode() for line in whole]
+            self._came.unpark_all()
+        self._silent = True
+        self._came.unpark_all()
+
+    async def said(self, *parts: str) -> str:
+        """The first line, of those before too, that has all these parts."""
+        with trio.fail_after(PATIENCE_S):
+            while not (found := [line for line in self.lines if all(part in line for part in parts)]):
+                assert not self._silent, f"it ended without {parts}: {self.lines}"
+                await self._came.park()
+        return found[0]
+
+    async def tell(self, line: str) -> None:
+        """Write a line to its standard input."""
+        await self._stdin.send_all(line.encode() + b"\n")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.process.send_signal(number)
+
+    async def ended(self) -> int:
+        """Wait until it has ended, and all that it said is in `lines`; its exit code."""
+        with trio.fail_after(PATIENCE_S):
+            code = await self.process.wait()
+            while not self._silent:
+                await self._came.park()
+        assert not any("Traceback" in line for line in self.lines), self.lines
+        return code
+
+    async def killed(self) -> None:
+        """`kill -9`, and wait until it is gone."""
+        self.signal(signal.SIGKILL)
+        assert await self.ended() == -signal.SIGKILL
+
+
+@asynccontextmanager
+async def followed(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[Program]:
+    """Run a program; what is left of it after the block is killed. Settings of whoever tests do not reach it."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MCP_PROBE_")}
+    process = await trio.lowlevel.open_process(
+        [*command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**inherited, **environment},
+    )
+    program = Program(process)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(program.read)
+            yield program
+            nursery.cancel_scope.cancel()
+    finally:
+        process.kill()
+        with trio.CancelScope(shield=True):
+            await process.wait()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            await process.stdin.aclose()
+            await process.stdout.aclose()
+
+
+@dataclass
+class Server:
+    """A server process of a test's own. `url` is that of `/mcp`."""
+
+    url: str
+    port: int
+    program: Program
+
+
+@asynccontextmanager
+async def serving(*arguments: str, port: int = 0, **environment: Any) -> AsyncIterator[Server]:
+    """As `served`, for a test that stops or kills the server: one that still runs after the block is told to end."""
+    command = [sys.executable, "-m", "probe", "serve", "--port", str(port), "--grace-s", "1", *arguments]
+    async with followed(command, environment) as program:
+        found = re.search(r"https?://\S+:(\d+)/mcp", await program.said("listens on"))
+        assert found, program.lines
+        yield Server(found[0], int(found[1]), program)
+        if program.process.poll() is None:
+            program.signal(signal.SIGTERM)
+            assert await program.ended() == 0, program.lines

@@ -1,0 +1,32 @@
+"""Offer tools through a running MCP Probe, from a process of your own: docs/tool-hosts.md, "Write a host".
+
+    @tool
+    async def greet(name: str) -> str:
+        '''Greet somebody.'''
+        return f"Hello, {name}!"
+
+    run(Host("hello", [greet]), "ws://127.0.0.1:8000/toolhost", secret)
+
+What is named here is what others may use; it logs to `probe.toolhost`.
+"""
+
+from __future__ import annotations
+
+from ..core.progress import Report
+from .context import ToolContext
+from .errors import DispatchCancelledError, HostRefusedError, ToolError
+from .host import Host
+from .running import run
+from .tool import Tool, tool
+
+__all__ = [
+    "DispatchCancelledError",
+    "Host",
+    "HostRefusedError",
+    "Report",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "run",
+    "tool",
+]

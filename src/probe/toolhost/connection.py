@@ -1,0 +1,315 @@
+"""One connection to the server: handshake, registration, messages both ways, and an end in good order.
+
+connection  can be cancelled until it is open, then shielded, and told by a notice
+  reader    of trio-websocket: frames
+  reading   messages
+  writing   messages; no other task sends any
+  watch     pings a server that may have died unnoticed
+  leave     closes in order when the host is to end
+  register  once, at the beginning
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Protocol
+
+import trio
+from pydantic import ValidationError
+from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
+from wsproto.utilities import ProtocolError
+
+from ..wire.jsonrpc import Json, MalformedError, clip, parse
+from ..wire.toolhost import SUBPROTOCOL, HostCode, RegisterResult
+from .address import Address, reason
+from .conversation import Conversation
+
+CONNECT_S: Final = 10.0
+REGISTER_S: Final = 30.0
+GOODBYE_S: Final = 2.0
+PING_EVERY_S: Final = 20.0
+# For a pong, and for a message to be taken: 4 MiB take half a minute at 1 Mbit/s.
+PATIENCE_S: Final = 60.0
+
+# A server with default settings sends at most a quarter of this.
+_MAX_FRAME: Final = 16 * 1024 * 1024
+_TRY_LATER: Final = frozenset({408, 425, 429})
+
+
+class Ended:
+    """Why a connection is over, or never began. The first reason that is given counts.
+
+    `refused`: trying again would not help. `name_taken`: another host has the name, now.
+    """
+
+    def __init__(self) -> None:
+        self.why = ""
+        self.refused = False
+        self.name_taken = False
+
+    def because(self, why: str, *, refused: bool = False, name_taken: bool = False) -> None:
+        """Give a reason."""
+        if not self.why:
+            self.why, self.refused, self.name_taken = why, refused, name_taken
+
+
+class Registrant(Protocol):
+    """Who wants to be registered."""
+
+    @property
+    def changing(self) -> trio.Lock:
+        """Held while the server is told of the tools, so that they do not change meanwhile."""
+
+    def registration(self) -> Json:
+        """The params of `host.register`."""
+
+    def registered(self, result: RegisterResult) -> None:
+        """The server has taken the registration; called before its next message is read."""
+
+
+class Connection:
+    """One connection of a host. `run` is the whole of it, from the first packet to the last."""
+
+    def __init__(self, conversation: Conversation, registrant: Registrant) -> None:
+        self._conversation = conversation
+        self._registrant = registrant
+        self._ended = Ended()
+        self._open = False
+        self._read_over = trio.Event()
+        self._talking = trio.CancelScope()
+        self._notice = trio.Event()
+
+    async def _close(self, websocket: WebSocketConnection) -> None:
+        """Close in order, which takes `GOODBYE_S` at most, whatever the server does."""
+        try:
+            with trio.move_on_after(GOODBYE_S):
+                await websocket.aclose(1000)
+                # Where the server has begun to close, that returns at once, and its answer may still be on the way.
+                await self._read_over.wait()
+        finally:
+            self._ended.because("the server closes the connection and reads nothing")
+            self._talking.cancel()
+
+    async def run(self, address: Address, secret: str, context: ssl.SSLContext | None) -> Ended:
+        """Connect, register, and pass messages on until the connection is over; returns why it is.
+
+        If this is cancelled the connection is closed in order, which takes `GOODBYE_S` at most.
+        """
+        stream = await self._connect(address, context)
+        if stream is None:
+            return self._ended
+        try:
+            await self._over(stream, address, secret)
+        finally:
+            self._conversation.close()
+            await trio.aclose_forcefully(stream)
+        return self._ended
+
+    async def _connect(self, address: Address, context: ssl.SSLContext | None) -> trio.abc.Stream | None:
+        try:
+            with trio.fail_after(CONNECT_S):
+                return await address.connect(context)
+        except (OSError, trio.BrokenResourceError) as error:
+            self._ended.because(f"cannot connect: {reason(error)}")
+        except trio.TooSlowError:
+            self._ended.because(f"cannot connect within {CONNECT_S:g} s")
+        return None
+
+    async def _over(self, stream: trio.abc.Stream, address: Address, secret: str) -> None:
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._tell_when_cancelled)
+                with trio.CancelScope() as connection:
+                    async with trio.open_nursery() as reader:
+                        with trio.move_on_after(CONNECT_S) as handshake:
+                            websocket = await wrap_client_stream(
+                                reader,
+                                _Ending(stream, partial(self._cut, handshake)),  # type: ignore[arg-type]  # any stream will do
+                                address.authority,
+                                address.resource,
+                                subprotocols=[SUBPROTOCOL],
+                                extra_headers=[(b"Authorization", f"Bearer {secret}".encode())],
+                                max_message_size=_MAX_FRAME,
+                            )
+                        if not handshake.cancelled_caught:
+                            # From here on a cancellation is a notice: no frame is cut, and the end is announced.
+                            self._open = connection.shield = True
+                            await self._talk(websocket)
+                        reader.cancel_scope.cancel()
+                nursery.cancel_scope.cancel()
+        except* ConnectionRejected as group:
+            self._judge(group)
+        except* (ConnectionClosed, ProtocolError):
+            # Of the reader, where it wanted to answer on a connection that was over.
+            self._ended.because("the connection broke")
+        self._ended.because(f"no answer to the handshake within {CONNECT_S:g} s")
+
+    def _cut(self, handshake: trio.CancelScope) -> None:
+        """Nothing more will come. After the handshake the reader says why."""
+        if not self._open:
+            self._ended.because("the connection was closed during the handshake")
+            handshake.cancel()
+
+    async def _tell_when_cancelled(self) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            self._notice.set()
+
+    def _judge(self, group: BaseExceptionGroup[ConnectionRejected]) -> None:
+        rejected: BaseException = group
+        while isinstance(rejected, BaseExceptionGroup):
+            rejected = rejected.exceptions[0]
+        assert isinstance(rejected, ConnectionRejected)
+        status = rejected.status_code
+        why = f"the server answered with status {status}{_detail(rejected.body)}"
+        self._ended.because(why, refused=status < 500 and status not in _TRY_LATER)
+
+    async def _talk(self, websocket: WebSocketConnection) -> None:
+        if websocket.subprotocol != SUBPROTOCOL:
+            self._ended.because("what answers there is no endpoint for tool hosts", refused=True)
+            self._read_over.set()
+            await self._close(websocket)
+            return
+        with self._talking:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write, websocket)
+                nursery.start_soon(self._watch, websocket)
+                nursery.start_soon(self._leave, websocket)
+                nursery.start_soon(self._register, websocket)
+                await self._read(websocket)
+                nursery.cancel_scope.cancel()
+
+    async def _read(self, websocket: WebSocketConnection) -> None:
+        while True:
+            try:
+                message = await websocket.get_message()
+            except ConnectionClosed as closed:
+                self._ended.because(f"the connection is lost{_shown(closed)}")
+                self._read_over.set()
+                return
+            self._conversation.receive(message)
+
+    async def _write(self, websocket: WebSocketConnection) -> None:
+        while True:
+            make, written = await self._conversation.outbox.next()
+            try:
+                await self._send(websocket, make())
+            except trio.TooSlowError:
+                self._ended.because(f"the server took nothing for {PATIENCE_S:g} s")
+                await self._close(websocket)
+                return
+            except ConnectionClosed:
+                # The reader says why, unless it hangs in its answer to a server that reads nothing.
+                await self._close(websocket)
+                return
+            finally:
+                written.set()
+
+    async def _send(self, websocket: WebSocketConnection, message: bytes | None) -> None:
+        if message is not None:
+            with trio.fail_after(PATIENCE_S):
+                await websocket.send_message(message.decode())
+
+    async def _watch(self, websocket: WebSocketConnection) -> None:
+        while True:
+            await trio.sleep(PING_EVERY_S)
+            try:
+                with trio.fail_after(PATIENCE_S):
+                    await websocket.ping()
+            except trio.TooSlowError:
+                self._ended.because(f"the server answered no ping for {PATIENCE_S:g} s")
+                await self._close(websocket)
+                return
+            except ConnectionClosed:
+                await self._close(websocket)
+                return
+
+    async def _leave(self, websocket: WebSocketConnection) -> None:
+        await self._notice.wait()
+        await self._close(websocket)
+
+    async def _register(self, websocket: WebSocketConnection) -> None:
+        with trio.move_on_after(REGISTER_S) as patience:
+            async with self._registrant.changing:
+                answer = await self._conversation.ask("host.register", self._registrant.registration(), self._accept)
+        if patience.cancelled_caught:
+            self._ended.because(f"the server did not answer host.register within {REGISTER_S:g} s")
+        elif answer is not None and answer.error is not None:
+            self._refuse(answer.error)
+        if self._ended.why:
+            await self._close(websocket)
+
+    def _accept(self, result: Mapping[str, Any]) -> None:
+        registered = read_registered(result)
+        if registered is None:
+            self._ended.because("the server's answer to host.register is not what the protocol defines", refused=True)
+            return
+        self._conversation.message_bytes = registered.limits.message_bytes
+        self._registrant.registered(registered)
+
+    def _refuse(self, error: Mapping[str, Any]) -> None:
+        code, taken = error["code"], error["code"] == HostCode.NAME_TAKEN
+        why = f"the server refused the registration: {clip(error['message'], 500)} (code {code})"
+        self._ended.because(why, refused=not taken and code != HostCode.NOT_NOW, name_taken=taken)
+
+
+class _Ending(trio.abc.Stream):
+    """A stream that tells when nothing more will come; trio-websocket goes on waiting for the end of its handshake."""
+
+    def __init__(self, stream: trio.abc.Stream, over: Callable[[], None]) -> None:
+        self._stream = stream
+        self._over = over
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """As of the stream."""
+        try:
+            await self._stream.send_all(data)
+        except trio.BrokenResourceError:
+            self._over()
+            raise
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """As of the stream."""
+        await self._stream.wait_send_all_might_not_block()
+
+    async def aclose(self) -> None:
+        """As of the stream."""
+        await self._stream.aclose()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        """As of the stream."""
+        try:
+            data = await self._stream.receive_some(max_bytes)
+        except trio.BrokenResourceError:
+            self._over()
+            raise
+        if not data:
+            self._over()
+        return data
+
+
+def read_registered(result: Mapping[str, Any]) -> RegisterResult | None:
+    """The result of `host.register` and `host.update`; None where it is none."""
+    try:
+        return RegisterResult.model_validate(result)
+    except ValidationError:
+        return None
+
+
+def _shown(closed: ConnectionClosed) -> str:
+    if closed.reason is None:
+        return ""
+    return f" ({closed.reason.code}{': ' + clip(closed.reason.reason) if closed.reason.reason else ''})"
+
+
+def _detail(body: bytes | None) -> str:
+    """What problem details (RFC 9457) say, if it is some."""
+    try:
+        problem: Any = parse(body or b"", max_depth=8)
+    except MalformedError:
+        return ""
+    detail = problem.get("detail") if isinstance(problem, dict) else None
+    return f": {clip(detail, 200)}" if isinstance(detail, str) and detail.isprintable() else ""

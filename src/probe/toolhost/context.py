@@ -1,0 +1,113 @@
+"""What a running handler may say and ask: its progress, and whether anybody still waits for it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from numbers import Integral, Real
+from threading import RLock
+
+from ..core.progress import Report
+from ..wire.jsonrpc import clip
+from .errors import DispatchCancelledError
+
+logger = logging.getLogger(__package__)
+
+# A line or two for a person who watches.
+_LONGEST_MESSAGE = 1000
+
+
+def _never() -> bool:
+    return False
+
+
+class ToolContext:
+    """The optional second thing that a handler is given, by a parameter `context: ToolContext | None = None`.
+
+    Made by hand it does nothing, so a handler can be called without a server. `on_report` is then given each valid
+    report, and `cancelled` stands for somebody who cancels; both are for tests. Safe from any thread.
+    """
+
+    def __init__(
+        self, on_report: Callable[[Report], None] | None = None, *, cancelled: Callable[[], bool] = _never
+    ) -> None:
+        self.latest: Report | None = None
+        """The newest valid report: how far the work got."""
+        self.invalid = 0
+        """How many reports were refused: not larger than the one before, no finite number, or no text."""
+        self._on_report = on_report
+        self._cancelled = cancelled
+        # Reports come from the handler's thread and from those that it starts; one that reports from within
+        # `on_report` must not wait for itself.
+        self._lock = RLock()
+
+    def report_progress(
+        self, progress: float | None = None, total: float | None = None, message: str | None = None
+    ) -> None:
+        """The work is alive, and `progress` of `total` is done, which must be more than in the report before.
+
+        Without `progress` the report counts on by one and has no total. Never waits and never raises, whatever is
+        passed: what is not valid is counted, and logged for the first time. The message is cut at 1000 characters.
+        """
+        with self._lock:
+            report = self._report(progress, total, message)
+            if report is None:
+                self._refuse(progress, total, message)
+                return
+            self.latest = report
+            if self._on_report is not None:
+                self._on_report(report)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the work any more: what it returns will not be used."""
+        return self._cancelled()
+
+    def check_cancelled(self) -> None:
+        """Raise `DispatchCancelledError` if nobody waits any more; for loops in handlers that run in a thread."""
+        if self.cancelled:
+            raise DispatchCancelledError("the call was cancelled")
+
+    def _report(self, progress: object, total: object, message: object) -> Report | None:
+        done, whole = self._step(progress), None if progress is None else _number(total)
+        wrong = (total is not None and _number(total) is None) or not (message is None or _is_text(message))
+        if done is None or wrong or (self.latest is not None and done <= self.latest.progress):
+            return None
+        return Report(done, whole, None if message is None else clip(str(message), _LONGEST_MESSAGE))
+
+    def _step(self, progress: object) -> float | None:
+        if progress is not None:
+            return _number(progress)
+        return 1 if self.latest is None else self.latest.progress + 1
+
+    def _refuse(self, *given: object) -> None:
+        self.invalid += 1
+        if self.invalid == 1:
+            # Only types: what was passed may be anything, and its repr may fail.
+            kinds = ", ".join(type(value).__name__ for value in given)
+            logger.warning("a progress report was not valid (%s) and was dropped, as all later ones will be", kinds)
+
+
+def _number(value: object) -> float | None:
+    """A number that JSON has, else None."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        # numpy's integers are Integral, its floats Real; JSON knows neither class.
+        number = int(value) if isinstance(value, Integral) else float(value)
+    except (ValueError, OverflowError):
+        return None
+    # False for NaN, for infinity, and for an integer that no double can hold.
+    return number if abs(number) <= sys.float_info.max else None
+
+
+def _is_text(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, which JSON in UTF-8 cannot hold.
+        return False
+    return True

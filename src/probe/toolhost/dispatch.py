@@ -1,0 +1,218 @@
+"""One dispatch: a handler that runs, in a task or in a thread, until it ends or is stopped, and its one answer."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+from typing import Any, Final
+
+import trio
+
+from ..core.progress import Report
+from ..wire.jsonrpc import clip, encode, error_response, notification, result_response
+from ..wire.toolhost import LONGEST_ERROR, DispatchParams, FailureData, HostCode, ProgressParams
+from .context import ToolContext
+from .errors import ToolError
+from .outbox import Outbox
+from .schemas import MismatchError
+from .tool import Tool
+
+logger = logging.getLogger(__package__)
+
+# As fast as a server passes reports on by default; without it a thread that floods would keep the socket busy.
+_REPORT_INTERVAL_S: Final = 0.01
+
+
+class Dispatch:
+    """Run one handler for the server. `run` is the whole of it; `cancel` may come at any time."""
+
+    def __init__(
+        self,
+        id: str,
+        tool: Tool[..., Any],
+        params: DispatchParams,
+        outbox: Outbox,
+        message_bytes: int,
+        ended: Callable[[], object],
+    ) -> None:
+        self.id = id
+        self._tool = tool
+        self._params = params
+        self._outbox = outbox
+        self._message_bytes = message_bytes
+        self._ended = ended
+        self._scope = trio.CancelScope()
+        self._cancelled = False
+        self._thread_ended: trio.Event | None = None
+        self._unsent = _Unsent()
+        self._context = ToolContext(self._unsent.put, cancelled=lambda: self._cancelled)
+
+    def cancel(self) -> None:
+        """Stop the work. Nothing that it returns or reports from now on is used."""
+        self._cancelled = True
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        """Run the handler; answer once, when it has really stopped; return when the answer is written.
+
+        If this is cancelled itself there is no answer, and a handler in a thread is left behind.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._send_reports)
+                answer = await self._work()
+                nursery.cancel_scope.cancel()
+            # Whatever the rate: how far the work got goes out before its answer.
+            await self._outbox.send(self._report)
+            await self._outbox.send(lambda: answer)
+        finally:
+            self._ended()
+
+    async def _work(self) -> bytes:
+        answer = b""
+        try:
+            with self._scope:
+                # A handler that was cancelled before it began does not begin.
+                await trio.lowlevel.checkpoint_if_cancelled()
+                answer = await self._attempt()
+            if self._thread_ended is not None:
+                await self._thread_ended.wait()
+        except trio.Cancelled:
+            self._cancelled = True
+            raise
+        if self._cancelled:
+            return encode(error_response(self.id, {"code": HostCode.CANCELLED, "message": "The work has stopped"}))
+        return answer
+
+    async def _attempt(self) -> bytes:
+        """The handler's answer, whatever the handler does: here and nowhere else are its exceptions caught."""
+        try:
+            try:
+                call = self._tool.bind(self._params.arguments, self._context)
+            except MismatchError as error:
+                return self._failure(ToolError("invalid_arguments", str(error)))
+            return self._success(await (call() if self._tool.waits else self._in_thread(call)))
+        except (Exception, SystemExit) as error:
+            # A command line parser that is used by a handler must not end the host.
+            return self._failure(_single(error))
+        except BaseExceptionGroup as group:
+            # Handlers may have nurseries, where one task fails because another is cancelled.
+            cancelled, failure = group.split(trio.Cancelled)
+            if cancelled is None or (failure is not None and not isinstance(failure, Exception)):
+                raise
+            if failure is not None:
+                logger.exception("the tool %s failed while it was cancelled", self._tool.name)
+            raise cancelled from None
+
+    async def _in_thread(self, call: Callable[[], Any]) -> Any:
+        ended = trio.Event()
+        token = trio.lowlevel.current_trio_token()
+
+        def observed() -> Any:
+            try:
+                return call()
+            finally:
+                # The event loop may have ended without waiting for this thread.
+                with suppress(trio.RunFinishedError):
+                    token.run_sync_soon(ended.set)
+
+        # Without a limit: each thread belongs to a dispatch, of which there are so many. So nothing waits between here
+        # and the start of the thread, and it is certain that `ended` will be set.
+        limiter = trio.CapacityLimiter(math.inf)
+        try:
+            return await trio.to_thread.run_sync(observed, abandon_on_cancel=True, limiter=limiter)
+        except trio.Cancelled:
+            self._thread_ended = ended
+            raise
+
+    def _success(self, value: Any) -> bytes:
+        try:
+            answer = encode(result_response(self.id, self._tool.dump(value)))
+        except ValueError as error:
+            # Of what the annotation does not allow, and of text that is no UTF-8.
+            logger.exception("the tool %s returned what its type does not allow", self._tool.name)
+            return self._failure(ToolError("invalid_output", f"The result is not what the tool promises: {error}"))
+        if len(answer) <= self._message_bytes:
+            return answer
+        sizes = f"{len(answer)} bytes; the server takes {self._message_bytes}"
+        logger.error("the result of the tool %s is too long: %s", self._tool.name, sizes)
+        return self._failure(ToolError("invalid_output", f"The result is too long: {sizes}"))
+
+    def _failure(self, error: BaseException) -> bytes:
+        # One that did not go through `ToolError.__init__` has none of what it promises.
+        if not isinstance(error, ToolError) or not hasattr(error, "retry_after_s"):
+            logger.error("the tool %s failed", self._tool.name, exc_info=error)
+            error = ToolError("internal", "The tool failed; the log of its host says more")
+        latest = self._context.latest
+        data = FailureData(
+            code=error.code,
+            retryable=error.retryable,
+            retry_after_ms=None if error.retry_after_s is None else round(error.retry_after_s * 1000),
+            progress=None if latest is None else latest.progress,
+            total=None if latest is None else latest.total,
+        )
+        return failure(self.id, error.message, data)
+
+    async def _send_reports(self) -> None:
+        while True:
+            await self._unsent.wait()
+            await self._outbox.send(self._report)
+            await trio.sleep(_REPORT_INTERVAL_S)
+
+    def _report(self) -> bytes | None:
+        report = self._unsent.take()
+        if report is None or self._cancelled:
+            return None
+        message = _progress(self.id, report, report.message)
+        # A server may take very short messages only; that the work is alive is what it must know.
+        return message if len(message) <= self._message_bytes else _progress(self.id, report, None)
+
+
+class _Unsent:
+    """The newest report that has not been sent. `put` is called from any thread, and never waits for the network."""
+
+    def __init__(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        self._lock = Lock()
+        self._report: Report | None = None
+        self._news = trio.Event()
+
+    def put(self, report: Report) -> None:
+        with self._lock:
+            self._report = report
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._tell, idempotent=True)
+
+    def take(self) -> Report | None:
+        with self._lock:
+            report, self._report = self._report, None
+        return report
+
+    async def wait(self) -> None:
+        await self._news.wait()
+        self._news = trio.Event()
+
+    def _tell(self) -> None:
+        self._news.set()
+
+
+def failure(id: str, message: str, data: FailureData) -> bytes:
+    """The answer of a dispatch that failed, as a message."""
+    # A lone surrogate in somebody's message must not keep the error from being told.
+    text = clip(message.encode(errors="replace").decode(), LONGEST_ERROR)
+    return encode(error_response(id, {"code": HostCode.TOOL_FAILED, "message": text, "data": data.dump()}))
+
+
+def _progress(id: str, report: Report, message: str | None) -> bytes:
+    params = ProgressParams(dispatch=id, progress=report.progress, total=report.total, message=message)
+    return encode(notification("tool.progress", params.dump()))
+
+
+def _single(error: BaseException) -> BaseException:
+    """What a group of one holds: a nursery wraps what its only task raises."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

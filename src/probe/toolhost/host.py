@@ -1,0 +1,215 @@
+"""A tool host: its tools, and the connection that it keeps to a server."""
+
+from __future__ import annotations
+
+import logging
+import random
+import ssl
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import trio
+
+from ..wire.jsonrpc import Json, clip
+from ..wire.toolhost import RegisterResult
+from .address import Address
+from .backoff import LONGEST_S, Backoff
+from .connection import REGISTER_S, Connection, read_registered
+from .conversation import Conversation
+from .dispatch import Dispatch
+from .errors import HostRefusedError
+from .offer import Offer, by_name, update
+from .outbox import MOST_DISPATCHES
+from .tool import Tool
+
+logger = logging.getLogger(__package__)
+
+# A registration that held so long shows that the server is well; after a shorter one the waits go on growing.
+_HELD_S: Final = LONGEST_S
+
+
+class Host:
+    """A process that offers tools under a name: 1 to 32 letters, digits and hyphens, the first no hyphen.
+
+    `serve` is all that runs. `version` is shown to people who watch the server. `jitter` gives numbers from 0 to 1, for
+    the waits between attempts to connect. Raises `ValueError` for a name that cannot be one and for two tools of the
+    same name, `TypeError` for what is no tool.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tools: Iterable[Tool[..., Any]],
+        *,
+        version: str | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._offer = Offer(name, version, tools)
+        self._jitter = jitter
+        self._line: _Line | None = None
+
+    @property
+    def name(self) -> str:
+        """The name under which it registers."""
+        return self._offer.name
+
+    @property
+    def tools(self) -> tuple[Tool[..., Any], ...]:
+        """What it offers now."""
+        return tuple(self._offer.tools.values())
+
+    async def serve(
+        self,
+        url: str,
+        secret: str,
+        *,
+        ssl_context: ssl.SSLContext | None = None,
+        task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Offer the tools at `url` (`ws://127.0.0.1:8000/toolhost`, or `wss://…`) until cancelled.
+
+        Starts with the names by which MCP clients know the tools, after the first registration. A connection that is
+        lost cancels the handlers that it brought, and is made again for ever, with waits from half a second to 30.
+        When this is cancelled the handlers are, and the connection is closed; handlers in threads are left behind.
+
+        Raises `HostRefusedError` where trying again would not help, before the first registration: the secret is wrong,
+        the tools cannot be used, another host has the name; `RuntimeError` if this host is being served already.
+        """
+        if self._line is not None:
+            raise RuntimeError(f"the host {self.name} is being served already")
+        address = Address.parse(url)
+        _check_secret(secret)
+        # Room for every dispatch that may run, so that putting one in never waits.
+        jobs, to_do = trio.open_memory_channel[Dispatch](MOST_DISPATCHES)
+        self._offer.begin()
+        line = self._line = _Line(self._offer, url, jobs, task_status)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(line.run_dispatches, to_do)
+                refused = await line.keep(address, secret, ssl_context, Backoff(self._jitter))
+                nursery.cancel_scope.cancel()
+        finally:
+            self._line = None
+        raise refused
+
+    async def replace_tools(self, tools: Iterable[Tool[..., Any]]) -> list[str]:
+        """Offer these tools in place of those before; returns the names by which MCP clients know them.
+
+        Without a registration it returns an empty list, and they are what is registered next. Dispatches that run go
+        on. Raises `HostRefusedError` if the server will not have them, and then all is as it was; `TypeError` and
+        `ValueError` as `Host` does. If this is cancelled, the server may have them or not.
+        """
+        offered = by_name(tools)
+        async with self._offer.changing:
+            conversation = None if self._line is None else self._line.registered_in
+            if conversation is None:
+                self._offer.tools = offered
+                return []
+            return await self._update(conversation, offered)
+
+    async def _update(self, conversation: Conversation, offered: dict[str, Tool[..., Any]]) -> list[str]:
+        names: list[str] = []
+
+        def accept(result: Mapping[str, Any]) -> None:
+            self._offer.tools = offered
+            registered = read_registered(result)
+            names.extend(registered.tools if registered is not None else ())
+
+        answer = None
+        with trio.move_on_after(REGISTER_S):
+            answer = await conversation.ask("host.update", update(offered.values()), accept)
+        if answer is None:
+            # The connection ended first, or the server says nothing, and nobody knows whether it took them: the next
+            # registration tells it.
+            self._offer.tools = offered
+        elif answer.error is not None:
+            raise HostRefusedError(f"the server refused the tools: {clip(answer.error['message'], 500)}")
+        return names
+
+
+class _Line:
+    """What one `serve` keeps: the connection that is now, and the dispatches that any has brought."""
+
+    def __init__(
+        self,
+        offer: Offer,
+        url: str,
+        jobs: trio.MemorySendChannel[Dispatch],
+        task_status: trio.TaskStatus[list[str]],
+    ) -> None:
+        self.registered_in: Conversation | None = None
+        """The conversation in which the tools are registered, while they are."""
+        self.changing = offer.changing
+        self._offer = offer
+        self._url = url
+        self._jobs = jobs
+        self._task_status = task_status
+        self._conversation = Conversation(self)
+        self._ever_registered = False
+        self._registered_at = 0.0
+        self._running = 0
+        self._said = ""
+
+    async def run_dispatches(self, to_do: trio.MemoryReceiveChannel[Dispatch]) -> None:
+        """Own the tasks of all dispatches: while a handler stops, it may outlive the connection that brought it."""
+        async with trio.open_nursery() as nursery:
+            async for dispatch in to_do:
+                nursery.start_soon(self._run, dispatch)
+
+    async def keep(
+        self, address: Address, secret: str, context: ssl.SSLContext | None, backoff: Backoff
+    ) -> HostRefusedError:
+        """Connect, again and again; returns when, and why, the server will not have this host."""
+        while True:
+            self._conversation = Conversation(self)
+            ended = await Connection(self._conversation, self).run(address, secret, context)
+            if self.registered_in is not None and trio.current_time() - self._registered_at >= _HELD_S:
+                backoff.reset()
+            self.registered_in = None
+            # A host that was welcome once will be again: what refuses it meanwhile may be a proxy.
+            if (ended.refused or ended.name_taken) and not self._ever_registered:
+                return HostRefusedError(f"{self._url}: {ended.why}")
+            self._say(f"{self._url}: {ended.why}; trying again")
+            await trio.sleep(backoff.wait_s())
+
+    def find(self, name: str) -> Tool[..., Any] | None:
+        """The tool of this name."""
+        return self._offer.tools.get(name)
+
+    def start(self, dispatch: Dispatch) -> bool:
+        """Run a dispatch; False when as many run as may."""
+        if self._running >= MOST_DISPATCHES:
+            return False
+        self._running += 1
+        self._jobs.send_nowait(dispatch)
+        return True
+
+    def registration(self) -> Json:
+        """The params of `host.register`."""
+        return self._offer.registration()
+
+    def registered(self, result: RegisterResult) -> None:
+        """The server has taken the registration."""
+        self.registered_in = self._conversation
+        self._registered_at = trio.current_time()
+        self._said = ""
+        logger.info("%s: registered as %s with %s", self._url, result.host, ", ".join(result.tools) or "no tools")
+        if not self._ever_registered:
+            self._ever_registered = True
+            self._task_status.started(result.tools)
+
+    async def _run(self, dispatch: Dispatch) -> None:
+        try:
+            await dispatch.run()
+        finally:
+            self._running -= 1
+
+    def _say(self, what: str) -> None:
+        # A server that is away for a night is no news each half minute.
+        logger.log(logging.DEBUG if what == self._said else logging.WARNING, "%s", what)
+        self._said = what
+
+
+def _check_secret(secret: str) -> None:
+    if not (secret and secret.isascii() and secret.isprintable() and " " not in secret):
+        raise HostRefusedError("the secret must be visible ASCII characters, as the server's is")

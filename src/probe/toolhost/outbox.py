@@ -1,0 +1,69 @@
+"""What waits to be written on one connection, in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+import trio
+
+MOST_DISPATCHES: Final = 100
+"""How many dispatches a host runs at a time: four times what a server lets it run by default."""
+
+# Each dispatch has at most two entries, a report and its answer; the rest is for answers to pings and garbage.
+_MOST_ENTRIES = 3 * MOST_DISPATCHES
+
+Make: TypeAlias = Callable[[], bytes | None]
+"""Makes a message at the moment when it can be written, so that it says the latest; None when there is nothing."""
+
+
+class Entry(NamedTuple):
+    """One message that waits. `written` is set once it was handed to the socket, or never will be."""
+
+    make: Make
+    written: trio.Event
+
+
+class Outbox:
+    """First in, first out. Whoever sends waits until it is written, which bounds what waits here; replies do not."""
+
+    def __init__(self) -> None:
+        self._entries: deque[Entry] = deque()
+        self._news = trio.lowlevel.ParkingLot()
+        self._closed = False
+
+    async def send(self, make: Make) -> None:
+        """Put a message in line and wait until it is written, or until there is no connection for it any more.
+
+        Whoever is cancelled while waiting leaves the message in line.
+        """
+        if self._closed:
+            return
+        written = trio.Event()
+        self._put(Entry(make, written))
+        await written.wait()
+
+    def reply(self, message: bytes) -> bool:
+        """Put an answer in line that nobody waits for; False, and nothing, when too much is waiting."""
+        if self._closed or len(self._entries) >= _MOST_ENTRIES:
+            return False
+        self._put(Entry(lambda: message, trio.Event()))
+        return True
+
+    async def next(self) -> Entry:
+        """The next entry, for the one task that writes."""
+        while not self._entries:
+            await self._news.park()
+        return self._entries.popleft()
+
+    def close(self) -> None:
+        """There is no connection any more: nothing waits, and nothing will."""
+        self._closed = True
+        for entry in self._entries:
+            entry.written.set()
+        self._entries.clear()
+
+    def _put(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        self._news.unpark()

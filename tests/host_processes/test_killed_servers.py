@@ -1,0 +1,103 @@
+"""`kill -9` of the server: what runs for it is stopped, and the hosts come back to the next one on the same port."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import trio
+
+from ..support.hosts import calling
+from ..support.process import PATIENCE_S, Server, serving
+from .peers import WITH_HOSTS, HostProcess, Place, host_process, judge, listed, until, visiting
+
+RUNS = ("sent", "reporting", "answering")
+
+
+async def again(host: HostProcess, times: int) -> None:
+    """Wait until the host has been registered so often."""
+    await until(lambda: sum("registered as" in line for line in host.program.lines) == times)
+
+
+async def serves(place: Place, host: HostProcess) -> None:
+    """A client lists the host's tools under their names, and calls one."""
+    client = place.modern()
+    assert await listed(client, host.name) == [host.tool(name) for name in ("echo", "work", "work_in_thread")]
+    assert (await client.tool(host.tool("echo"), {"word": "back"}))["structuredContent"] == {"key": "back"}
+
+
+async def test_work_at_every_stage_is_stopped_and_the_hosts_come_back() -> None:
+    async with serving(*WITH_HOSTS) as first:
+        at = f"ws://127.0.0.1:{first.port}/toolhost"
+        async with host_process("busy", at) as busy, host_process("idle", at) as idle:
+            await busy.registered()
+            await idle.registered()
+            async with visiting(first.url) as place:
+                await die_with_work(first, place, busy)
+            async with serving(*WITH_HOSTS, port=first.port) as second, visiting(second.url) as place:
+                for host in (busy, idle):
+                    await again(host, 2)
+                    assert "trying again" in " ".join(host.program.lines)
+                    await serves(place, host)
+                # What refused to stop when its server died goes on, and nobody hears of it any more.
+                await busy.release("cancelled")
+                await busy.says("stopped", "cancelled")
+                await serves(place, busy)
+                registered = place.events("host.registered")
+                assert sorted((event["host"], event["replaced"]) for event in registered) == [
+                    ("busy", None),
+                    ("idle", None),
+                ]
+                judge(second.url)
+
+
+async def die_with_work(server: Server, place: Place, host: HostProcess) -> None:
+    """Kill a server that has sent, passed on progress of, almost got the answer of, and cancelled a dispatch."""
+    modern, legacy = place.modern(), await place.legacy()
+    arguments = {"sent": {}, "reporting": {"reports": 3}, "answering": {"reports": 10}}
+    async with trio.open_nursery() as nursery:
+        calls = []
+        for key, more in arguments.items():
+            call = await nursery.start(_call, modern, host.tool(), {"key": key, **more})
+            calls.append(call)
+            await host.says("waits", key)
+            await until(lambda: not more or call.progress)  # noqa: B023 - it is over before the next turn
+        async with calling(legacy, host.tool(), {"key": "cancelled", "stubborn": True}) as given_up:
+            await host.says("waits", "cancelled")
+            await legacy.cancel(given_up.id)
+        await host.says("cancelled", "cancelled")
+        judge(server.url)
+        await server.program.killed()
+        for call in calls:
+            await until(call.over.is_set)
+            assert call.response is None
+        for key in RUNS:
+            await host.says("cancelled", key)
+            await host.says("stopped", key)
+        assert not host.has_said("stopped", "cancelled")
+
+
+async def _call(client, tool, arguments, *, task_status) -> None:
+    async with calling(client, tool, arguments, token=arguments["key"]) as call:
+        task_status.started(call)
+
+
+async def test_a_host_that_has_not_got_so_far_as_to_register_comes_back_too() -> None:
+    async with serving(*WITH_HOSTS) as first:
+        first.program.signal(signal.SIGSTOP)
+        async with host_process("early", f"ws://127.0.0.1:{first.port}/toolhost") as host:
+            with trio.fail_after(PATIENCE_S):
+                while not connected(first.port):  # noqa: ASYNC110 - the kernel can only be asked
+                    await trio.sleep(0.01)
+            await first.program.killed()
+            await host.program.said("trying again")
+            async with serving(*WITH_HOSTS, port=first.port) as second, visiting(second.url) as place:
+                await host.registered()
+                await serves(place, host)
+
+
+def connected(port: int) -> bool:
+    """Whether somebody has a connection to this port of this machine."""
+    established, remote = "01", f"0100007F:{port:04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any((row[2], row[3]) == (remote, established) for row in rows)
