@@ -63,6 +63,7 @@ const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, show
   ["Compare", ({ cancelled, closed }) => `/calls/compare?a=${cancelled}&b=${closed}`, "differs"],
   ["Sessions", () => "/sessions", "1 misuse"],
   ["Session", ({ session }) => `/sessions/${session}`, /^Exercised: \d+ of/],
+  ["Tool hosts", () => "/hosts", "Tool hosts are off"],
   ["Timeline", () => "/timeline", "Marks above a bar"],
   ["Timeline as a table", () => "/timeline?as=table", "Took"],
   ["Server", () => "/server", "max_sessions"],

@@ -13,6 +13,8 @@ from probe.observe import event_filter
 from probe.observe.event_filter import EVENTS, EVERYTHING, contains, parse
 from probe.observe.events import (
     CallStarted,
+    DispatchSent,
+    HostMessage,
     HttpRequest,
     HttpResponse,
     MessageDropped,
@@ -40,6 +42,9 @@ ONE_OF_EACH = [
     SessionClosed("s1", "deleted"),
     MessageReceived(2, None, 0, "response", None, "5", b'{"other":"\\u00fcber"}', None, "w1"),
     ServerState("ready"),
+    DispatchSent("c1", "s1", "demo__export", 30_000, 300_000, "demo", "d7"),
+    HostMessage("h3", "sent", "c1", "request", "tool.dispatch", "d7", b"{}", "s1"),
+    HostMessage("h3", "received", "c1", "response", None, "d7", b"{}", "s1"),
 ]
 LOG = [Entry(seq, 1000.0, 1.0, event) for seq, event in enumerate(ONE_OF_EACH, 1)]
 
@@ -52,11 +57,15 @@ def passed(**filters: str) -> list[int]:
 @pytest.mark.parametrize(
     ("filters", "seqs"),
     [
-        ({}, list(range(1, 12))),
-        ({"session": "s1"}, [2, 3, 4, 5, 6, 7, 8, 9]),
+        ({}, list(range(1, 15))),
+        ({"session": "s1"}, [2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14]),
         ({"session": "s"}, []),
-        ({"direction": "in"}, [1, 2, 10]),
-        ({"direction": "out"}, [4, 5, 6, 7]),
+        ({"direction": "in"}, [1, 2, 10, 14]),
+        ({"direction": "out"}, [4, 5, 6, 7, 13]),
+        ({"direction": "in", "kind": "host"}, [14]),
+        ({"kind": "host,dispatch"}, [12, 13, 14]),
+        ({"method": "tool.dispatch"}, [13]),
+        ({"connection": "h3", "direction": "out"}, [13]),
         ({"kind": "message.emitted"}, [4]),
         ({"kind": "message"}, [2, 4, 6, 7, 10]),
         ({"kind": "message.received,server.state"}, [2, 10, 11]),
@@ -64,7 +73,7 @@ def passed(**filters: str) -> list[int]:
         ({"kind": "http"}, [1, 5]),
         ({"method": "tools/call"}, [2, 3]),
         ({"method": "POST"}, [1]),
-        ({"call": "c1"}, [3, 4, 7]),
+        ({"call": "c1"}, [3, 4, 7, 12, 13, 14]),
         ({"task": "t1"}, [3, 4, 8]),
         ({"stream": "3"}, [4, 5, 6]),
         ({"connection": "w1"}, [10]),

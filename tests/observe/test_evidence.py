@@ -18,7 +18,16 @@ from probe.observe.events import (
     ClientMisuse,
     ConnectionClosed,
     ConnectionOpened,
+    DispatchCancelled,
+    DispatchExpired,
+    DispatchExtended,
+    DispatchLate,
+    DispatchSent,
+    DispatchSettled,
+    DispatchStopped,
     Event,
+    HostClosed,
+    HostMessage,
     HttpClosed,
     HttpRequest,
     MessagesDelivered,
@@ -37,9 +46,10 @@ from ..support.probe import Probe, running
 from ..support.shown import as_value, newest
 
 ASKED = ["http.request", "received tools/call", "call.started"]
-STREAMED = [*ASKED, "stream.opened"]
+STREAMED = [*ASKED, "stream.opened", "dispatch.sent"]
 TOLD = "emitted notifications/progress"
-ANSWERED = ["call.settled", "emitted response", "stream.ended"]
+MOVED = "dispatch.extended"
+ANSWERED = ["dispatch.settled", "call.settled", "emitted response", "stream.ended"]
 GIVEN = ["http.response", "message.delivered"]
 PROGRESS: dict[str, Any] = {"name": "progress", "arguments": {"steps": 2, "step_ms": 1000}}
 CAPABLE: dict[str, Any] = {"elicitation": {"form": {}}}
@@ -108,7 +118,7 @@ async def test_a_streamed_call(probe: Probe, autojump_clock: MockClock) -> None:
     await client.call("tools/call", {**PROGRESS, "_meta": {"progressToken": 0}})
     await modern.call("tools/call", PROGRESS, meta={"progressToken": 0})
     for call in ("c1", "c2"):
-        check(probe, call, STREAMED, ["http.response", TOLD, TOLD, *ANSWERED], "http.closed")
+        check(probe, call, STREAMED, ["http.response", MOVED, TOLD, MOVED, TOLD, *ANSWERED], "http.closed")
 
 
 async def test_a_lone_answer(probe: Probe, autojump_clock: MockClock) -> None:
@@ -118,7 +128,7 @@ async def test_a_lone_answer(probe: Probe, autojump_clock: MockClock) -> None:
 
 async def test_progress_that_nobody_asked_for(probe: Probe, autojump_clock: MockClock) -> None:
     await probe.modern().call("tools/call", PROGRESS)
-    told = ["call.progressed", "call.progressed"]
+    told = [MOVED, "call.progressed"] * 2
     assert story(probe, "c1") == [*STREAMED, *told, *ANSWERED, *GIVEN]
 
 
@@ -129,7 +139,8 @@ async def test_a_cancellation_comes_with_its_request(probe: Probe, autojump_cloc
         await client.cancel("it")
         await client.read(answer)
     cancelled = ["http.request", "received notifications/cancelled", "cancelled by notification", "http.response"]
-    middle = ["http.response", "call.progressed", *cancelled, "call.settled", "stream.ended"]
+    over = ["dispatch.settled", "call.settled", "stream.ended"]
+    middle = ["http.response", MOVED, "call.progressed", *cancelled, *over]
     check(probe, "c1", STREAMED, middle, "http.closed")
 
 
@@ -152,8 +163,9 @@ async def test_a_disconnect(probe: Probe, autojump_clock: MockClock) -> None:
         answer.hang_up()
         await wait_all_tasks_blocked()
     told = story(probe, "c1")
-    assert told[:-4] == [*STREAMED, TOLD, *GIVEN]
-    assert Counter(told[-4:]) == Counter(["cancelled by disconnect", "http.closed", "call.settled", "stream.ended"])
+    ended = ["cancelled by disconnect", "http.closed", "dispatch.settled", "call.settled", "stream.ended"]
+    assert told[:-5] == [*STREAMED, MOVED, TOLD, *GIVEN]
+    assert Counter(told[-5:]) == Counter(ended)
 
 
 async def test_a_deadline(autojump_clock: MockClock) -> None:
@@ -161,7 +173,7 @@ async def test_a_deadline(autojump_clock: MockClock) -> None:
         client, modern = await probe.client(), probe.modern()
         await client.tool("simple_tool", {"delayMs": 5000})
         await modern.call("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 5000}})
-        ended = ["cancelled by deadline", *ANSWERED]
+        ended = ["dispatch.expired", "cancelled by deadline", *ANSWERED]
         check(probe, "c1", STREAMED, ["http.response", *ended], "http.closed")
         assert story(probe, "c2") == [*STREAMED, *ended, *GIVEN]
 
@@ -176,7 +188,8 @@ async def test_a_resumed_stream_is_delivered_twice(probe: Probe, autojump_clock:
     await trio.sleep(5)
     async with client.get(events[0].id) as answer:
         await client.read(answer)
-    middle = ["http.response", TOLD, "http.closed", TOLD, *ANSWERED, "http.request", "http.response"]
+    again = ["http.request", "http.response"]
+    middle = ["http.response", MOVED, TOLD, "http.closed", MOVED, TOLD, *ANSWERED, *again]
     check(probe, "c1", STREAMED, middle, "http.closed")
 
 
@@ -338,7 +351,7 @@ async def test_two_clients_with_equal_ids_at_the_same_time_never_mix(probe: Prob
         assert {event["exchange"] for event in mine if event.get("exchange") is not None} == {record.exchange}
         assert {event["session"] for event in mine if "session" in event} <= {record.session, None}
         assert {event["call"] for event in mine if "call" in event} == {record.call}
-        check(probe, record.call, STREAMED, ["http.response", TOLD, TOLD, *ANSWERED], "http.closed")
+        check(probe, record.call, STREAMED, ["http.response", MOVED, TOLD, MOVED, TOLD, *ANSWERED], "http.closed")
         everything += [event["seq"] for event in mine]
     assert len(everything) == len(set(everything))
     exchanges = {record.exchange for record in records}
@@ -648,3 +661,96 @@ def test_a_call_can_be_cancelled_where_its_stream_is_read_on() -> None:
 )
 def test_the_id_that_a_stream_is_announced_with(message: bytes, id: str | None) -> None:
     assert announced(message) == id
+
+
+# Tool hosts.
+
+
+class Hosted(Told):
+    """Evidence that is told of the calls 1 and 2, which the tool host `h3` works on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, list[int]] = {}
+        for number in (1, 2):
+            self.start(number)
+            self.sent(number)
+
+    def sent(self, number: int) -> None:
+        call = f"c{number}"
+        self.mine(call, DispatchSent(call, "s1", "demo__export", 30_000, 300_000, "demo", f"d{number}"))
+        self.mine(call, HostMessage("h3", "sent", call, "request", "tool.dispatch", f"d{number}", b"{}"))
+
+    def mine(self, call: str, fact: Event) -> None:
+        """A fact that belongs to this call alone."""
+        self.found.setdefault(call, self.evidence.of(call)).append(self.tell(fact))
+
+    def answer(self, number: int) -> None:
+        self.mine(f"c{number}", HostMessage("h3", "received", f"c{number}", "response", None, f"d{number}", b"{}"))
+
+    def close(self, connection: str = "h3") -> int:
+        return self.tell(HostClosed(connection, "demo", 1006, "client", 1, 0))
+
+    def check(self) -> None:
+        for call, seqs in self.found.items():
+            assert self.evidence.of(call) == seqs
+
+
+def test_a_dispatch_is_evidence_of_its_call_to_its_very_end() -> None:
+    it = Hosted()
+    for fact in (
+        DispatchExtended("c1", "s1", 3, "idle", 60_000),
+        DispatchExpired("c1", "s1", "idle", 60_000, 30_000, 300_000, 3),
+        DispatchCancelled("c1", "demo", "d1", "deadline", None),
+        HostMessage("h3", "sent", "c1", "notification", "tool.cancel", None, b"{}"),
+        DispatchSettled("c1", "s1", "timed_out", 60_000, 3, 3, 0, 0),
+        CallSettled("c1", "s1", None, 1, "timed_out", True, 1.0, "deadline", 0.0, None, None, 0),
+        DispatchLate("c1", "demo", "d1", "progress"),
+        HostMessage("h3", "received", "c1", "error", None, "d1", b"{}"),
+        DispatchStopped("c1", "demo", "d1", "acknowledged", 12.0, 1),
+    ):
+        it.mine("c1", fact)
+    it.tell(HostMessage("h3", "received", None, "request", "host.update", 2, b"{}"))
+    it.tell(HostMessage("h3", "received", "c9", "response", None, "d9", b"{}"))
+    it.check()
+
+
+def test_the_end_of_a_tool_host_is_evidence_of_the_calls_that_it_has_not_answered() -> None:
+    it = Hosted()
+    it.answer(2)
+    it.close("h4")
+    it.found["c1"].append(it.close())
+    it.close()
+    it.check()
+
+
+def test_the_end_of_a_tool_host_may_come_after_that_of_the_call() -> None:
+    it = Hosted()
+    it.found["c1"].append(it.settle(1))
+    gone = it.close()
+    it.found["c1"].append(gone)
+    it.found["c2"].append(gone)
+    it.check()
+
+
+def test_a_call_whose_work_has_stopped_has_nothing_to_do_with_the_end_of_its_host() -> None:
+    it = Hosted()
+    it.mine("c2", DispatchStopped("c2", "demo", "d2", "unanswered", 60_000.0, 0))
+    it.found["c1"].append(it.close())
+    it.check()
+
+
+def test_a_call_with_very_many_reports_shows_how_its_host_ended_it() -> None:
+    it = Hosted()
+    for number in (1, 2):
+        for _ in range(3000):
+            it.progress(number)
+    ends = [
+        it.tell(DispatchExpired("c1", "s1", "ceiling", 1, 1, 1, 3000)),
+        it.tell(DispatchCancelled("c1", "demo", "d1", "deadline", None)),
+        it.tell(DispatchSettled("c1", "s1", "timed_out", 1, 3000, 0, 0, 0)),
+        it.tell(DispatchStopped("c1", "demo", "d1", "host_gone", 1.0, 0)),
+    ]
+    end = it.close()
+    assert it.evidence.of("c1")[-4:] == ends
+    assert it.evidence.of("c2")[-1] == end

@@ -11,6 +11,7 @@ from probe.observe.events import (
     ConnectionClosed,
     ConnectionOpened,
     Event,
+    HostMessage,
     MessageReceived,
     ServerState,
     StreamEnded,
@@ -208,3 +209,30 @@ def test_of_what_is_over_nothing_is_kept(over: Event) -> None:
         pairing.note(seq, event)
     assert (pairing._drafts, pairing._connections, pairing._speaks) == ({}, {}, {})
     assert pairing.note(20, received(ANSWER, 5, "s2", connection="w2")) is None
+
+
+def host(message: dict[str, Any], direction: str, connection: str = "h3") -> HostMessage:
+    return HostMessage(connection, direction, None, *essentials(message), b"{}")
+
+
+@pytest.mark.parametrize("answer", [ANSWER, ERROR])
+def test_an_answer_between_the_server_and_a_tool_host_belongs_to_the_request_of_the_other_side(answer: Any) -> None:
+    """Both may use the same ids, and so may other hosts, and the client whose call it is about."""
+    told = [
+        received(ASK, 1, "h3"),
+        host(ASK, "sent"),
+        host(ASK, "received"),
+        host(ASK, "sent", "h4"),
+        host(answer, "received"),
+        host(answer, "sent"),
+        host(answer, "received", "h4"),
+        host(answer, "received"),
+        emitted(answer, 1, "h3"),
+    ]
+    assert pairs(*told) == [None, None, None, None, 2, 3, 4, None, 1]
+
+
+def test_what_names_no_request_of_a_tool_host_answers_none() -> None:
+    nameless = {"jsonrpc": "2.0", "error": {"code": -32700, "message": "no"}}
+    others = ({**ANSWER, "id": "5"}, nameless, {"id": 5})
+    assert pairs(host(ASK, "sent"), *(host(other, "received") for other in others)) == [None] * 4

@@ -554,4 +554,4 @@ def test_every_change_is_a_new_version() -> None:
 
 async def test_all_tables_of_a_server_that_has_done_nothing_are_empty(autojump_clock: MockClock) -> None:
     async with running() as probe:
-        assert [rows(probe, table) for table in TABLES] == [[], [], [], []]
+        assert [rows(probe, table) for table in TABLES] == [[]] * 5

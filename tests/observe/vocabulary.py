@@ -73,7 +73,8 @@ def _values(hint: Any) -> st.SearchStrategy[Any]:
     if get_origin(hint) in (Union, UnionType):
         return st.one_of(*map(_values, get_args(hint)))
     if get_origin(hint) is tuple:
-        return st.lists(st.tuples(_TEXT, _TEXT), max_size=3).map(tuple)
+        item = _TEXT if get_args(hint)[0] is str else st.tuples(_TEXT, _TEXT)
+        return st.lists(item, max_size=3).map(tuple)
     return _SIMPLE[hint]
 
 

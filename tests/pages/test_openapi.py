@@ -16,7 +16,7 @@ from trio.testing import MockClock
 from probe.endpoints import feed_query
 from probe.endpoints.pages import listing, openapi
 from probe.observe import call_filter, event_filter
-from probe.observe.events import Event
+from probe.observe.events import Event, HostConnected
 from probe.observe.tables import TABLES
 
 from ..support import openapi as held
@@ -82,11 +82,12 @@ async def test_what_the_feed_sends_is_as_described(autojump_clock: MockClock) ->
     schemas = {"": "Entry", "hello": "FeedHello", "gap": "FeedGap", "rows": "FeedRows"}
     seen: set[str] = set()
     async with running() as probe:
+        probe.engine.log.append(HostConnected("h1", 9, "127.0.0.1:5"))
         client = await probe.client()
         await client.tool("simple_tool")
         task = {"name": "pure_task", "arguments": {"durationMs": 1000}, "task": {"ttl": 60_000}}
         await client.call("tools/call", task)
-        target = "/dashboard/events?tables=tasks,calls,sessions,streams&since=other-1"
+        target = f"/dashboard/events?tables={','.join(TABLES)}&since=other-1"
         text = b""
         async with exchange(probe.app, "GET", target, LOCAL) as answer:
             with trio.move_on_after(10):

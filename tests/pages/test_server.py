@@ -15,6 +15,7 @@ import trio.testing
 from probe import __version__
 from probe.endpoints.pages import tables as tables_page
 from probe.endpoints.paths import Paths
+from probe.observe.events import HostClosed, HostConnected
 from probe.settings import Limits, Settings, described
 from probe.tools.catalogue import TOOLSETS
 
@@ -24,7 +25,7 @@ from ..support.probe import EPOCH, Probe, running
 
 ROOT = Path(__file__).parents[2]
 TEXTS = {spec.name for spec in described(Settings) if spec.type is str}
-SHOWN = {"host", "public_url", "tools", "allowed_hosts", "allowed_origins"}
+SHOWN = {"host", "public_url", "tools", "allowed_hosts", "allowed_origins", "log_format", "log_level"}
 KEY = "5ec2e7" + "0" * 58
 
 
@@ -151,12 +152,13 @@ async def test_the_use_of_the_log_is_shown(probe: Probe) -> None:
 
 @pytest.mark.parametrize("path", ["/api", "/api/server", "/api/tools", "/api/openapi.json"])
 async def test_no_secret_setting_and_no_path_can_be_read(path: str) -> None:
-    values = {name: f"hidden-{name}" for name in TEXTS - SHOWN - {"request_state_keys", "audit_db"}}
-    async with running(request_state_keys=KEY, **values) as probe:
+    values = {name: f"hidden-{name}" for name in TEXTS - SHOWN - {"request_state_keys", "audit_db", "trusted_proxies"}}
+    async with running(request_state_keys=KEY, trusted_proxies="198.51.100.77", **values) as probe:
         async with exchange(probe.app, "GET", path, LOCAL) as answer:
             body = (await answer.body()).decode()
         assert KEY not in body
         assert "hidden-" not in body
+        assert "198.51.100.77" not in body
 
 
 async def test_a_text_is_shown_only_where_that_was_decided(probe: Probe) -> None:
@@ -171,6 +173,19 @@ async def test_a_text_is_shown_only_where_that_was_decided(probe: Probe) -> None
 async def test_the_audit_says_where_it_is_kept(probe: Probe) -> None:
     audit = (await page(probe, "/api/server"))["audit"]
     assert audit == {"store": "memory", "state": "ok", "since": None, "why": None, "lost": 0}
+
+
+async def test_tool_hosts_are_off_unless_there_is_a_secret_which_nobody_is_shown(probe: Probe) -> None:
+    assert (await page(probe, "/api/server"))["tool_hosts"] == {"enabled": False, "connected": 0}
+    async with running(toolhost_secret=KEY, tools="probe") as other:
+        other.engine.log.append(HostConnected("h1", 1, "127.0.0.1:5"))
+        other.engine.log.append(HostConnected("h2", 2, "127.0.0.1:6"))
+        other.engine.log.append(HostClosed("h1", None, 1008, "not registered", 0, 0))
+        server = await page(other, "/api/server")
+        assert server["tool_hosts"] == {"enabled": True, "connected": 1}
+        assert limit(server, "max_tool_hosts")["used"] == 1
+        assert server["toolsets"][-1] == {"name": "hosts", "default": False, "tools": []}
+        assert KEY not in json.dumps(server)
 
 
 # --- tools ---
@@ -262,3 +277,14 @@ async def test_rows_say_what_clients_did(probe: Probe) -> None:
     await client.tool("simple_tool")
     (row,) = (await page(probe, "/api/sessions"))["sessions"]
     assert (row["client_name"], row["era"], row["tools"]) == ("test-client", "legacy", {"simple_tool": 1})
+
+
+async def test_tool_hosts_are_a_table_like_the_others(probe: Probe) -> None:
+    log = probe.engine.log
+    for number in range(1, 4):
+        log.append(HostConnected(f"h{number}", number, "127.0.0.1:5"))
+    table = await page(probe, "/api/hosts")
+    assert (table["run"], table["seq"], table["next"]) == (probe.engine.run, log.last, None)
+    assert [row["id"] for row in table["hosts"]] == ["h1", "h2", "h3"]
+    assert [row["id"] for row in (await page(probe, "/api/hosts?cursor=h3"))["hosts"]] == ["h1", "h2"]
+    assert (await refusal(probe, "/api/hosts?state=closed"))["known"] == ["cursor"]

@@ -1,13 +1,14 @@
 import { shareText } from "~/ui/share";
 import { type JsonNumber, at, brief, scalarText } from "~/ui/json";
 import { stateOf } from "~/ui/states";
+import { describeDispatch } from "./dispatches";
 import type { Entry } from "./schema";
 
 type MessageEntry = Extract<Entry, { rpc: string }>;
 
 /** Whether an entry is a message, and not what became of one. */
 export function isMessage(entry: Entry): entry is MessageEntry {
-  return entry.kind === "message.received" || entry.kind === "message.emitted" || entry.kind === "message.dropped";
+  return entry.kind === "message.received" || entry.kind === "message.emitted" || entry.kind === "message.dropped" || entry.kind === "host.message";
 }
 
 export type Direction = "in" | "out";
@@ -21,9 +22,15 @@ const DIRECTIONS: Readonly<Record<string, Direction>> = {
   "message.dropped": "out",
 };
 
-/** From the client or to it, as the API filters it; null for what happened inside the server. */
+/** To this server or from it, as the API filters it; null for what happened inside. */
 export function directionOf(entry: Entry): Direction | null {
+  if (entry.kind === "host.message") return entry.direction === "received" ? "in" : "out";
   return DIRECTIONS[entry.kind] ?? null;
+}
+
+/** Who is at the other end of what has a direction. */
+export function peerOf(entry: Entry): "client" | "tool host" {
+  return entry.kind === "host.message" ? "tool host" : "client";
 }
 
 /** Milliseconds between two entries of one run, by the monotonic clock. */
@@ -90,7 +97,7 @@ export function describe(entry: Entry): string {
     case "client.misuse":
       return `${entry.what}: ${entry.detail} (${entry.clause})`;
     default:
-      return describeWork(entry);
+      return describeDispatch(entry) ?? describeWork(entry);
   }
 }
 

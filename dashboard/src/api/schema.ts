@@ -157,6 +157,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/hosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** connections of tool hosts */
+        get: operations["api_hosts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/openapi.json": {
         parameters: {
             query?: never;
@@ -462,6 +479,15 @@ export interface components {
              */
             table: "calls";
         };
+        /** @description Rows of hosts that are new or have changed. */
+        ChangedHosts: {
+            rows: components["schemas"]["HostRow"][];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            table: "hosts";
+        };
         /** @description Rows of sessions that are new or have changed. */
         ChangedSessions: {
             rows: components["schemas"]["SessionRow"][];
@@ -576,13 +602,165 @@ export interface components {
             seq: number;
             transport: string;
         };
+        /** @description A tool host was told to stop a dispatch; `cause` is what ended the call. */
+        DispatchCancelled: {
+            at: number;
+            call: string;
+            cause: string;
+            dispatch: string;
+            host: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dispatch.cancelled";
+            mono: number;
+            pair: number | null;
+            reason: string | null;
+            seq: number;
+            session: string | null;
+        };
+        /** @description A deadline has passed (`idle` or `ceiling`), and the call's scope with it. */
+        DispatchExpired: {
+            at: number;
+            call: string;
+            ceiling_ms: number;
+            deadline: string;
+            elapsed_ms: number;
+            idle_ms: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dispatch.expired";
+            mono: number;
+            pair: number | null;
+            reports: number;
+            seq: number;
+            session: string | null;
+        };
+        /**
+         * @description Valid progress has moved the idle deadline; noted for the first report, then once a second at most.
+         *
+         *     `reports` is how many there were. `deadline` is the one that passes next, `due_ms` when, counted from the start.
+         */
+        DispatchExtended: {
+            at: number;
+            call: string;
+            deadline: string;
+            due_ms: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dispatch.extended";
+            mono: number;
+            pair: number | null;
+            reports: number;
+            seq: number;
+            session: string | null;
+        };
+        /**
+         * @description A tool host said something of a dispatch that is over: the first of its kind, the rest are only counted.
+         *
+         *     `what`: `progress`, `result` or `error`.
+         */
+        DispatchLate: {
+            at: number;
+            call: string;
+            dispatch: string;
+            host: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dispatch.late";
+            mono: number;
+            pair: number | null;
+            seq: number;
+            session: string | null;
+            what: string;
+        };
+        /**
+         * @description A synchronous tool call was handed to its tool, with the deadlines that run from now on.
+         *
+         *     `host` and `dispatch` are the tool host that it was sent to and its id there, None for a tool of this server.
+         */
+        DispatchSent: {
+            at: number;
+            call: string;
+            ceiling_ms: number;
+            dispatch: string | null;
+            host: string | null;
+            idle_ms: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dispatch.sent";
+            mono: number;
+            pair: number | null;
+            seq: number;
+            session: string | null;
+            tool: string;
+        };
+        /**
+         * @description A dispatch is over. Of its progress `reports` were valid, `invalid` were not.
+         *
+         *     `coalesced` of the valid ones made room for newer ones. `sent` is how many went on to the client, 0 where that gave
+         *     no token.
+         */
+        DispatchSettled: {
+            at: number;
+            call: string;
+            coalesced: number;
+            elapsed_ms: number;
+            invalid: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dispatch.settled";
+            mono: number;
+            outcome: string;
+            pair: number | null;
+            reports: number;
+            sent: number;
+            seq: number;
+            session: string | null;
+        };
+        /**
+         * @description What became of a cancelled dispatch at its host, `after_ms` milliseconds after `tool.cancel`.
+         *
+         *     `how`: `acknowledged` (the work has stopped), `answered` (it came to its end instead), `unanswered` (the host has
+         *     said nothing in time, the place is given back), `never_sent` (it still waited here) or `host_gone`. `late` counts
+         *     what was dropped meanwhile.
+         */
+        DispatchStopped: {
+            after_ms: number;
+            at: number;
+            call: string;
+            dispatch: string;
+            host: string;
+            how: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dispatch.stopped";
+            late: number;
+            mono: number;
+            pair: number | null;
+            seq: number;
+            session: string | null;
+        };
         /**
          * @description One event with its place.
          *
          *     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
          *     `pair` is the entry of the request that this response answers, or that began this call.
          */
-        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
+        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
         /**
          * @description Entries: oldest first with `since`, newest first with `before`.
          *
@@ -625,11 +803,170 @@ export interface components {
             since: number;
         };
         /** @description Rows of one table that have changed, whole, by their `id`. */
-        FeedRows: components["schemas"]["ChangedTasks"] | components["schemas"]["ChangedCalls"] | components["schemas"]["ChangedSessions"] | components["schemas"]["ChangedStreams"];
+        FeedRows: components["schemas"]["ChangedTasks"] | components["schemas"]["ChangedCalls"] | components["schemas"]["ChangedSessions"] | components["schemas"]["ChangedStreams"] | components["schemas"]["ChangedHosts"];
         /** @description Entries from `first` to `last`, both included, were pushed out of the log before this reader came. */
         Gap: {
             first: number;
             last: number;
+        };
+        /**
+         * @description A tool host's connection is over. `by` is `client` when the host went first, else why the server ended it.
+         *
+         *     `host` is None where it never registered. `failed` is how many calls failed with it, `late` what was dropped in all.
+         */
+        HostClosed: {
+            at: number;
+            by: string;
+            code: number | null;
+            connection: string;
+            failed: number;
+            host: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "host.closed";
+            late: number;
+            mono: number;
+            pair: number | null;
+            seq: number;
+        };
+        /** @description A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`. */
+        HostConnected: {
+            at: number;
+            client: string;
+            connection: string;
+            exchange: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "host.connected";
+            mono: number;
+            pair: number | null;
+            seq: number;
+        };
+        /**
+         * @description One message between this server and a tool host; `tool.progress` is counted instead, and `ping` left out.
+         *
+         *     `direction` is `received` or `sent` (handed to the connection's writer). `call` is the one that it is about, and
+         *     `session` who called.
+         */
+        HostMessage: {
+            at: number;
+            call: string | null;
+            connection: string;
+            direction: string;
+            id: number | string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "host.message";
+            /** @description Any JSON value. */
+            message: unknown;
+            method: string | null;
+            mono: number;
+            pair: number | null;
+            /** @enum {string} */
+            rpc: "request" | "notification" | "response" | "error" | "invalid";
+            seq: number;
+            session: string | null;
+        };
+        /** @description A tool host broke the rules of docs/tool-hosts.md; `detail` says how. Noted up to a number per connection. */
+        HostMisuse: {
+            at: number;
+            connection: string;
+            detail: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "host.misuse";
+            mono: number;
+            pair: number | null;
+            seq: number;
+            what: string;
+        };
+        /** @description A tool host has a name and offers tools. `replaced` is its older connection, which it takes over from. */
+        HostRegistered: {
+            at: number;
+            connection: string;
+            host: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "host.registered";
+            library: string | null;
+            mono: number;
+            pair: number | null;
+            replaced: string | null;
+            seq: number;
+            tools: string[];
+            version: string | null;
+        };
+        /**
+         * @description One connection of a tool host, known by its label. `name` is null until it has registered.
+         *
+         *     `opened_at` and `last_at` are the times of its beginning and of the latest thing it is known for, in seconds since
+         *     the epoch; `closed` says why it ended, `code` is the close code of its WebSocket, null where there was none.
+         *     `replaced` is the older connection of the same process that it took over from. `tools` are the names by which MCP
+         *     clients know them.
+         *
+         *     `in_flight` are the dispatches that take a place there: until they are settled, or, when they were cancelled, until
+         *     the host has stopped. Of all that were `dispatched` those that are settled count as `completed`, `failed`,
+         *     `cancelled` or `expired` (a deadline passed). `late` is what it said of dispatches that were over, `misuse` how
+         *     often it broke the rules, as far as that was noted.
+         */
+        HostRow: {
+            cancelled: number;
+            client: string;
+            closed: string | null;
+            code: number | null;
+            completed: number;
+            dispatched: number;
+            expired: number;
+            failed: number;
+            id: string;
+            in_flight: number;
+            last_at: number;
+            late: number;
+            library: string | null;
+            misuse: number;
+            name: string | null;
+            opened_at: number;
+            replaced: string | null;
+            /** @enum {string} */
+            state: "connected" | "registered" | "closed";
+            tools: string[];
+            version: string | null;
+        };
+        /**
+         * @description Connections of tool hosts that are known as of the entry `seq`, the newest last.
+         *
+         *     `next` is the cursor of the page with those before, null where there are none.
+         */
+        HostTable: {
+            hosts: components["schemas"]["HostRow"][];
+            next: string | null;
+            run: string;
+            seq: number;
+        };
+        /** @description A tool host offers these tools from now on. */
+        HostUpdated: {
+            at: number;
+            connection: string;
+            host: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "host.updated";
+            mono: number;
+            pair: number | null;
+            seq: number;
+            tools: string[];
         };
         /**
          * @description An event stream response is over, or an exchange without any response, which has no `stream`.
@@ -864,6 +1201,7 @@ export interface components {
             started_at: number;
             /** @enum {string} */
             state: "ready" | "draining";
+            tool_hosts: components["schemas"]["ToolHostsInfo"];
             toolsets: components["schemas"]["ToolsetInfo"][];
             uptime_s: number;
             version: string;
@@ -965,7 +1303,7 @@ export interface components {
             name: string;
             reason: string;
             unit: string;
-            value: string | number;
+            value: string | number | boolean;
         };
         /** @description Nothing more will be sent on the stream; what was sent can be read again for a while. */
         StreamEnded: {
@@ -1179,6 +1517,11 @@ export interface components {
             toolset: string;
             until: string;
         };
+        /** @description Tool hosts: whether the server has a secret that lets them in, and how many are connected now. */
+        ToolHostsInfo: {
+            connected: number;
+            enabled: boolean;
+        };
         /** @description Every tool that this server has, in the order in which clients see them. */
         ToolList: {
             tools: components["schemas"]["Tool"][];
@@ -1206,6 +1549,7 @@ export type CallRow = components['schemas']['CallRow'];
 export type CallSettled = components['schemas']['CallSettled'];
 export type CallStarted = components['schemas']['CallStarted'];
 export type ChangedCalls = components['schemas']['ChangedCalls'];
+export type ChangedHosts = components['schemas']['ChangedHosts'];
 export type ChangedSessions = components['schemas']['ChangedSessions'];
 export type ChangedStreams = components['schemas']['ChangedStreams'];
 export type ChangedTasks = components['schemas']['ChangedTasks'];
@@ -1213,6 +1557,13 @@ export type ClientMisuse = components['schemas']['ClientMisuse'];
 export type ClientSeen = components['schemas']['ClientSeen'];
 export type ConnectionClosed = components['schemas']['ConnectionClosed'];
 export type ConnectionOpened = components['schemas']['ConnectionOpened'];
+export type DispatchCancelled = components['schemas']['DispatchCancelled'];
+export type DispatchExpired = components['schemas']['DispatchExpired'];
+export type DispatchExtended = components['schemas']['DispatchExtended'];
+export type DispatchLate = components['schemas']['DispatchLate'];
+export type DispatchSent = components['schemas']['DispatchSent'];
+export type DispatchSettled = components['schemas']['DispatchSettled'];
+export type DispatchStopped = components['schemas']['DispatchStopped'];
 export type Entry = components['schemas']['Entry'];
 export type EventPage = components['schemas']['EventPage'];
 export type Evidence = components['schemas']['Evidence'];
@@ -1221,6 +1572,14 @@ export type FeedHello = components['schemas']['FeedHello'];
 export type FeedReader = components['schemas']['FeedReader'];
 export type FeedRows = components['schemas']['FeedRows'];
 export type Gap = components['schemas']['Gap'];
+export type HostClosed = components['schemas']['HostClosed'];
+export type HostConnected = components['schemas']['HostConnected'];
+export type HostMessage = components['schemas']['HostMessage'];
+export type HostMisuse = components['schemas']['HostMisuse'];
+export type HostRegistered = components['schemas']['HostRegistered'];
+export type HostRow = components['schemas']['HostRow'];
+export type HostTable = components['schemas']['HostTable'];
+export type HostUpdated = components['schemas']['HostUpdated'];
 export type HttpClosed = components['schemas']['HttpClosed'];
 export type HttpRequest = components['schemas']['HttpRequest'];
 export type HttpResponse = components['schemas']['HttpResponse'];
@@ -1252,6 +1611,7 @@ export type TaskRemoved = components['schemas']['TaskRemoved'];
 export type TaskRow = components['schemas']['TaskRow'];
 export type TaskTable = components['schemas']['TaskTable'];
 export type Tool = components['schemas']['Tool'];
+export type ToolHostsInfo = components['schemas']['ToolHostsInfo'];
 export type ToolList = components['schemas']['ToolList'];
 export type ToolsetInfo = components['schemas']['ToolsetInfo'];
 export type $defs = Record<string, never>;
@@ -1294,6 +1654,15 @@ export interface operations {
             };
             /** @description Another method than GET or HEAD. */
             405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1380,6 +1749,15 @@ export interface operations {
             };
             /** @description Another method than GET or HEAD. */
             405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1478,6 +1856,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description There are as many readers as there may be, or the audit cannot be read now. */
             503: {
                 headers: {
@@ -1569,6 +1956,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description There are as many readers as there may be, or the audit cannot be read now. */
             503: {
                 headers: {
@@ -1636,6 +2032,15 @@ export interface operations {
             };
             /** @description Another method than GET or HEAD. */
             405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1743,6 +2148,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description There are as many readers as there may be, or the audit cannot be read now. */
             503: {
                 headers: {
@@ -1761,9 +2175,9 @@ export interface operations {
                 before?: number;
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket or `i1` for standard streams. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `h3` for a tool host. */
                 connection?: string;
-                /** @description `in` from the client, `out` to it. */
+                /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";
                 /** @description The number of an HTTP request with its response, or of a message on another transport. */
                 exchange?: number;
@@ -1826,6 +2240,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     api_events_ndjson: {
@@ -1833,9 +2256,9 @@ export interface operations {
             query?: {
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket or `i1` for standard streams. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `h3` for a tool host. */
                 connection?: string;
-                /** @description `in` from the client, `out` to it. */
+                /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";
                 /** @description The number of an HTTP request with its response, or of a message on another transport. */
                 exchange?: number;
@@ -1889,6 +2312,15 @@ export interface operations {
             };
             /** @description Another method than GET or HEAD. */
             405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1961,6 +2393,74 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_hosts: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: `next` of the one before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description connections of tool hosts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostTable"];
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     api_openapi_json: {
@@ -2015,6 +2515,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     api_server: {
@@ -2055,6 +2564,15 @@ export interface operations {
             };
             /** @description Another method than GET or HEAD. */
             405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2112,6 +2630,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     api_streams: {
@@ -2162,6 +2689,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     api_tasks: {
@@ -2205,6 +2741,15 @@ export interface operations {
             };
             /** @description Another method than GET or HEAD. */
             405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2266,6 +2811,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     dashboard_events: {
@@ -2273,9 +2827,9 @@ export interface operations {
             query?: {
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket or `i1` for standard streams. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `h3` for a tool host. */
                 connection?: string;
-                /** @description `in` from the client, `out` to it. */
+                /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";
                 /** @description The number of an HTTP request with its response, or of a message on another transport. */
                 exchange?: number;
@@ -2289,7 +2843,7 @@ export interface operations {
                 since?: string;
                 /** @description The id of a stream, which counts within its session. */
                 stream?: string;
-                /** @description Send rows of these that change: tasks, calls, sessions, streams; several with commas. */
+                /** @description Send rows of these that change: tasks, calls, sessions, streams, hosts; several with commas. */
                 tables?: string;
                 /** @description Without an id: begin with so many of the newest entries. */
                 tail?: number;
@@ -2342,6 +2896,15 @@ export interface operations {
             };
             /** @description The client does not take server-sent events. */
             406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

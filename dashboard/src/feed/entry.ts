@@ -1,7 +1,7 @@
-import type { CallRow, Entry, FeedGap, SessionRow, StreamRow, TaskRow } from "~/api/schema";
+import type { CallRow, Entry, FeedGap, HostRow, SessionRow, StreamRow, TaskRow } from "~/api/schema";
 
 /** The tables that the feed keeps up to date. */
-export const TABLES = ["tasks", "calls", "sessions", "streams"] as const;
+export const TABLES = ["tasks", "calls", "sessions", "streams", "hosts"] as const;
 export type Table = (typeof TABLES)[number];
 
 /** What is in a row of each of them. */
@@ -10,6 +10,7 @@ export interface Rows {
   calls: CallRow;
   sessions: SessionRow;
   streams: StreamRow;
+  hosts: HostRow;
 }
 
 /** What the feed shows in order: entries, and the places where some are missing. `key` is unique over runs. */

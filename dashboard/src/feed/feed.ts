@@ -55,7 +55,7 @@ interface Place {
 
 const NOWHERE: Place = { id: "", seq: 0, total: 0 };
 
-const NO_TABLES: Snapshot["tables"] = { tasks: [], calls: [], sessions: [], streams: [] };
+const NO_TABLES: Snapshot["tables"] = { tasks: [], calls: [], sessions: [], streams: [], hosts: [] };
 
 /**
  * The live view of the server: one EventSource, everything bounded, one new snapshot per frame at most.
@@ -71,6 +71,7 @@ export class Feed {
     calls: new Map(),
     sessions: new Map(),
     streams: new Map(),
+    hosts: new Map(),
   };
   // tables whose next rows begin anew, and those that changed since the last snapshot
   readonly #stale = new Set<Table>();
@@ -245,7 +246,7 @@ export class Feed {
     const rows = <Name extends Table>(table: Name): readonly Rows[Name][] =>
       this.#changed.has(table) ? [...this.#rows[table].values()] : before.tables[table];
     const narrowed = this.#session === null ? null : { session: this.#session, after: this.#whole.seq };
-    const tables = { tasks: rows("tasks"), calls: rows("calls"), sessions: rows("sessions"), streams: rows("streams") };
+    const tables = { tasks: rows("tasks"), calls: rows("calls"), sessions: rows("sessions"), streams: rows("streams"), hosts: rows("hosts") };
     this.#snapshot = {
       status: this.#status,
       items: total === before.total && !this.#cleared ? before.items : this.#ring.snapshot(),

@@ -8,6 +8,7 @@ const Tasks = lazy(() => import("~/features/tasks/view"));
 const Calls = lazy(() => import("~/features/calls/view"));
 const Compare = lazy(() => import("~/features/calls/compare"));
 const Sessions = lazy(() => import("~/features/sessions/view"));
+const Hosts = lazy(() => import("~/features/hosts/view"));
 const Timeline = lazy(() => import("~/features/timeline/view"));
 const Server = lazy(() => import("~/features/server/view"));
 const Help = lazy(() => import("~/features/help/view"));
@@ -27,6 +28,7 @@ export function Routes() {
           <Route path="/calls/compare" component={Compare} />
           <Route path="/calls/:id?" component={Calls} />
           <Route path="/sessions/:id?" component={Sessions} />
+          <Route path="/hosts/:id?" component={Hosts} />
           <Route path="/timeline" component={Timeline} />
           <Route path="/server" component={Server} />
           <Route path="/help/:tool?" component={Help} />

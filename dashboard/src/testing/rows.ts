@@ -1,4 +1,4 @@
-import type { CallRow, Entry, SessionRow, StreamRow, TaskRow } from "~/api/schema";
+import type { CallRow, Entry, HostRow, SessionRow, StreamRow, TaskRow } from "~/api/schema";
 
 /** A call that has ended well, with whatever a test wants to be different. */
 export function callRow(more: Partial<CallRow> = {}): CallRow {
@@ -119,6 +119,33 @@ export function streamRow(more: Partial<StreamRow> = {}): StreamRow {
     resumed: 0,
     ended_at: null,
     closed_by: null,
+    ...more,
+  };
+}
+
+/** A tool host that is registered. */
+export function hostRow(more: Partial<HostRow> = {}): HostRow {
+  return {
+    id: "h3",
+    name: "demo",
+    version: "1.4.0",
+    library: "mcp-probe/0.1",
+    client: "127.0.0.1:50000",
+    state: "registered",
+    opened_at: 1_795_258_460,
+    last_at: 1_795_258_466,
+    closed: null,
+    code: null,
+    replaced: null,
+    tools: ["demo__export_messages", "demo__slow"],
+    in_flight: 1,
+    dispatched: 7,
+    completed: 2,
+    failed: 1,
+    cancelled: 1,
+    expired: 2,
+    late: 0,
+    misuse: 0,
     ...more,
   };
 }

@@ -48,15 +48,16 @@ export function TransportBadge({ transport, short = false }: { transport: string
   );
 }
 
-/** `in`: from the client; `out`: to it. */
-export function DirectionBadge({ direction }: { direction: "in" | "out" }) {
+/** `in`: to this server from its `peer`; `out`: the other way. A peer that is no client is named. */
+export function DirectionBadge({ direction, peer = "client" }: { direction: "in" | "out"; peer?: "client" | "tool host" }) {
+  const who = peer === "client" ? "" : " · host";
   return direction === "in" ? (
-    <Badge tone="info" title="from the client">
-      → in
+    <Badge tone="info" title={`from the ${peer}`}>
+      → in{who}
     </Badge>
   ) : (
-    <Badge tone="good" title="to the client">
-      ← out
+    <Badge tone="good" title={`to the ${peer}`}>
+      ← out{who}
     </Badge>
   );
 }

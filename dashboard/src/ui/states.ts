@@ -33,6 +33,9 @@ const STATES: Readonly<Record<string, State>> = {
   shutdown: state("shutdown", "neutral"),
   abandoned: state("abandoned", "bad"),
   overflow: state("overflow", "bad"),
+  // tool hosts
+  connected: state("connected", "info"),
+  registered: state("registered", "good"),
   // the feed
   connecting: state("connecting", "info"),
   live: state("live", "good"),

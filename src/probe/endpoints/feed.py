@@ -18,7 +18,7 @@ from ..observe.feed import FeedCursor, Missed
 from ..observe.tables import TableName
 from ..wire import sse
 from ..wire.jsonrpc import encode
-from .asgi import NOSNIFF, Headers, Receive, Scope, Send, start
+from .asgi import Headers, Receive, Scope, Send, start
 from .exchange import EVENT_HEADERS
 from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, Piece, Pieces, pack, tail_start
 from .feed_query import Wishes, place, read
@@ -28,7 +28,7 @@ from .readers import Readers, write
 # What is sent at once. Enough to keep a socket busy; more would only wait in the buffer of a connection.
 _CHUNK_BYTES = 64 * 1024
 
-_HEADERS: Headers = (*EVENT_HEADERS, NOSNIFF, (b"vary", b"accept-encoding"))
+_HEADERS: Headers = (*EVENT_HEADERS, (b"vary", b"accept-encoding"))
 _PACKED_HEADERS: Headers = (*_HEADERS, (b"content-encoding", b"gzip"))
 
 

@@ -12,6 +12,7 @@ from pydantic_core import from_json
 from ..wire.jsonrpc import clip, encode
 from .events import (
     Event,
+    HostMessage,
     HttpRequest,
     HttpResponse,
     MessageDropped,
@@ -27,10 +28,12 @@ EVENTS: tuple[type[Event], ...] = get_args(Event)
 
 _DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
     {
-        "in": frozenset({HttpRequest, MessageReceived}),
-        "out": frozenset({HttpResponse, MessageEmitted, MessagesDelivered, MessageDropped}),
+        "in": frozenset({HttpRequest, MessageReceived, HostMessage}),
+        "out": frozenset({HttpResponse, MessageEmitted, MessagesDelivered, MessageDropped, HostMessage}),
     }
 )
+# Of a message between this server and a tool host, its own field tells.
+_OF_HOST: Mapping[str, str] = MappingProxyType({"in": "received", "out": "sent"})
 _STRINGS = ("session", "method", "call", "task", "stream", "connection")
 
 NAMES = ("session", "direction", "kind", "method", "call", "task", "stream", "exchange", "connection", "text")
@@ -44,12 +47,15 @@ _READ_BYTES = 64 * 1024
 class EventFilter:
     """Passes entries of some classes whose `fields` have these values and that contain `text`, which is casefolded.
 
+    Of messages of tool hosts those of `host_direction` pass.
+
     Hashable, so that what was made for one reader is found again for another one with the same wishes.
     """
 
     types: frozenset[type[Event]] = frozenset(EVENTS)
     fields: tuple[tuple[str, str | int], ...] = ()
     text: str | None = None
+    host_direction: str | None = None
 
     @property
     def passes_all(self) -> bool:
@@ -64,6 +70,8 @@ class EventFilter:
         """Whether all that is asked fits but `text`, which takes the encoded entry: `finds` tells that."""
         event = entry.event
         if type(event) not in self.types:
+            return False
+        if isinstance(event, HostMessage) and self.host_direction not in (None, event.direction):
             return False
         return not self.fields or all(getattr(event, name) == value for name, value in self.fields)
 
@@ -109,7 +117,8 @@ def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> Event
             fields[name] = value if name in _STRINGS else _number(name, value)
     with_fields = frozenset(kind for kind in types if fields.keys() <= set(kind.__slots__))
     text = given.get("text")
-    return EventFilter(with_fields, tuple(sorted(fields.items())), None if text is None else text.casefold())
+    folded = None if text is None else text.casefold()
+    return EventFilter(with_fields, tuple(sorted(fields.items())), folded, _OF_HOST.get(given.get("direction", "")))
 
 
 def _check(name: str, value: str, given: Mapping[str, str], beside: Iterable[str]) -> None:

@@ -6,7 +6,8 @@ An entry belongs to a call that it names, or that is behind what it names:
                 its task, to answer its question, to go on reading its stream
     stream      opened for such an exchange, or, of the draft extension, for the call itself
     position    of a message of the call, on a stream that carries others' messages, too
-    connection  that carried the call or read its stream, but of it only the end, where that ended the one or the other
+    connection  that carried the call or read its stream, but of it only the end, where that ended the one or the other;
+                of a tool host only the end, where that still had to answer the call
     pair        the request that a message answers, or by which other work began
     task        that the call became
 
@@ -43,7 +44,13 @@ _ENDS: Final = frozenset(
     {
         *(events.CallCancelled, events.CallSettled, events.TaskRemoved, events.HttpResponse, events.HttpClosed),
         *(events.ConnectionClosed, events.StreamEnded, events.StreamLost),
+        *(events.DispatchExpired, events.DispatchSettled, events.DispatchCancelled, events.DispatchStopped),
+        events.HostClosed,
     }
+)
+_OF_DISPATCH: Final = (
+    *(events.DispatchSent, events.DispatchExtended, events.DispatchExpired, events.DispatchSettled),
+    *(events.DispatchCancelled, events.DispatchLate),
 )
 # Who ends a call whose connection is gone.
 _GONE: Final = "disconnect"
@@ -114,6 +121,8 @@ class Evidence:
         self._pipes = Pipes()
         # By the entry of a request that is no `tools/call`: whose sake it is for.
         self._asked: Newest[int | None, Calls] = Newest()
+        # The connection of a tool host that has still to answer a call.
+        self._at_host: Newest[str, str] = Newest()
         # Other work that runs for their sake: a `tasks/result` that waits.
         self._helpers: Newest[str, Calls] = Newest()
         self._owners: Mapping[type, Callable[[Entry, Any], Calls]] = {
@@ -130,6 +139,10 @@ class Evidence:
             events.CallProgressed: self._named,
             events.CallCancelled: self._cancelled,
             events.CallSettled: self._call_settled,
+            **dict.fromkeys(_OF_DISPATCH, self._of_call),
+            events.DispatchStopped: self._host_stopped,
+            events.HostMessage: self._of_host,
+            events.HostClosed: self._host_closed,
             events.TaskChanged: self._of_task,
             events.TaskRemoved: self._of_task,
             events.StreamOpened: self._stream_opened,
@@ -180,7 +193,7 @@ class Evidence:
     def _is_own(self, known: _Known, event: Any) -> bool:
         """Whether an entry is of what the call itself did, and not of a visit."""
         exchange = getattr(event, "exchange", None)
-        if type(event) is events.ConnectionClosed:
+        if type(event) in (events.ConnectionClosed, events.HostClosed):
             return True
         if exchange in self._pipes.labels or type(event) in (events.StreamEnded, events.StreamLost):
             # What a connection delivers of a stream that was opened for no request is its own, too.
@@ -372,6 +385,28 @@ class Evidence:
     def _closed(self, entry: Entry, event: events.HttpClosed) -> Calls:
         self._heads.pop(event.exchange, None)
         return self._of_exchange(event.exchange)
+
+    def _of_call(self, entry: Entry, event: Any) -> Calls:
+        return (event.call,) if event.call in self._calls else NOBODY
+
+    def _of_host(self, entry: Entry, event: events.HostMessage) -> Calls:
+        if event.call is not None:
+            if event.method == "tool.dispatch":
+                self._at_host.link(event.call, event.connection)
+            elif event.rpc in ("response", "error"):
+                self._at_host.pop(event.call, None)
+        return self._of_call(entry, event)
+
+    def _host_stopped(self, entry: Entry, event: events.DispatchStopped) -> Calls:
+        self._at_host.pop(event.call, None)
+        return self._of_call(entry, event)
+
+    def _host_closed(self, entry: Entry, event: events.HostClosed) -> Calls:
+        """Whoever waits for its answer waits in vain."""
+        calls = [call for call, connection in self._at_host.items() if connection == event.connection]
+        for call in calls:
+            del self._at_host[call]
+        return tuple(call for call in calls if call in self._calls)
 
     def _misused(self, entry: Entry, event: events.ClientMisuse) -> Calls:
         return self._of_exchange(event.exchange)

@@ -10,7 +10,7 @@ Stored JSON comes back byte for byte, and ids with their types.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -169,16 +169,20 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Kinds:
-    """What a member may be: JSON of these types; a string one of these words, if there are any; a list of pairs."""
+    """What a member may be: JSON of these types; a string one of these words; a list of what is an `item` of one."""
 
     types: frozenset[type]
     words: frozenset[str] = frozenset()
-    pairs: bool = True
+    item: Callable[[Any], bool] | None = None
 
     def fit(self, value: Any) -> bool:
-        if type(value) is list and self.pairs and not all(map(_is_pair, value)):
+        if type(value) is list and self.item is not None and not all(map(self.item, value)):
             return False
         return type(value) in self.types and not (self.words and value not in self.words)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _is_pair(value: Any) -> bool:
@@ -205,7 +209,7 @@ def _checked(number: int, value: dict[str, Any], members: Mapping[str, _Kinds]) 
     return {name: value[name] for name in members}
 
 
-_ANY_JSON = _Kinds(frozenset({dict, list, str, int, float, bool, NoneType}), pairs=False)
+_ANY_JSON = _Kinds(frozenset({dict, list, str, int, float, bool, NoneType}))
 
 
 def _kinds(hint: Any) -> _Kinds:
@@ -213,8 +217,9 @@ def _kinds(hint: Any) -> _Kinds:
         return _ANY_JSON
     if get_origin(hint) is Literal:
         return _Kinds(frozenset({str}), frozenset(get_args(hint)))
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    types = {list if get_origin(part) is tuple else part for part in parts}
+    if get_origin(hint) is tuple:
+        return _Kinds(frozenset({list}), item=_is_text if get_args(hint)[0] is str else _is_pair)
+    types = set(get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,))
     # A whole number stands in the log as such also where its field is one for any number.
     return _Kinds(frozenset(types | {int} if float in types else types))
 

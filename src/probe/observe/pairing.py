@@ -4,6 +4,7 @@ request of                      is remembered by        its answer is found by
 a client                        exchange, id            exchange, id
 the server                      session, id             session, id
 the server, on a draft stream   stream, id              the streams that the session reads, id
+a tool host, or to one          who asks, host, id      the same
 
 An answer to a client's request belongs to the response of the exchange that brought the request, on whatever stream, so
 the exchange tells apart what a session alone could not: a refused request and the one whose id it used again. The
@@ -23,6 +24,7 @@ from .events import (
     ConnectionClosed,
     ConnectionOpened,
     Event,
+    HostMessage,
     MessageEmitted,
     MessageReceived,
     StreamEnded,
@@ -61,6 +63,7 @@ class Pairing:
             StreamResumed: self._resumed,
             StreamEnded: self._over,
             StreamLost: self._over,
+            HostMessage: self._of_host,
         }
 
     def note(self, seq: int, event: Event) -> int | None:
@@ -100,6 +103,16 @@ class Pairing:
         elif event.session is not None:
             self._remember((event.session, event.id), seq)
         return None
+
+    def _of_host(self, seq: int, event: HostMessage) -> int | None:
+        # The labels of tool hosts are no sessions', so these keys are no streams'.
+        if event.id is None or event.rpc == "invalid":
+            return None
+        if event.rpc == "request":
+            self._remember(((event.connection, event.direction), event.id), seq)
+            return None
+        other = "sent" if event.direction == "received" else "received"
+        return self._open.pop(((event.connection, other), event.id), None)
 
     def _remember(self, key: _Key, seq: int) -> None:
         self._open[key] = seq

@@ -1,6 +1,7 @@
-"""The rows of the live tables: what is known of one task, session or stream, whole, as the dashboard shows it.
+"""The rows of the live tables: what is known of one task, session, stream or tool host, as the dashboard shows it.
 
-A row is filled in while things happen; what a reader gets is its JSON at that moment. A call's row is its `CallRecord`.
+A row is whole, and filled in while things happen; what a reader gets is its JSON at that moment. A call's row is its
+`CallRecord`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ Era: TypeAlias = Literal["legacy", "modern"]
 Transport: TypeAlias = Literal["http", "websocket", "stdio"]
 Purpose: TypeAlias = Literal["response", "standalone", "subscription", "resumable"]
 StreamStatus: TypeAlias = Literal["live", "completed", "lost"]
+HostState: TypeAlias = Literal["connected", "registered", "closed"]
 TaskStatus: TypeAlias = Literal["queued", "working", "input_required", "completed", "failed", "cancelled"]
 
 
@@ -106,7 +108,48 @@ class StreamRow:
         return _encoded(self)
 
 
-Row: TypeAlias = TaskRow | SessionRow | StreamRow
+@dataclass(slots=True)
+class HostRow:
+    """One connection of a tool host, known by its label. `name` is null until it has registered.
+
+    `opened_at` and `last_at` are the times of its beginning and of the latest thing it is known for, in seconds since
+    the epoch; `closed` says why it ended, `code` is the close code of its WebSocket, null where there was none.
+    `replaced` is the older connection of the same process that it took over from. `tools` are the names by which MCP
+    clients know them.
+
+    `in_flight` are the dispatches that take a place there: until they are settled, or, when they were cancelled, until
+    the host has stopped. Of all that were `dispatched` those that are settled count as `completed`, `failed`,
+    `cancelled` or `expired` (a deadline passed). `late` is what it said of dispatches that were over, `misuse` how
+    often it broke the rules, as far as that was noted.
+    """
+
+    id: str
+    name: str | None
+    version: str | None
+    library: str | None
+    client: str
+    state: HostState
+    opened_at: float
+    last_at: float
+    closed: str | None
+    code: int | None
+    replaced: str | None
+    tools: list[str]
+    in_flight: int
+    dispatched: int
+    completed: int
+    failed: int
+    cancelled: int
+    expired: int
+    late: int
+    misuse: int
+
+    def encoded(self) -> bytes:
+        """The row in JSON."""
+        return _encoded(self)
+
+
+Row: TypeAlias = TaskRow | SessionRow | StreamRow | HostRow
 
 
 def _encoded(row: Row) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -16,10 +17,11 @@ _Row = TypeVar("_Row")
 
 @dataclass(slots=True)
 class Table(Generic[_Row]):
-    """Rows by their id, the newest last; the oldest makes room."""
+    """Rows by their id, the newest last; the oldest makes room, of those that may go where there is one."""
 
     rows: OrderedDict[str, _Row] = field(default_factory=OrderedDict)
     changes: Changes = field(default_factory=lambda: Changes(_MOST_ROWS))
+    may_go: Callable[[_Row], bool] = lambda row: True
 
     def add(self, id: str, row: _Row) -> _Row | None:
         """Take a new row. Returns the one that made room, if any."""
@@ -27,9 +29,9 @@ class Table(Generic[_Row]):
         self.changes.note(id)
         if len(self.rows) <= _MOST_ROWS:
             return None
-        oldest, gone = self.rows.popitem(last=False)
+        oldest = next((id for id, row in self.rows.items() if self.may_go(row)), next(iter(self.rows)))
         self.changes.forget(oldest)
-        return gone
+        return self.rows.pop(oldest)
 
     def changed(self, id: str) -> _Row | None:
         """The row, which is about to change."""

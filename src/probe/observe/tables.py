@@ -1,4 +1,4 @@
-"""What is known of each task, call, session and stream at this moment: the tables that the dashboard shows.
+"""What is known of each task, call, session, stream and tool host at this moment: the tables that the dashboard shows.
 
 Fed with every entry of the event log in order. A row changes when an entry belongs to it; `changes` says for each table
 which rows did, so that a reader gets each of them once however often it changed meanwhile.
@@ -12,13 +12,14 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 from . import events
 from .changes import Changes
 from .evidence import Evidence
+from .host_table import HostTable
 from .log import Entry
 from .records import CallRecords
 from .rows import Era, SessionRow, TaskRow, TaskStatus, Transport
 from .stream_table import StreamTable
 from .table import Table
 
-TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams"]
+TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams", "hosts"]
 TABLES: Final = get_args(TableName)
 
 # Different names that are counted for one client; beyond it they count as one.
@@ -35,12 +36,14 @@ class Tables:
         self._tasks: Table[TaskRow] = Table()
         self._sessions: Table[SessionRow] = Table()
         self._streams = StreamTable()
+        self._hosts = HostTable()
         self._call_changes = Changes(most_calls)
         self.changes: Mapping[TableName, Changes] = {
             "tasks": self._tasks.changes,
             "calls": self._call_changes,
             "sessions": self._sessions.changes,
             "streams": self._streams.table.changes,
+            "hosts": self._hosts.table.changes,
         }
         self._takers: Mapping[type, Callable[[Entry, Any], None]] = {
             events.SessionOpened: self._session_opened,
@@ -56,7 +59,7 @@ class Tables:
     def take(self, entry: Entry) -> Sequence[str]:
         """One more entry. Returns the tool calls that it belongs to."""
         calls = self._evidence.take(entry)
-        for takers in (self._takers, self._streams.takers):
+        for takers in (self._takers, self._streams.takers, self._hosts.takers):
             taker = takers.get(type(entry.event))
             if taker is not None:
                 taker(entry, entry.event)
@@ -77,9 +80,18 @@ class Tables:
             return [record.call for record in self._records.newest_first()][::-1]
         return list(self._table(table).rows)
 
+    @property
+    def hosts_connected(self) -> int:
+        """How many tool hosts are connected."""
+        return sum(row.state != "closed" for row in self._hosts.table.rows.values())
+
     def _table(self, table: TableName) -> Table[Any]:
-        streams = self._streams.table
-        tables: Mapping[str, Table[Any]] = {"tasks": self._tasks, "sessions": self._sessions, "streams": streams}
+        tables: Mapping[str, Table[Any]] = {
+            "tasks": self._tasks,
+            "sessions": self._sessions,
+            "streams": self._streams.table,
+            "hosts": self._hosts.table,
+        }
         return tables[table]
 
     def _encoded(self, table: TableName, id: str) -> bytes | None:

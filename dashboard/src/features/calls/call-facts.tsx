@@ -11,6 +11,7 @@ import { Duration, Running, Time } from "~/ui/time";
 import { TypedValue } from "~/ui/typed-value";
 import { stateOfCall } from "./calls";
 import styles from "./calls.module.css";
+import { Deadlines } from "./deadlines";
 
 interface FactsProps {
   call: CallRow;
@@ -24,7 +25,10 @@ export function CallFacts({ call, entries, current }: FactsProps) {
   return (
     <Panels>
       <Asked call={call} current={current} />
-      <Came call={call} />
+      <Stack>
+        <Came call={call} />
+        <Deadlines call={call} entries={entries} current={current} />
+      </Stack>
       <Stack>
         <Cancelled call={call} entries={entries} />
         <Delivered call={call} />

@@ -227,3 +227,63 @@ test("the lists are accessible, empty, recent and audited", async () => {
   await expect.element(page.getByRole("search")).toBeVisible();
   await inBothThemes(() => expectAccessible());
 });
+
+async function deadlines(call: ReturnType<typeof callRow>, events: readonly object[], run = "run") {
+  answerApi((path) => (path === "/api/calls/run.c1" ? { call, evidence: { complete: true, events } } : { calls: [], next: null }));
+  const { show } = await openView(CallsView, ROUTE, "/calls/run.c1");
+  show({}, run);
+  return page.getByRole("region", { name: "Deadlines" });
+}
+
+const LIMITS = { idle_ms: 30_000, ceiling_ms: 300_000 };
+const AT_HOST = { host: "demo", dispatch: "d7" };
+const AT_DEMO = [
+  entry(3, 0, "call.started", { tool: "demo__export", request_id: 5 }),
+  entry(4, 1, "dispatch.sent", { ...AT_HOST, tool: "demo__export", ...LIMITS }),
+  entry(5, 2, "host.message", { connection: "h3", direction: "sent", rpc: "request", method: "tool.dispatch", id: "d7", message: {} }),
+  entry(6, 9000, "dispatch.extended", { reports: 1, deadline: "idle", due_ms: 39_000 }),
+  entry(7, 50_000, "dispatch.expired", { deadline: "idle", elapsed_ms: 50_000, reports: 3, ...LIMITS }),
+  entry(8, 50_001, "dispatch.cancelled", { ...AT_HOST, cause: "deadline", reason: null }),
+];
+const OVER = [
+  entry(9, 50_002, "dispatch.settled", { outcome: "timed_out", elapsed_ms: 50_000, reports: 3, sent: 3, coalesced: 0, invalid: 1 }),
+  entry(10, 50_013, "dispatch.stopped", { ...AT_HOST, how: "acknowledged", after_ms: 12, late: 2 }),
+];
+
+test("the deadlines of a call say what passed, what moved them, who ran it, and whether that has stopped", async () => {
+  const panel = await deadlines(callRow({ outcome: "timed_out", result: null }), [...AT_DEMO, ...OVER]);
+  await expect.element(panel).toMatchTextContent(
+    /Idle30 s without progress.*Ceiling5 min 00 s.*Extended3 times, by progress; 1 invalid, without effect.*Passedidle after 50\.00 s.*Ran attool host demo, as d7/,
+  );
+  await expect.element(panel).toMatchTextContent(/Host told to stophost demo has stopped d7, 12 ms after tool\.cancel; 2 late messages dropped/);
+  await expect.element(panel.getByRole("link", { name: "demo" })).toHaveAttribute("href", "/dashboard/hosts?text=demo");
+  await expect.element(page.getByRole("region", { name: "Evidence" })).toMatchTextContent(/← out · hosthost\.messagetool\.dispatch, id "d7"/);
+  await inBothThemes(() => expectAccessible());
+});
+
+test("a host that has not acknowledged yet is said not to have", async () => {
+  const panel = await deadlines(callRow({ outcome: null }), AT_DEMO);
+  await expect.element(panel).toMatchTextContent(/Host told to stopbecause of deadline; it has not answered yet/);
+});
+
+test("a call of this server has no host, and may never have reported", async () => {
+  const events = [entry(3, 0, "dispatch.sent", { tool: "progress", host: null, dispatch: null, ...LIMITS })];
+  const panel = await deadlines(callRow(), events);
+  await expect.element(panel).toMatchTextContent(/Extendednever: no valid progress.*Passedneither.*Ran atthis server/);
+  await expect.element(panel).not.toMatchTextContent(/told to stop/);
+});
+
+test("the host of an earlier run is no link, as its name may mean another one now", async () => {
+  const panel = await deadlines(callRow(), AT_DEMO, "later");
+  await expect.element(panel).toMatchTextContent(/tool host demo/);
+  expect(panel.getByRole("link").elements()).toEqual([]);
+});
+
+test("a task has no deadlines", async () => {
+  await expect.element(await deadlines(callRow({ task: "t1" }), [])).toMatchTextContent(/A task has none/);
+});
+
+test("of deadlines whose entries are gone nothing is made up", async () => {
+  const panel = await deadlines(callRow(), OVER);
+  await expect.element(panel).toMatchTextContent(/Idleunknown.*Ceilingunknown.*Extended3 times.*Ran atunknown/);
+});

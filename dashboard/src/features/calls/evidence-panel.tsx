@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { describe, directionOf, offsetOf, originOf } from "~/api/evidence";
+import { describe, directionOf, offsetOf, originOf, peerOf } from "~/api/evidence";
 import type { Entry, Evidence } from "~/api/schema";
 import { Badge, DirectionBadge } from "~/ui/badge";
 import { Moments } from "~/ui/moments";
@@ -41,7 +41,7 @@ function What({ entry, linked }: { entry: Entry; linked: boolean }) {
   return (
     <>
       {linked ? <Link href={`/live?at=${entry.seq}`}>#{entry.seq}</Link> : <span>#{entry.seq}</span>}
-      {direction !== null && <DirectionBadge direction={direction} />}
+      {direction !== null && <DirectionBadge direction={direction} peer={peerOf(entry)} />}
       <Badge>{entry.kind}</Badge>
     </>
   );

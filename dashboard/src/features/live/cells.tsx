@@ -1,4 +1,4 @@
-import { directionOf } from "~/api/evidence";
+import { directionOf, isMessage, peerOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
 import { Badge, DirectionBadge, EraBadge } from "~/ui/badge";
 import { scalarText } from "~/ui/json";
@@ -16,12 +16,22 @@ interface CellProps {
 export function Who({ run, entry }: CellProps) {
   const known = useKnown();
   const session = known.relations(run).sessionOf(entry);
-  if (session === null) return null;
+  if (session === null) return <Host entry={entry} />;
   const client = known.client(run, session);
   return (
     <span title={client === null ? "client not known" : `${client.name} ${client.version}`}>
       {session} <span className={styles["quiet"]}>{client?.name}</span>
     </span>
+  );
+}
+
+/** The label of a tool host, of an entry that is about no call. */
+function Host({ entry }: { entry: Entry }) {
+  if (!entry.kind.startsWith("host.") || !("connection" in entry)) return null;
+  return (
+    <>
+      {entry.connection} <span className={styles["quiet"]}>{("host" in entry && entry.host) || "tool host"}</span>
+    </>
   );
 }
 
@@ -64,13 +74,13 @@ export function Way({ run, entry }: CellProps) {
     );
   }
   const direction = directionOf(entry);
-  return direction === null ? null : <DirectionBadge direction={direction} />;
+  return direction === null ? null : <DirectionBadge direction={direction} peer={peerOf(entry)} />;
 }
 
 /** The method and what kind of message it is, or the kind of the entry. */
 export function What({ run, entry }: CellProps) {
   const known = useKnown();
-  if (entry.kind !== "message.received" && entry.kind !== "message.emitted" && entry.kind !== "message.dropped") {
+  if (!isMessage(entry)) {
     return <span className={styles["kind"]}>{entry.kind}</span>;
   }
   const method = known.relations(run).methodOf(entry);

@@ -1,6 +1,6 @@
 import { type Direction, directionOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
-import { writeJson } from "~/ui/json";
+import { at, writeJson } from "~/ui/json";
 
 /** What an entry may say of what it belongs to. */
 export interface Belongs {
@@ -14,13 +14,15 @@ export interface Belongs {
 }
 
 /** What the chips of the view show or hide. An entry is in the group of its kind, and in `problems` as well if it is one. */
-export const GROUPS = ["messages", "http", "calls", "tasks", "streams", "sessions", "server", "problems"] as const;
+export const GROUPS = ["messages", "http", "calls", "tasks", "streams", "sessions", "hosts", "server", "problems"] as const;
 export type Group = (typeof GROUPS)[number];
 
 const GROUP_OF: Readonly<Record<string, Group>> = {
   message: "messages",
   http: "http",
   call: "calls",
+  dispatch: "calls",
+  host: "hosts",
   task: "tasks",
   stream: "streams",
   connection: "streams",
@@ -50,6 +52,9 @@ export function isOrderly(code: number): boolean {
   return ORDERLY.has(code);
 }
 
+// what a tool host answers to what it was told to stop: docs/tool-hosts.md, tool.cancel
+const HAS_STOPPED = 2;
+
 const BAD_OUTCOMES = new Set(["tool_error", "protocol_error", "timed_out", "disconnected"]);
 
 function isProblem(entry: Entry): boolean {
@@ -62,7 +67,15 @@ function isProblem(entry: Entry): boolean {
     case "message.emitted":
       return entry.rpc === "error" || entry.rpc === "invalid";
     case "stream.lost":
+    case "dispatch.expired":
+    case "host.misuse":
       return true;
+    case "host.message":
+      return (entry.rpc === "error" && at(entry.message, "error", "code") !== HAS_STOPPED) || entry.rpc === "invalid";
+    case "dispatch.stopped":
+      return entry.how === "unanswered" || entry.how === "host_gone";
+    case "host.closed":
+      return entry.failed > 0 || (entry.code !== null && !isOrderly(entry.code));
     case "connection.closed":
       return entry.code !== null && !isOrderly(entry.code);
     case "http.response":

@@ -299,3 +299,57 @@ test("a place is a number, with the run before it where it is known", () => {
     null,
   ]);
 });
+
+/** A call that a tool host runs, and is told to stop. */
+function atHost() {
+  const story = new Story();
+  const asked = story.request("s1", 1, "tools/call", { name: "demo__export", arguments: { page: 1 } });
+  const whose = { call: "c1", task: null, request_id: 1 };
+  story.add({ kind: "call.started", ...whose, session: "s1", exchange: asked.exchange, method: "tools/call", tool: "demo__export", progress_token: null, pair: asked.seq });
+  const of = { call: "c1", host: "demo", dispatch: "d7" };
+  const message = (direction: string, value: object, rpc: string, pair: number | null = null) => {
+    const { method = null, id = null } = value as { method?: string; id?: string };
+    return story.add({ kind: "host.message", connection: "h3", direction, call: "c1", session: null, rpc, method, id, message: value, pair });
+  };
+  const dispatch = message("sent", { id: "d7", method: "tool.dispatch", params: { tool: "export", arguments: { page: 1 } } }, "request");
+  const expired = story.add({ kind: "dispatch.expired", call: "c1", session: "s1", deadline: "idle", elapsed_ms: 30_000, idle_ms: 30_000, ceiling_ms: 300_000, reports: 0 });
+  const cancelled = story.add({ kind: "dispatch.cancelled", ...of, session: null, cause: "deadline", reason: null });
+  const cancel = message("sent", { method: "tool.cancel", params: { dispatch: "d7", cause: "deadline" } }, "notification");
+  const answer = message("received", { id: "d7", error: { code: 2, message: "stopped" } }, "error", dispatch);
+  const stopped = story.add({ kind: "dispatch.stopped", ...of, session: null, how: "acknowledged", after_ms: 12, late: 0 });
+  return { story, dispatch, expired, cancelled, cancel, answer, stopped };
+}
+
+test("what a tool host does for a call belongs to the call's client, and is paired", () => {
+  const { story, dispatch, cancelled, cancel, answer, stopped } = atHost();
+  const { search, relations, entry } = told(story);
+  for (const seq of [dispatch, cancelled, cancel, answer, stopped]) expect(relations.sessionOf(entry(seq))).toBe("s1");
+  expect(relations.methodOf(entry(answer))).toBe("tool.dispatch");
+  expect(relations.answers.get(dispatch)?.seq).toBe(answer);
+  expect(seqs(search("method=tool.dispatch").lines)).toEqual([answer, dispatch]);
+  expect(seqs(search("show=hosts").lines)).toEqual([answer, cancel, dispatch]);
+  expect(seqs(search("show=hosts&direction=in").lines)).toEqual([answer]);
+  expect(seqs(search("connection=h3").lines)).toEqual([answer, cancel, dispatch]);
+});
+
+test("a deadline that passed is a problem, that its host has stopped is none", () => {
+  const { story, expired } = atHost();
+  const failed = story.add({ kind: "host.message", connection: "h3", direction: "received", call: "c1", session: null, rpc: "error", method: null, id: "d8", message: { id: "d8", error: { code: 1, message: "no" } } });
+  const of = { call: "c1", host: "demo", dispatch: "d8", session: null, after_ms: 1, late: 0 };
+  const ends = ["unanswered", "host_gone"].map((how) => story.add({ kind: "dispatch.stopped", ...of, how }));
+  const misuse = story.add({ kind: "host.misuse", connection: "h3", what: "not JSON", detail: "d" });
+  const gone = { kind: "host.closed", connection: "h3", host: "demo", by: "client", late: 0 } as const;
+  const closed = [story.add({ ...gone, code: 1006, failed: 0 }), story.add({ ...gone, code: 1000, failed: 1 })];
+  story.add({ ...gone, code: 1000, failed: 0 });
+  expect(seqs(told(story).search("show=problems").lines)).toEqual([...closed.toReversed(), misuse, ...ends.toReversed(), failed, expired]);
+});
+
+test("what a tool host is told and says is summed up", () => {
+  const { story, dispatch, expired, cancel, answer, stopped } = atHost();
+  const { line } = told(story);
+  expect(line(dispatch)).toEqual({ text: 'export {"page":1}' });
+  expect(line(expired)).toEqual({ mark: { text: "idle", tone: "bad" }, text: "silent for 30 s, the idle deadline, after 30.00 s and 0 reports" });
+  expect(line(cancel).text).toBe("d7 · deadline");
+  expect(line(answer)).toEqual({ mark: { text: "2", tone: "bad" }, text: "stopped" });
+  expect(line(stopped)).toEqual({ mark: { text: "acknowledged", tone: "good" }, text: "host demo has stopped d7, 12 ms after tool.cancel" });
+});

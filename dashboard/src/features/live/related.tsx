@@ -44,6 +44,11 @@ export function Related({ run, entry, url }: RelatedProps) {
             <Link href={`/tasks/${encodeURIComponent(task)}`}>Task {task}</Link>
           </li>
         )}
+        {connection != null && entry.kind.startsWith("host.") && run === known.run && (
+          <li>
+            <Link href={`/hosts/${connection}`}>Tool host {connection}</Link>
+          </li>
+        )}
         {session !== null && run === known.run && (
           <li>
             <Link href={`/sessions/${session}`}>Client {session}</Link>

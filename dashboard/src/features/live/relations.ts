@@ -1,3 +1,4 @@
+import { isMessage } from "~/api/evidence";
 import type { CallStarted, Entry, MessageEmitted, MessagesDelivered } from "~/api/schema";
 import type { Belongs } from "./facts";
 import type { Line } from "./merge";
@@ -32,7 +33,7 @@ export class Relations {
     else if (entry.kind === "session.opened" || entry.kind === "client.seen") {
       this.clients.set(entry.session, { name: entry.client_name, version: entry.client_version, revision: entry.revision });
     }
-    if (entry.pair !== null && entry.kind.startsWith("message.")) this.answers.set(entry.pair, entry);
+    if (entry.pair !== null && isMessage(entry)) this.answers.set(entry.pair, entry);
   }
 
   #emitted(entry: MessageEmitted): void {
@@ -47,10 +48,11 @@ export class Relations {
     else before.push(entry);
   }
 
-  /** Whose entry it is: what it says itself, or what another one of the same exchange says. */
+  /** Whose entry it is: what it says itself, or what another one of the same call or exchange says. */
   sessionOf(entry: Entry): string | null {
-    const { session, exchange }: Belongs = entry;
+    const { session, exchange, call }: Belongs = entry;
     if (typeof session === "string") return session;
+    if (typeof call === "string") return this.calls.get(call)?.session ?? null;
     return typeof exchange === "number" ? (this.#sessions.get(exchange) ?? null) : null;
   }
 
@@ -61,7 +63,8 @@ export class Relations {
         return entry.method;
       case "message.received":
       case "message.emitted":
-      case "message.dropped": {
+      case "message.dropped":
+      case "host.message": {
         const request = entry.pair === null ? undefined : this.bySeq.get(entry.pair);
         return entry.method ?? (request !== undefined && "method" in request ? request.method : null);
       }

@@ -1,3 +1,4 @@
+import { describeDispatch } from "~/api/dispatches";
 import type * as Api from "~/api/schema";
 import { at, brief, scalarText } from "~/ui/json";
 import { shareText } from "~/ui/share";
@@ -18,13 +19,14 @@ export function summaryOf(fact: Api.Entry, relations: Relations): Summary {
   switch (fact.kind) {
     case "message.received":
     case "message.emitted":
+    case "host.message":
       return ofMessage(fact, relations.methodOf(fact));
     case "message.dropped":
       return { mark: { text: fact.why, tone: "bad" }, text: ofMessage(fact, relations.methodOf(fact)).text };
     case "message.delivered":
       return { text: `${range(fact.first, fact.last)} of ${fact.stream === null ? "the response" : `stream ${fact.stream}`}` };
     default:
-      return ofHttp(fact) ?? ofCall(fact) ?? ofTheRest(fact);
+      return ofHttp(fact) ?? ofCall(fact) ?? ofDispatch(fact) ?? ofTheRest(fact);
   }
 }
 
@@ -59,6 +61,10 @@ function ofParams(params: unknown, method: string | null): string {
     }
     case "notifications/progress":
       return list(progress(at(params, "progress"), at(params, "total"), at(params, "message")), `token ${brief(at(params, "progressToken"), 40)}`);
+    case "tool.dispatch":
+      return `${plain(at(params, "tool"))} ${brief(at(params, "arguments") ?? {})}`;
+    case "tool.cancel":
+      return list(plain(at(params, "dispatch")), plain(at(params, "cause")), quoted(at(params, "reason")));
     case "notifications/cancelled":
       return list(`request ${brief(at(params, "requestId"), 40)}`, quoted(at(params, "reason")));
     case "notifications/tasks/status":
@@ -181,6 +187,27 @@ function settled(fact: Api.CallSettled): string {
     fact.answered ? "answered" : "not answered",
     fact.sent_after_cancel > 0 && `${fact.sent_after_cancel} sent after the cancellation`,
   );
+}
+
+function ofDispatch(fact: Api.Entry): Summary | null {
+  const text = describeDispatch(fact);
+  const mark = markOfDispatch(fact);
+  return text === null ? null : { ...(mark !== null && { mark }), text };
+}
+
+function markOfDispatch(fact: Api.Entry): NonNullable<Summary["mark"]> | null {
+  switch (fact.kind) {
+    case "dispatch.expired":
+      return { text: fact.deadline, tone: "bad" };
+    case "dispatch.stopped":
+      return { text: stateOf(fact.how).label, tone: fact.how === "acknowledged" ? "good" : "warn" };
+    case "host.misuse":
+      return { text: "misuse", tone: "warn" };
+    case "host.closed":
+      return fact.failed > 0 ? { text: "calls failed", tone: "bad" } : null;
+    default:
+      return null;
+  }
 }
 
 function stateMark(state: string): { text: string; tone: Tone } {

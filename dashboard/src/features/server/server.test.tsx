@@ -14,6 +14,7 @@ const SERVER = {
   limits: [limit("max_results", 10, null), limit("max_sessions", 1000, 1000), limit("max_tasks", 100, 25)],
   log: { first: 5, last: 104, entries: 100, bytes: 123_456 }, feed: [{ since: 1_795_258_465, position: 104, behind: 3 }],
   audit: { store: "file", state: "failing", since: 1_795_258_465, why: "No space left on device", lost: 2 },
+  tool_hosts: { enabled: true, connected: 2 },
 };
 
 async function opened() {
@@ -48,6 +49,17 @@ test("what the log holds, who reads it, and what the audit lost", async () => {
   await expect.element(page.getByText("No space left on device")).toBeVisible();
   await expect.element(page.getByText("2 rows lost")).toBeVisible();
   await expect.element(page.getByText("http://probe.example/mcp", { exact: true })).toBeVisible();
+});
+
+test("whether tool hosts are on, and how many are connected", async () => {
+  await opened();
+  await expect.element(page.getByRole("link", { name: "on, 2 connected" })).toHaveAttribute("href", "/dashboard/hosts");
+});
+
+test("where tool hosts are off it says how to turn them on", async () => {
+  answerApi((path) => (path === "/api/server" ? { ...SERVER, tool_hosts: { enabled: false, connected: 0 } } : undefined));
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("off: start with --toolhost-secret")).toBeVisible();
 });
 
 test("a server on standard streams has no address, and other tools are for who starts it", async () => {

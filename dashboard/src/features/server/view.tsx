@@ -1,3 +1,4 @@
+import { Link } from "wouter";
 import type { Server } from "~/api/schema";
 import { useServer } from "~/api/use-server";
 import { Badge, StatusBadge } from "~/ui/badge";
@@ -59,6 +60,7 @@ function Overview({ server }: { server: Server }) {
           items={[
             ["MCP address", <Address key="mcp" address={server.mcp} />],
             ["Revisions", <Revisions key="revisions" revisions={server.revisions} />],
+            ["Tool hosts", <ToolHosts key="hosts" {...server.tool_hosts} />],
             ["Toolsets", <Toolsets key="toolsets" toolsets={server.toolsets} byUrl={server.mcp !== null} />],
           ]}
         />
@@ -84,6 +86,21 @@ function Address({ address }: { address: string | null }) {
     <>
       <code>{address}</code> <CopyButton text={address} />
     </>
+  );
+}
+
+function ToolHosts({ enabled, connected }: Server["tool_hosts"]) {
+  if (!enabled) {
+    return (
+      <>
+        <Link href="/hosts">off</Link>: start with <code>--toolhost-secret</code>
+      </>
+    );
+  }
+  return (
+    <Link href="/hosts">
+      on, {connected} connected
+    </Link>
   );
 }
 

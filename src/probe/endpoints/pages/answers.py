@@ -13,7 +13,7 @@ from ...engine.audit import AuditStatus
 from ...engine.tool import TaskSupport
 from ...observe.log import Entry, Gap
 from ...observe.records import CallRecord
-from ...observe.rows import SessionRow, StreamRow, TaskRow
+from ...observe.rows import HostRow, SessionRow, StreamRow, TaskRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,19 @@ class StreamTable:
 
 
 @dataclass(frozen=True, slots=True)
+class HostTable:
+    """Connections of tool hosts that are known as of the entry `seq`, the newest last.
+
+    `next` is the cursor of the page with those before, null where there are none.
+    """
+
+    run: str
+    seq: int
+    next: str | None
+    hosts: list[HostRow]
+
+
+@dataclass(frozen=True, slots=True)
 class CallPage:
     """Tool calls, newest first. `next` is the cursor of the next page, null at the end."""
 
@@ -127,7 +140,7 @@ class SettingInfo:
     """A setting that is no limit. Secrets and paths of this machine are not among them."""
 
     name: str
-    value: str | float
+    value: str | float | bool
     unit: str
     reason: str
 
@@ -167,6 +180,14 @@ class FeedReader:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolHostsInfo:
+    """Tool hosts: whether the server has a secret that lets them in, and how many are connected now."""
+
+    enabled: bool
+    connected: int
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """The server itself: what it is, how it is set, and how much of its limits is used.
 
@@ -187,6 +208,7 @@ class Server:
     log: LogInfo
     feed: list[FeedReader]
     audit: AuditStatus
+    tool_hosts: ToolHostsInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from hashlib import sha256
+
 from quart import Response
 from quart_trio import QuartTrio
 
@@ -12,17 +15,25 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>MCP Probe: {title}</title>
-<style>body {{ font: 1.1rem/1.5 system-ui; max-width: 36rem; margin: 4rem auto; padding: 0 1rem }}</style>
+<style>{style}</style>
 <h1>{title}</h1>
 <p>{text}</p>
 {form}
 """
+_STYLE = "body { font: 1.1rem/1.5 system-ui; max-width: 36rem; margin: 4rem auto; padding: 0 1rem }"
 _FORM = '<form method="post"><button>Confirm</button></form>'
-# A page that others could frame could be clicked by mistake.
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 _HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    # A page that others could frame could be clicked by mistake. The style's digest lets in this one and no other.
+    "content-security-policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
     "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
+    # Its address is what lets somebody confirm. Not `no-referrer`, with which browsers say `Origin: null` when the form
+    # is sent (Fetch standard, "append a request Origin header"): then the button could not be told from a stranger's.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
 }
 
 
@@ -44,5 +55,5 @@ def register(app: QuartTrio, engine: Engine) -> None:
 
 
 def _page(status: int, title: str, text: str, form: str = "") -> Response:
-    body = _PAGE.format(title=title, text=text, form=form)
+    body = _PAGE.format(style=_STYLE, title=title, text=text, form=form)
     return Response(body, status, headers=_HEADERS, content_type="text/html; charset=utf-8")

@@ -57,14 +57,16 @@ def _filters(
 _EVENT_MEANINGS = MappingProxyType(
     {
         "session": "The label of a session or a modern client, such as `s7` or `m7`.",
-        "direction": "`in` from the client, `out` to it.",
+        "direction": "`in` to the server, from a client or a tool host; `out` from it.",
         "kind": "A kind, or what stands before a dot for all that begin so; several with commas.",
         "method": "The method of a message.",
         "call": "The id of a call.",
         "task": "The id of a task.",
         "stream": "The id of a stream, which counts within its session.",
         "exchange": "The number of an HTTP request with its response, or of a message on another transport.",
-        "connection": "The label of a connection, such as `w5` for a WebSocket or `i1` for standard streams.",
+        "connection": (
+            "The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `h3` for a tool host."
+        ),
         "text": (
             "Anywhere in the entry, upper and lower case alike; letters beyond ASCII, and escapes, in its first 64 KiB."
         ),
@@ -91,6 +93,7 @@ TOOLS = Page("/api/tools", "every tool: what it takes, gives, and a good client 
 SESSIONS = Page("/api/sessions", "sessions and modern clients", answers.SessionTable, own=(CURSOR,))
 TASKS = Page("/api/tasks", "tasks", answers.TaskTable, own=(CURSOR,))
 STREAMS = Page("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
+HOSTS = Page("/api/hosts", "connections of tool hosts", answers.HostTable, own=(CURSOR,))
 EVENTS = Page(
     "/api/events",
     "entries of the event log, page by page",
@@ -173,6 +176,7 @@ API = (
     SESSIONS,
     TASKS,
     STREAMS,
+    HOSTS,
     EVENTS,
     EVENT,
     EVENTS_NDJSON,

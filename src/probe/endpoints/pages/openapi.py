@@ -17,14 +17,14 @@ from ...observe.call_filter import OUTCOMES
 from ...observe.events import Event
 from ...observe.log import Entry
 from ...observe.records import CallRecord
-from ...observe.rows import SessionRow, StreamRow, TaskRow
+from ...observe.rows import HostRow, SessionRow, StreamRow, TaskRow
 from ...wire.jsonrpc import Json
 from .. import problem_details
 from . import answers, listing
 from .queries import Parameter
 from .schemas import Schemas, closed, discriminated, reference
 
-_TABLES = {"tasks": TaskRow, "calls": CallRecord, "sessions": SessionRow, "streams": StreamRow}
+_TABLES = {"tasks": TaskRow, "calls": CallRecord, "sessions": SessionRow, "streams": StreamRow, "hosts": HostRow}
 _NUMBERED = re.compile(r"\{(\w+)\}")
 _REFUSALS = {
     "400": "A parameter is unknown, or is not what it must be.",
@@ -32,9 +32,10 @@ _REFUSALS = {
     "404": "There is nothing of that name.",
     "405": "Another method than GET or HEAD.",
     "406": "The client does not take server-sent events.",
+    "429": "Too many requests come from this address, or it has as many readers as one may.",
     "503": "There are as many readers as there may be, or the audit cannot be read now.",
 }
-_ALWAYS = ("400", "403", "405")
+_ALWAYS = ("400", "403", "405", "429")
 
 
 def document() -> Json:

@@ -53,7 +53,6 @@ def register(app: QuartTrio) -> None:
     @app.after_request
     async def finish(response: Response) -> Response:
         response.headers.setdefault("cache-control", "no-store")
-        response.headers["x-content-type-options"] = "nosniff"
         if request.method == "HEAD" and "content-length" in response.headers:
             length = response.headers["content-length"]
             response.set_data(b"")

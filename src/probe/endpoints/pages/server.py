@@ -11,6 +11,7 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from ... import __version__
+from ...engine.catalogue import HOSTS
 from ...engine.engine import SERVER_INFO, Engine
 from ...engine.tool import Tool
 from ...settings import Limits, Settings, described
@@ -69,7 +70,8 @@ def _constant(body: bytes) -> Response:
 
 
 def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
-    log = engine.log
+    engine.observer.catch_up()
+    log, settings, hosts = engine.log, engine.settings, engine.observer.tables.hosts_connected
     used = {**_used(engine), **_used_beside(beside)}
     return answers.Server(
         name=SERVER_INFO["title"],
@@ -81,11 +83,12 @@ def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
         mcp=f"{origin}/mcp" if beside.serves_mcp else None,
         revisions=[*LEGACY, *MODERN],
         toolsets=list(_toolsets(engine)),
-        settings=list(_settings(engine.settings)),
-        limits=list(_limits(engine.settings.limits, used)),
+        settings=list(_settings(settings)),
+        limits=list(_limits(settings.limits, used)),
         log=answers.LogInfo(log.first, log.last, len(log), log.bytes, engine.observer.missed),
         feed=list(beside.feed_readers()),
         audit=engine.audit.status,
+        tool_hosts=answers.ToolHostsInfo(enabled=engine.hosted.enabled, connected=hosts),
     )
 
 
@@ -100,6 +103,7 @@ def _used(engine: Engine) -> dict[str, float]:
         "event_log_events": len(engine.log),
         "event_log_bytes": engine.log.bytes,
         "call_records": len(engine.records),
+        "max_tool_hosts": engine.observer.tables.hosts_connected,
     }
 
 
@@ -129,10 +133,12 @@ def _catalogue(engine: Engine) -> tuple[Mapping[str, Tool], Mapping[str, str]]:
 
 def _toolsets(engine: Engine) -> Iterator[answers.ToolsetInfo]:
     toolset_of = _catalogue(engine)[1]
-    served = engine.offer(engine.settings.tools, MODERN[-1]).catalogue.tools
+    served = engine.offer(engine.settings.tools, MODERN[-1]).catalogue
     for group in dict.fromkeys(toolset_of.values()):
         tools = [tool for tool, own in toolset_of.items() if own == group]
-        yield answers.ToolsetInfo(group, all(tool in served for tool in tools), tools)
+        yield answers.ToolsetInfo(group, all(tool in served.tools for tool in tools), tools)
+    if engine.hosted.enabled:
+        yield answers.ToolsetInfo(HOSTS, served.hosts, list(engine.hosted.tools))
 
 
 def _tools(engine: Engine) -> answers.ToolList:

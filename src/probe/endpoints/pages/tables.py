@@ -1,4 +1,4 @@
-"""`/api/sessions`, `/api/tasks`, `/api/streams`: the live tables."""
+"""`/api/sessions`, `/api/tasks`, `/api/streams`, `/api/hosts`: the live tables."""
 
 from __future__ import annotations
 
@@ -37,6 +37,10 @@ def register(app: QuartTrio, engine: Engine) -> None:
     @app.get(listing.STREAMS.rule)
     async def streams() -> Response:
         return await table("streams", listing.STREAMS)
+
+    @app.get(listing.HOSTS.rule)
+    async def hosts() -> Response:
+        return await table("hosts", listing.HOSTS)
 
 
 def _before(ids: list[str], cursor: str | None) -> list[str]:
