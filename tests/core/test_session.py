@@ -24,7 +24,8 @@ TABLE = {
 
 def new(max_in_flight: int = 3) -> SessionMachine:
     """A session that was opened at 100 and may be idle for 60 s."""
-    return SessionMachine("2025-11-25", {"roots": {}}, max_in_flight=max_in_flight, idle_s=60.0, now=100.0)
+    times = {"idle_s": 60.0, "first_s": 20.0, "now": 100.0}
+    return SessionMachine("2025-11-25", {"roots": {}}, max_in_flight=max_in_flight, **times)
 
 
 def reach(state: str) -> SessionMachine:
@@ -102,8 +103,13 @@ def test_an_id_may_be_used_again_after_its_request_is_over() -> None:
 # When the session is idle for too long.
 
 
-def test_a_new_session_is_idle_from_its_beginning() -> None:
-    assert new().deadline == 160.0
+def test_a_new_session_is_given_up_sooner_if_nothing_follows() -> None:
+    assert new().deadline == 120.0
+
+
+def test_nor_is_it_kept_longer_than_one_that_is_used() -> None:
+    session = SessionMachine("2025-11-25", {}, max_in_flight=1, idle_s=10.0, first_s=20.0, now=100.0)
+    assert session.deadline == 110.0
 
 
 def test_hearing_of_the_client_moves_the_deadline() -> None:
@@ -114,6 +120,7 @@ def test_hearing_of_the_client_moves_the_deadline() -> None:
 
 def test_a_request_in_flight_keeps_the_session_alive() -> None:
     session = new()
+    session.touch(100.0)
     session.begin(1)
     assert session.deadline is None
     session.finish(1)

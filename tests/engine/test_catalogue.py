@@ -65,4 +65,4 @@ def test_resources_templates_and_prompts_come_with_their_whole_toolset(selection
 def test_an_unknown_name_is_refused_with_the_known_ones(selection: str, wrong: str) -> None:
     with pytest.raises(UnknownSelectionError) as caught:
         chosen(selection)
-    assert str(caught.value) == f"{wrong}; known are all, first, second, a, b, c, d"
+    assert str(caught.value) == f"{wrong}; known are all, first, second, hosts, a, b, c, d"

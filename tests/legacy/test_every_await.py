@@ -18,7 +18,7 @@ from probe.core.call import Cause
 from probe.engine.engine import Engine
 from probe.engine.legacy.inlet import Inlet
 from probe.engine.reading import Reading
-from probe.tools.catalogue import CONFORMANCE, FEATURES, PROBE, STREAMING
+from probe.tools.catalogue import TOOLSETS
 from probe.wire.jsonrpc import classify
 
 from ..support.calls import COUNTING
@@ -44,6 +44,10 @@ CALLS: dict[str, tuple[dict[str, Any], int]] = {
     "ask_several": ({}, 3),
     "ping_client": ({}, 1),
     "announce_list_change": ({}, 0),
+    "silent_call": ({"silentMs": 20}, 1),
+    "progress_beyond_ceiling": ({"intervalMs": 50, "durationMs": 150}, 3),
+    "progress_gap": ({"reports": 1, "intervalMs": 50, "gapMs": 20}, 3),
+    "bulk_export": ({"pages": 3, "pageMs": 20}, 3),
     "test_tool_with_logging": ({}, 2),
     "test_tool_with_progress": ({}, 2),
     "test_sampling": ({"prompt": "?"}, 1),
@@ -64,7 +68,7 @@ TTL_MS = 60_000
 
 
 def test_the_tables_hold_every_tool_that_waits() -> None:
-    every = [tool for toolset in (PROBE, STREAMING, FEATURES, CONFORMANCE) for tool in toolset.tools]
+    every = [tool for toolset in TOOLSETS for tool in toolset.tools]
     tools = [tool for tool in every if tool.waits and tool.since <= "2025-11-25"]
     assert {tool.name for tool in tools if tool.task_support == "required"} == TASKS.keys()
     assert {tool.name for tool in tools if tool.task_support != "required"} == CALLS.keys()

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from probe.engine.catalogue import Argument, Prompt, Template, Toolset
 from probe.engine.tool import Tool, ToolContext, ToolResult, content
-from probe.tools.catalogue import CONFORMANCE, FEATURES, PROBE, STREAMING
+from probe.tools.catalogue import CONFORMANCE, DISPATCH, FEATURES, PROBE, STREAMING
 
 from ..support.legacy import Legacy, RpcError
 from ..support.probe import Probe, running
@@ -355,6 +355,7 @@ async def test_a_cursor_of_one_list_is_no_cursor_of_another() -> None:
     [
         ("streaming", {"logging", "tools", "tasks"}),
         ("probe", {"logging", "tools", "tasks"}),
+        ("dispatch", {"logging", "tools", "tasks"}),
         ("simple_tool", {"logging", "tools", "tasks"}),
         ("features", {"logging", "tools", "tasks", "resources", "prompts", "completions"}),
         ("conformance", {"logging", "tools", "tasks", "resources", "prompts", "completions"}),
@@ -390,5 +391,5 @@ async def test_without_a_selection_the_servers_own_is_offered(probe: Probe) -> N
     client = Legacy(probe.app, "/mcp")
     await client.initialize()
     names = [tool["name"] for tool in (await client.call("tools/list"))["tools"]]
-    served = [tool for group in (PROBE, STREAMING, FEATURES) for tool in group.tools]
+    served = [tool for group in (PROBE, STREAMING, FEATURES, DISPATCH) for tool in group.tools]
     assert names == [tool.name for tool in served if tool.name != "routed_tool"], "which is for 2026-07-28 only"

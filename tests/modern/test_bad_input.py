@@ -262,7 +262,7 @@ async def test_a_bad_selection_lists_the_known_names(query: str, probe: Probe) -
         body = await answer.json()
     schema(VERSION).check_message(body)
     assert (answer.status, body["error"]["code"]) == (400, INVALID_PARAMS)
-    assert "known are all, probe, streaming, features, conformance" in body["error"]["message"]
+    assert "known are all, probe, streaming, features, dispatch, conformance, hosts" in body["error"]["message"]
 
 
 @pytest.mark.proves("2026-07-28/basic/13", "2026-07-28/basic/15", "2026-07-28/basic/18")

@@ -25,7 +25,7 @@ LISTS = {
     "prompts/list": "prompts",
 }
 SELECTIONS = [
-    "probe", "streaming", "features", "conformance", "probe,streaming,features", "all", "chatty",
+    "probe", "streaming", "features", "dispatch", "conformance", "probe,streaming,features", "all", "chatty",
     "announce_list_change",
 ]  # fmt: skip
 COMPLETION = {"ref": {"type": "ref/prompt", "name": "headlines"}, "argument": {"name": "year", "value": "19"}}

@@ -38,7 +38,12 @@ PARAMS = Row(-32602, "of the request", "the params are not what the method takes
 METHOD = Row(-32601, "of the request", "the revision has no such method")
 VERSION = Row(-32022, "of the request", "`_meta` names a revision that is not served")
 CAPABILITY = Row(-32021, "of the request", "the request needs what its `_meta` does not declare")
-FULL = Row(-32000, "of the request", "legacy: `max_in_flight` requests are in flight, or the server is shutting down")
+FULL = Row(
+    -32000,
+    "of the request",
+    "legacy: `max_in_flight` requests are in flight, the client's address has its share of something, or the server is "
+    "shutting down",
+)
 OVERLOADED = Row(1002, "of the request", "2026-07-28: the same")
 ROWS = [NOT_JSON, TOO_LARGE, BATCH, NO_MESSAGE, INITIALIZE, TWICE, NO_META, PARAMS, METHOD, VERSION, CAPABILITY]
 ROWS += [FULL, OVERLOADED]

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import trio
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.call import Call, CallViolationError, Cause, State
 from probe.core.deadline import Deadlines
+from probe.core.progress import ProgressGate
 from probe.engine.calls import CallFacts, CallScope, run
 from probe.engine.clock import Clock
 from probe.engine.outcome import Outcome
 from probe.engine.tool import ToolResult, content
-from probe.observe.events import CallCancelled
+from probe.observe.events import CallCancelled, DispatchExpired, DispatchExtended, DispatchSettled, Event
 from probe.observe.log import EventLog
 
 from . import steps
@@ -97,6 +98,15 @@ class Model:
     cause: Cause | None = None
     caused_at: float | None = None
     ends_at: float = math.inf
+    extended_ms: list[int] = field(default_factory=list)
+    noted_at: float = -math.inf
+
+    def report(self, now: float) -> None:
+        """A valid report in time; what of it the log tells."""
+        self.idle_at = max(self.idle_at, now + IDLE_S)
+        if now >= self.noted_at + 1:
+            self.noted_at = now
+            self.extended_ms.append(round(min(self.idle_at, CEILING_S) * 1000))
 
     def advance(self, now: float) -> None:
         """The deadline wins from the moment when it passes, unless somebody came first or the work was over."""
@@ -130,6 +140,7 @@ moves = st.one_of(
 
 
 @given(story=st.lists(moves, max_size=15), linger=st.sampled_from([0.0, 3.0071, 8.0071]))
+@example(story=["finish", "progress"], linger=0.0)
 def test_a_deadline_wins_from_the_moment_when_it_passes(story: list[str | Cause | float], linger: float) -> None:
     trio.run(_tell, story, linger, clock=MockClock(autojump_threshold=0))
 
@@ -138,7 +149,7 @@ async def _tell(story: list[str | Cause | float], linger: float) -> None:
     clock, model, finish = Clock(trio.current_time()), Model(linger), trio.Event()
     log = EventLog(clock.both, max_events=1000, max_bytes=10**9)
     call = CallScope(CallFacts("c1", 1, 1, "tools/call", None), None, log, clock)
-    call.bound(Deadlines.start(0.0, idle_s=IDLE_S, ceiling_s=CEILING_S))
+    call.dispatch(Deadlines.start(0.0, idle_s=IDLE_S, ceiling_s=CEILING_S), ProgressGate(1, 1, 0.0))
     answers: list[Outcome | None] = []
 
     async def work() -> ToolResult:
@@ -162,8 +173,21 @@ async def _tell(story: list[str | Cause | float], linger: float) -> None:
     assert (call.machine.cause, call.machine.cancelled_at) == (model.cause, model.caused_at)
     assert call.machine.settled_at == model.ends_at
     assert (answer is None) == (model.cause in SILENT)
-    told = [entry.event for entry in log.since(0, 1000).entries if isinstance(entry.event, CallCancelled)]
+    events = [entry.event for entry in log.since(0, 1000).entries]
+    told = [event for event in events if isinstance(event, CallCancelled)]
     assert [event.by for event in told if event.effect] == ([] if model.cause is None else [model.cause.value])
+    _check_dispatch(events, model)
+
+
+def _check_dispatch(events: list[Event], model: Model) -> None:
+    """The log tells the same story of the two deadlines."""
+    extended = [event.due_ms for event in events if isinstance(event, DispatchExtended)]
+    assert extended == model.extended_ms
+    expired = [(event.deadline, event.elapsed_ms) for event in events if isinstance(event, DispatchExpired)]
+    ceiling = model.idle_at >= CEILING_S
+    passed = "ceiling" if ceiling else "idle", round(min(model.idle_at, CEILING_S) * 1000)
+    assert expired == ([passed] if model.cause is Cause.DEADLINE else [])
+    assert sum(isinstance(event, DispatchSettled) for event in events) == 1
 
 
 async def _make(move: str | Cause | float, call: CallScope, model: Model, finish: trio.Event) -> None:
@@ -179,7 +203,7 @@ async def _make(move: str | Cause | float, call: CallScope, model: Model, finish
     elif move == "progress":
         call.progressed()
         if model.heard(now):
-            model.idle_at = max(model.idle_at, now + IDLE_S)
+            model.report(now)
     else:
         finish.set()
         model.finish(now)

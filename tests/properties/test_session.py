@@ -20,10 +20,10 @@ class Sessions(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = self.seen = 100.0
-        self.session = SessionMachine("2025-11-25", {}, max_in_flight=MOST, idle_s=60.0, now=100.0)
+        self.session = SessionMachine("2025-11-25", {}, max_in_flight=MOST, idle_s=60.0, first_s=20.0, now=100.0)
         self.flying: list[tuple[type, RequestId]] = []
         self.open = 0
-        self.initialized = self.ended = False
+        self.initialized = self.ended = self.heard = False
 
     @rule(seconds=st.floats(0, 100))
     def time_passes(self, seconds: float) -> None:
@@ -53,6 +53,7 @@ class Sessions(RuleBasedStateMachine):
     def the_client_is_heard_of(self) -> None:
         self.session.touch(self.now)
         self.seen = self.now
+        self.heard = True
 
     @rule()
     def a_stream_opens(self) -> None:
@@ -65,6 +66,7 @@ class Sessions(RuleBasedStateMachine):
         self.session.release(self.now)
         self.open -= 1
         self.seen = self.now
+        self.heard = True
 
     @rule(event=st.sampled_from(Input))
     def it_goes_on(self, event: Input) -> None:
@@ -87,7 +89,7 @@ class Sessions(RuleBasedStateMachine):
         if self.open or self.flying:
             assert self.session.deadline is None
         else:
-            assert self.session.deadline == self.seen + 60.0
+            assert self.session.deadline == self.seen + (60.0 if self.heard else 20.0)
 
 
 TestSession = Sessions.TestCase

@@ -22,6 +22,11 @@ from .peers import PATIENCE_S, Dialer, Wire, soon
 from .servers import Server, contained
 
 
+def _unpaced(scope: Any, size: int) -> float:
+    """Anybody may send as fast as they like."""
+    return 0.0
+
+
 @pytest.fixture
 def server() -> Server:
     """The endpoint needs our listener: anycorn tells no close codes."""
@@ -74,7 +79,7 @@ Begin = Callable[..., Awaitable[tuple[int, Probe]]]
 async def serving(start: Any, serve: Serve, **values: Any) -> AsyncIterator[tuple[int, Probe]]:
     """The endpoint behind a real socket: its port, and the engine."""
     async with running(**values) as probe:
-        endpoint = WebSocketEndpoint(probe.engine, serve)
+        endpoint = WebSocketEndpoint(probe.engine, serve, _unpaced)
         yield await start(endpoint, **values), probe
         with trio.fail_after(PATIENCE_S):
             await endpoint.wait_idle()
@@ -232,7 +237,7 @@ async def test_a_request_that_is_no_handshake(start, dial) -> None:
 async def test_a_client_that_leaves_before_it_is_let_in(start, dial) -> None:
     serve = Serving()
     async with running() as probe:
-        endpoint, reached, go_on = WebSocketEndpoint(probe.engine, serve), trio.Event(), trio.Event()
+        endpoint, reached, go_on = WebSocketEndpoint(probe.engine, serve, _unpaced), trio.Event(), trio.Event()
 
         async def slow(scope: Any, receive: Any, send: Any) -> None:
             reached.set()

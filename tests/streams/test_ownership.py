@@ -28,7 +28,7 @@ MALFORMED = ["", " ", "no-such-id", "id-0001-0123456789abcdeF", "../..", "\u0000
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What was digested and compared, one after the other, with the lengths of what was compared."""
     done: list[str] = []
-    digest, compare = draft_streams._digest, hmac.compare_digest
+    digest, compare = draft_streams.digest_of, hmac.compare_digest
 
     def digesting(text: str) -> bytes:
         done.append("digest")
@@ -39,7 +39,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return compare(one, other)
 
     with monkeypatch.context() as patch:
-        patch.setattr(draft_streams, "_digest", digesting)
+        patch.setattr(draft_streams, "digest_of", digesting)
         patch.setattr(draft_streams.hmac, "compare_digest", comparing)
         yield done
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..support.legacy import ALL_CAPABILITIES
 from .ports import Json
 from .speaker import Legacy
-from .stories import CALLS, QUICK, SERVED, TASKS, TERMINAL, Chapter, misfits
+from .stories import CALLS, QUICK, SERVED, TASKS, TERMINAL, TIMED, Chapter, misfits
 
 NEWEST = Chapter("2025-11-25", "legacy", "2025-11-25", ALL_CAPABILITIES)
 CHAPTERS = [
@@ -156,7 +156,8 @@ for chapter in CHAPTERS:
     # By sockets, an older revision is told what it has of its own, and what does not take long.
     newest = chapter is NEWEST
     for name in CALLS:
-        chapter.add(f"{name}, called", call(name), long=not newest and name in ("progress", "sync_with_progress"))
+        long = name in TIMED or (not newest and name in ("progress", "sync_with_progress"))
+        chapter.add(f"{name}, called", call(name), long=long)
         chapter.add(f"{name}, refused", refused(name), long=not newest)
     for tell in (unknown_things, changed_lists, byte_for_byte):
         chapter.add(tell.__name__, tell)

@@ -11,7 +11,7 @@ from ..support.modern import PREFIX, TASKS, WITH_TASKS
 from .legacy_stories import code
 from .ports import Json
 from .speaker import Modern, obliging
-from .stories import CALLS, QUICK, SERVED, TERMINAL, Chapter, misfits
+from .stories import CALLS, QUICK, SERVED, TERMINAL, TIMED, Chapter, misfits
 from .stories import TASKS as TASK_TOOLS
 
 MODERN = Chapter("2026-07-28", "modern")
@@ -47,7 +47,7 @@ def called_by_who_can_do_nothing(name: str) -> Any:
 
 for name in SERVED:
     if name in CALLS:
-        MODERN.add(f"{name}, called", call(name))
+        MODERN.add(f"{name}, called", call(name), long=name in TIMED)
     MODERN.add(f"{name}, refused", refused(name))
     MODERN.add(f"{name}, called by who can do nothing", called_by_who_can_do_nothing(name), long=True)
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from probe.engine.tool import Tool
-from probe.tools.catalogue import TOOLSETS
+from probe.tools.catalogue import DISPATCH, TOOLSETS
 
 from .ports import Json
 
 Tell: TypeAlias = Callable[[Any], Awaitable[Any]]
 """A story, told to a client; what it returns has to be the same everywhere, as has everything that was heard."""
 
-SERVED = {tool.name: tool for toolset in TOOLSETS[:3] for tool in toolset.tools}
-assert [toolset.name for toolset in TOOLSETS[:3]] == ["probe", "streaming", "features"]
+SERVED = {tool.name: tool for toolset in TOOLSETS[:4] for tool in toolset.tools}
+assert [toolset.name for toolset in TOOLSETS[:4]] == ["probe", "streaming", "features", "dispatch"]
 TASKS = [name for name, tool in SERVED.items() if tool.task_support == "required"]
 CALLS = [name for name in SERVED if name not in TASKS]
+# They take seconds, and their answers tell how many milliseconds; so they are called in virtual time alone.
+TIMED = [tool.name for tool in DISPATCH.tools]
 
 # The shortest legal work of each task, and the default.
 QUICK: dict[str, Json] = {

@@ -54,10 +54,20 @@ class TooManyInFlightError(ValueError):
 
 
 class SessionMachine:
-    """The pure part of a session: state, negotiated facts, ids in flight, and when it becomes idle for too long."""
+    """The pure part of a session: state, negotiated facts, ids in flight, and when it becomes idle for too long.
+
+    That is `idle_s` seconds after the client was heard of, and `first_s` after `initialize` if nothing follows it.
+    """
 
     def __init__(
-        self, revision: str, capabilities: Mapping[str, Any], *, max_in_flight: int, idle_s: float, now: float
+        self,
+        revision: str,
+        capabilities: Mapping[str, Any],
+        *,
+        max_in_flight: int,
+        idle_s: float,
+        first_s: float,
+        now: float,
     ) -> None:
         self.state = State.NEGOTIATED
         self.revision = revision
@@ -65,6 +75,8 @@ class SessionMachine:
         self.in_flight: set[RequestId] = set()
         self._max_in_flight = max_in_flight
         self._idle_s = idle_s
+        # Until the client is heard of again.
+        self._patience_s = min(first_s, idle_s)
         self._seen_at = now
         self._held = 0
 
@@ -97,6 +109,7 @@ class SessionMachine:
     def touch(self, now: float) -> None:
         """The client was heard of."""
         self._seen_at = now
+        self._patience_s = self._idle_s
 
     def hold(self) -> None:
         """A response stream is open: the session is not idle until `release`."""
@@ -105,11 +118,11 @@ class SessionMachine:
     def release(self, now: float) -> None:
         """A response stream ended."""
         self._held -= 1
-        self._seen_at = now
+        self.touch(now)
 
     @property
     def deadline(self) -> float | None:
         """When the session has been idle for too long; None while something keeps it alive."""
         if self._held or self.in_flight:
             return None
-        return self._seen_at + self._idle_s
+        return self._seen_at + self._patience_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 import trio
 
@@ -18,8 +19,6 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 NO_CONTENT = 204
-NOSNIFF = (b"x-content-type-options", b"nosniff")
-"""On every page: what a client sent must not become a script where a browser looks at it."""
 
 
 class ClientGoneError(Exception):
@@ -32,8 +31,9 @@ def http_head(scope: Scope) -> HttpHead:
 
 
 def host_policy(settings: Settings) -> HostPolicy:
-    """Who may be named in Host and Origin, as the settings have it."""
-    return HostPolicy.of(settings.host, settings.allowed_hosts.split(","), settings.allowed_origins.split(","))
+    """Who may be named in Host and Origin, as the settings have it; `public_url` names its host, too."""
+    hosts = [*settings.allowed_hosts.split(","), urlsplit(settings.public_url).hostname or ""]
+    return HostPolicy.of(settings.host, hosts, settings.allowed_origins.split(","))
 
 
 def before_upgrade(send: Send) -> Send:
@@ -46,10 +46,13 @@ def before_upgrade(send: Send) -> Send:
     return answer
 
 
-async def read_body(receive: Receive, *, max_bytes: int, timeout_s: float) -> bytes:
+async def read_body(
+    receive: Receive, *, max_bytes: int, timeout_s: float, count: Callable[[int], None]
+) -> bytes:
     """The whole request body.
 
-    Raises `Rejection` 413 beyond `max_bytes` and 408 when it takes longer than `timeout_s`, and `ClientGoneError`.
+    `count` hears of the size of each part that is kept. Raises what it raises, `Rejection` 413 beyond `max_bytes` and
+    408 when it takes longer than `timeout_s`, and `ClientGoneError`.
     """
     chunks: list[bytes] = []
     size, more = 0, True
@@ -60,6 +63,7 @@ async def read_body(receive: Receive, *, max_bytes: int, timeout_s: float) -> by
                 chunk, more = await _next_chunk(receive)
                 size += len(chunk)
                 if size <= max_bytes:
+                    count(len(chunk))
                     chunks.append(chunk)
     except trio.TooSlowError:
         raise Rejection(Refusal.REQUEST_TIMEOUT, f"The request body took longer than {timeout_s:g} s") from None

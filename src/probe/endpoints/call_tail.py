@@ -16,7 +16,7 @@ from ..engine.engine import Engine
 from ..observe.call_filter import CallFilter, parse
 from ..wire import sse
 from ..wire.jsonrpc import Json, encode
-from .asgi import NOSNIFF, Headers, Receive, Scope, Send, start
+from .asgi import Receive, Scope, Send, start
 from .exchange import EVENT_HEADERS
 from .feed_query import place
 from .readers import Readers, write
@@ -29,8 +29,6 @@ _MOST_ROWS: Final = 200
 _MOST_BYTES: Final = 256 * 1024
 # Rows between two checkpoints, and changes that are left out.
 _PIECE: Final = 20
-
-_HEADERS: Headers = (*EVENT_HEADERS, NOSNIFF)
 
 
 class CallTail:
@@ -63,7 +61,7 @@ class _Reader:
         self._resumes = resumes
         self._send = send
         self._version = 0
-        self.headers = _HEADERS
+        self.headers = EVENT_HEADERS
 
     async def run(self) -> None:
         """Write until cancelled, which is how the reader's going ends it."""

@@ -27,9 +27,10 @@ _POLICY = (
 )
 _SECURITY: Headers = (
     (b"content-security-policy", _POLICY),
-    (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    # The buttons that copy need the clipboard; nothing here needs anything else that a browser asks people about.
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=(), clipboard-read=()"),
 )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ..core.addresses import client_key
 from ..core.inbound import HttpHead
 from ..engine.outbox import Outbox
+from ..engine.shares import AddressLimitError, AddressShares
 from ..observe import redaction
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, LimitReached, MessagesDelivered
 from ..observe.log import EventLog
 from ..wire.errors import Refusal, Rejection, busy
 from ..wire.jsonrpc import Json
 from .asgi import Headers, Receive, Scope, Send, respond, start
+from .problem_details import MEDIA, RefusedError, refuse
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
 # 2026-07-28 basic/transports/streamable-http: servers SHOULD include X-Accel-Buffering, which "instructs reverse
@@ -27,30 +30,79 @@ EVENT_HEADERS: Headers = (
 class Unsent:
     """The `bytes` of whole responses that no socket has taken yet, over all exchanges of an endpoint."""
 
-    def __init__(self, most: int, log: EventLog) -> None:
+    def __init__(self, most: int, log: EventLog, shares: AddressShares) -> None:
         self._most = most
         self._log = log
+        self._shares = shares
         self.bytes = 0
 
     @contextmanager
-    def holding(self, size: int) -> Iterator[None]:
-        """Count a response while it is written. Raises `Rejection` 503 when so much waits that it has no room."""
+    def holding(self, size: int, holder: str | None) -> Iterator[None]:
+        """Count a response while it is written.
+
+        Raises `Rejection` when it has no room: 503 because so much waits, 429 because so much waits for this `holder`.
+        """
         if self.bytes + size > self._most:
             self._log.append(LimitReached(None, "max_unsent_bytes", self._most))
             raise busy(f"Too many answers wait to be read: the limit max_unsent_bytes is {self._most}", 5)
+        try:
+            self._shares.check("max_unsent_bytes", holder, None, size)
+        except AddressLimitError as full:
+            raise full.rejection() from None
         self.bytes += size
         try:
-            yield
+            with self._shares.holding("max_unsent_bytes", holder, size):
+                yield
         finally:
             self.bytes -= size
+
+
+class Arriving:
+    """The `bytes` of request bodies that are not complete, over all exchanges of an endpoint."""
+
+    def __init__(self, most: int, log: EventLog, shares: AddressShares) -> None:
+        self._most = most
+        self._log = log
+        self._shares = shares
+        self.bytes = 0
+
+    @contextmanager
+    def counting(self, holder: str | None) -> Iterator[Callable[[int], None]]:
+        """Count one body while it is read: the value is called with the size of each part, before that is kept.
+
+        It raises `Rejection` where a part has no room: 503 for all together, 429 for this `holder`.
+        """
+        held = 0
+
+        def count(size: int) -> None:
+            nonlocal held
+            self._check(holder, size)
+            self._shares.take("max_incoming_bytes", holder, size)
+            self.bytes += size
+            held += size
+
+        try:
+            yield count
+        finally:
+            self._shares.give_back("max_incoming_bytes", holder, held)
+            self.bytes -= held
+
+    def _check(self, holder: str | None, size: int) -> None:
+        if self.bytes + size > self._most:
+            self._log.append(LimitReached(None, "max_incoming_bytes", self._most))
+            raise busy(f"Too many requests are on their way: the limit max_incoming_bytes is {self._most}", 5)
+        try:
+            self._shares.check("max_incoming_bytes", holder, None, size)
+        except AddressLimitError as full:
+            raise full.rejection() from None
 
 
 class Exchange:
     """One HTTP request with its response.
 
     `session` is the label of its session or modern client, once that is known. `address` is the client's, without its
-    port. `origin` is scheme and authority under which the client
-    reaches this server, as `public_url` says or else as the request was addressed.
+    port, and `holder` by what its share of limits counts, if it does. `origin` is scheme and authority under which the
+    client reaches this server, as `public_url` says or else as the request was addressed.
     """
 
     def __init__(
@@ -76,6 +128,7 @@ class Exchange:
         self._outbox = outbox
         host, port = scope.get("client") or ("", 0)
         self.address = str(host)
+        self.holder = client_key(self.address)
         self._peer = f"{host}:{port}"
         self._stream: str | None = None
         self._over = False
@@ -87,7 +140,7 @@ class Exchange:
         Returns when the socket has taken all of it, and raises `OSError` when it will not, `Rejection` when too much
         else waits to be taken.
         """
-        with self._unsent.holding(len(body)):
+        with self._unsent.holding(len(body), self.holder):
             self._head(status, "application/json" if headers else "", stream)
             await respond(self.send, status, headers, body)
         self._over = True
@@ -104,6 +157,12 @@ class Exchange:
         self._head(status, "application/json", None, rejection.message)
         await respond(self.send, status, [*JSON_HEADERS, *rejection.headers], message)
         self._delivered(1)
+        self._over = True
+
+    async def refuse(self, refused: RefusedError) -> None:
+        """Send the problem that says why the request is refused."""
+        self._head(refused.status, MEDIA, None, str(refused))
+        await refuse(self.send, self.head, refused)
         self._over = True
 
     async def start_events(self, stream: str) -> None:

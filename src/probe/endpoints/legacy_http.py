@@ -92,7 +92,9 @@ class LegacyHttp:
         self._refuse_while_draining([request])
         headers = list(JSON_HEADERS)
         try:
-            session, result = self._engine.initialize(request, selection, exchange.origin)
+            session, result = self._engine.initialize(
+                request, selection, exchange.origin, holder=exchange.holder
+            )
         except McpError as error:
             value = error_response(request.id, error.body())
         else:

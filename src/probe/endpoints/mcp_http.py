@@ -16,7 +16,8 @@ from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..wire.errors import Refusal, Rejection
 from .asgi import ClientGoneError, Receive, Scope, Send, host_policy, read_body, wait_disconnect
-from .exchange import Exchange, Unsent, not_allowed
+from .browsers import is_preflight
+from .exchange import Arriving, Exchange, Unsent, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
 from .messages import read_id, read_json, read_selection, record_received
 from .modern_http import ModernHttp
@@ -35,7 +36,8 @@ class McpHttp:
         self._legacy = LegacyHttp(engine)
         self._modern = ModernHttp(engine)
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log)
+        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log, engine.shares)
+        self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.log, engine.shares)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
         self._turnstile = trio.Semaphore(1)
@@ -87,17 +89,21 @@ class McpHttp:
                 await self._legacy.get(exchange)
             case "DELETE":
                 await self._legacy.delete(exchange)
+            case "OPTIONS" if is_preflight(head):
+                await exchange.respond(204)
             case method:
                 raise not_allowed(method, b"POST, GET, DELETE")
 
     async def _post(self, exchange: Exchange) -> None:
         check_post(exchange.head)
         self._check_declared_length(exchange.head)
-        body = await read_body(
-            exchange.receive,
-            max_bytes=self._settings.limits.max_body_bytes,
-            timeout_s=self._settings.idle_connection_s,
-        )
+        with self._arriving.counting(exchange.holder) as count:
+            body = await read_body(
+                exchange.receive,
+                max_bytes=self._settings.limits.max_body_bytes,
+                timeout_s=self._settings.idle_connection_s,
+                count=count,
+            )
         # trio runs all that is ready before it looks at the sockets again. One request for each such turn, so that a
         # cancellation need not wait until a whole burst of requests has been handled.
         async with self._turnstile:

@@ -68,7 +68,7 @@ class ModernHttp:
         check_token(request, inbound.meta, self._settings.limits)
         if self._engine.draining:
             raise shutting_down(request.id)
-        source = Source(exchange.number, exchange.session, exchange.origin)
+        source = Source(exchange.number, exchange.session, exchange.origin, holder=exchange.holder)
         answer = self._engine.modern.receive(request, inbound, offer, source)
         if isinstance(answer, Answered):
             await exchange.answer(answer.status, answer.body, _headers(answer.status))
@@ -91,7 +91,7 @@ class ModernHttp:
 
 def _headers(status: int) -> Headers:
     """Those of an answer in one piece: a client that is turned away learns when to come again."""
-    return (*JSON_HEADERS, RETRY_AFTER) if status == 503 else JSON_HEADERS
+    return (*JSON_HEADERS, RETRY_AFTER) if status in (429, 503) else JSON_HEADERS
 
 
 class _Response:

@@ -11,14 +11,17 @@ from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..wire.errors import Rejection
 from .asgi import App, Receive, Scope, Send, before_upgrade, host_policy, http_head
+from .browsers import Browsers, check_purpose
 from .call_tail import CallTail
 from .dashboard import Dashboard
+from .doorman import Doorman
 from .feed import Feed
 from .health import Health
 from .mcp_http import McpHttp
 from .pipe import serve_pipe
 from .problem_details import RefusedError, refuse
 from .readers import Readers
+from .toolhost import ToolHostEndpoint
 from .websocket import WebSocketEndpoint
 
 _PROTOCOL = ("/mcp", "/ws")
@@ -28,20 +31,25 @@ _ELSEWHERE = "This server speaks MCP on its standard input and output; here are 
 class Paths:
     """The ASGI application of one engine.
 
-    `mcp` and `websocket` are its protocol endpoints, `feed` what its dashboards read, and `readers` are those of all
-    lasting answers. With `pages_only`, no protocol is served, only what shows it.
+    `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `feed` what its dashboards read,
+    and `readers` are those of all lasting answers. With `pages_only`, no protocol is served, only what shows it.
+    `metrics` serves `/metrics`, which is not there without.
     """
 
-    def __init__(self, engine: Engine, *, pages_only: bool = False) -> None:
+    def __init__(self, engine: Engine, *, pages_only: bool = False, metrics: App | None = None) -> None:
         settings = engine.settings
         self.mcp = McpHttp(engine)
-        self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine))
+        self._doorman = Doorman(engine)
+        self._browsers = Browsers(settings)
+        self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._doorman.pace)
+        self.toolhost = ToolHostEndpoint(engine)
         self.readers = Readers(engine)
         self.feed = Feed(engine, self.readers)
         self._call_tail = CallTail(engine, self.readers)
         self._health = Health(lambda: not engine.draining)
         self._policy = host_policy(settings)
         self._dashboard = Dashboard()
+        self._metrics = metrics
         self._engine = engine
         self._pages_only = pages_only
         self._pages: App | None = None
@@ -49,7 +57,15 @@ class Paths:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of any kind."""
-        if self._pages_only and (scope["type"] == "websocket" or scope["path"] in _PROTOCOL):
+        scope = self._doorman.introduce(scope)
+        send = self._browsers.instruct(scope, send)
+        if await self._doorman.admits(scope, receive, send):
+            await self._serve(scope, self._doorman.weighing(scope, receive), send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/toolhost":
+            await self.toolhost(scope, receive, send)
+        elif self._pages_only and (scope["type"] == "websocket" or scope["path"] in _PROTOCOL):
             await _served_elsewhere(scope, receive, send)
         elif scope["path"] == "/ws":
             await self.websocket(scope, receive, send)
@@ -66,11 +82,13 @@ class Paths:
         """Wait until no response of the protocol is being written and no connection of it is open."""
         await self.mcp.wait_idle()
         await self.websocket.wait_idle()
+        await self.toolhost.wait_idle()
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = http_head(scope)
         try:
             self._policy.check(head)
+            check_purpose(head)
         except Rejection as rejection:
             await refuse(send, head, RefusedError(rejection.refusal.status, rejection.message, rejection.headers))
             return
@@ -78,6 +96,8 @@ class Paths:
             await self.feed(scope, receive, send)
         elif scope["path"] == "/api/calls/live":
             await self._call_tail(scope, receive, send)
+        elif scope["path"] == "/metrics" and self._metrics is not None:
+            await self._metrics(scope, receive, send)
         elif scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/"):
             await self._dashboard(scope, receive, send)
         else:

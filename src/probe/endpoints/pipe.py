@@ -85,7 +85,7 @@ class _Pipe:
         self._listening = trio.CancelScope()
         # Each job is a modern request in flight, of which there are so many at most.
         self._inbox, self._jobs = trio.open_memory_channel[Job](self._settings.limits.max_in_flight)
-        self._writer = PipeWriter(engine, wire, self._exchange, self._too_slow, self._admit)
+        self._writer = PipeWriter(engine, wire, self._exchange, peer.holder, self._too_slow, self._admit)
         self._modern = PipeModern(engine, peer, self._writer, self._inbox.send_nowait)
 
     async def run(self) -> Ending:
@@ -297,7 +297,9 @@ class _Pipe:
             raise self._modern.duplicate(request, exchange, None)
         self._refuse_while_draining([request], request.id)
         try:
-            session, result = engine.initialize(request, peer.selection, peer.origin, peer.transport)
+            session, result = engine.initialize(
+                request, peer.selection, peer.origin, peer.transport, peer.holder
+            )
         except McpError as error:
             answer = error_response(request.id, error.body())
         else:

@@ -112,7 +112,7 @@ class PipeModern:
         if len(self._calls) >= limits.max_in_flight:
             engine.log.append(LimitReached(client, "max_in_flight", limits.max_in_flight))
             raise busy(f"Too many requests: the limit max_in_flight is {limits.max_in_flight}", 1, request.id)
-        source = Source(exchange, client, peer.origin, peer.transport)
+        source = Source(exchange, client, peer.origin, peer.transport, peer.holder)
         answer = engine.modern.receive(request, inbound, offer, source)
         if isinstance(answer, Answered):
             self._writer.say([answer.body], exchange, client, [] if answer.call is None else [answer.call])

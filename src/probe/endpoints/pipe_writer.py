@@ -1,7 +1,8 @@
 """The one writer of a pipe: what answers in one piece, and the streams that the connection reads.
 
 Nobody waits for it but the reader of the same connection, and that only with what it would have to answer. Bounded:
-`max_pipe_bytes` for one connection, `max_unsent_bytes` for all; beyond either, the connection ends.
+`max_pipe_bytes` for one connection, `max_unsent_bytes` for all, of which one address has a share; beyond any of them
+the connection ends.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass
 import trio
 
 from ..engine.calls import CallScope
-from ..engine.draft_streams import ToolStream, lost_error
 from ..engine.engine import Engine
 from ..engine.reading import Reading, Track
+from ..engine.tool_stream import ToolStream, lost_error
 from ..observe.events import MessagesDelivered
 from ..wire.jsonrpc import error_response
 from .wires import Wire
@@ -43,7 +44,13 @@ class PipeWriter:
     """
 
     def __init__(
-        self, engine: Engine, wire: Wire, exchange: int, slow: Callable[[str | None], None], admit: Callable[[], bool]
+        self,
+        engine: Engine,
+        wire: Wire,
+        exchange: int,
+        holder: str | None,
+        slow: Callable[[str | None], None],
+        admit: Callable[[], bool],
     ) -> None:
         self.reading = Reading(exchange, self._check_backlog, self._answer_lost)
         self.sent = 0
@@ -51,6 +58,7 @@ class PipeWriter:
         self._engine = engine
         self._wire = wire
         self._exchange = exchange
+        self._holder = holder
         self._slow = slow
         self._admit = admit
         self._said: deque[_Said] = deque()
@@ -96,8 +104,7 @@ class PipeWriter:
 
     def release(self) -> None:
         """What was never taken does not count any more: the connection is over."""
-        self._engine.piped_bytes -= self._counted
-        self._counted = 0
+        self._count(0)
 
     async def run(self) -> None:
         """Write until cancelled. Raises `OSError`, with `broken` set, when the peer's side takes no more."""
@@ -122,13 +129,25 @@ class PipeWriter:
 
     def _check_backlog(self) -> None:
         unread, limits = self._unread, self._engine.settings.limits
-        self._engine.piped_bytes += unread - self._counted
-        self._counted = unread
+        self._count(unread)
         # One answer may be larger than all of it.
-        if unread - (len(self._said[0].body) if self._said else 0) > limits.max_pipe_bytes:
+        first = len(self._said[0].body) if self._said else 0
+        if unread - first > limits.max_pipe_bytes:
             self._slow("max_pipe_bytes")
-        elif unread > _UNREAD_BYTES and self._engine.piped_bytes > limits.max_unsent_bytes:
+        elif unread > _UNREAD_BYTES and self._too_much_waits(first):
             self._slow("max_unsent_bytes")
+
+    def _too_much_waits(self, first: int) -> bool:
+        engine, kind = self._engine, "max_unsent_bytes"
+        all_together = engine.piped_bytes > engine.settings.limits.max_unsent_bytes
+        return all_together or engine.shares.held(kind, self._holder) - first > engine.shares.share(kind)
+
+    def _count(self, unread: int) -> None:
+        shares, before = self._engine.shares, self._counted
+        self._engine.piped_bytes += unread - before
+        shares.take("max_unsent_bytes", self._holder, unread)
+        shares.give_back("max_unsent_bytes", self._holder, before)
+        self._counted = unread
 
     def _answer_lost(self, track: Track) -> None:
         """A call whose stream is lost under its reader is answered here: nothing else would ever tell of it."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..core.inbound import HttpHead
 from ..wire.jsonrpc import encode
-from .asgi import NOSNIFF, Headers, Send, respond
+from .asgi import Headers, Send, respond
 
 MEDIA = "application/problem+json"
-_HEADERS: Headers = ((b"content-type", MEDIA.encode()), (b"cache-control", b"no-store"), NOSNIFF)
+_HEADERS: Headers = ((b"content-type", MEDIA.encode()), (b"cache-control", b"no-store"))
 
 
 class RefusedError(Exception):

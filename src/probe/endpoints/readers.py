@@ -11,8 +11,10 @@ from typing import Protocol, TypeAlias
 
 import trio
 
+from ..core.addresses import client_key
 from ..core.inbound import HttpHead, accepts
 from ..engine.engine import Engine
+from ..engine.shares import AddressLimitError
 from ..observe.events import LimitReached
 from ..observe.query import QueryError
 from ..wire.errors import Rejection
@@ -42,6 +44,7 @@ class Readers:
 
     def __init__(self, engine: Engine) -> None:
         self._log = engine.log
+        self._shares = engine.shares
         self._most = engine.settings.limits.max_feed_readers
         self.open: set[Reader] = set()
 
@@ -49,7 +52,8 @@ class Readers:
         """Serve one request, until its reader goes."""
         head = http_head(scope)
         try:
-            reader = self._admit(head, scope["query_string"].decode("latin-1"), send, opens)
+            holder = client_key((scope.get("client") or ("", 0))[0])
+            reader = self._admit(head, holder, scope["query_string"].decode("latin-1"), send, opens)
         except RefusedError as refused:
             await refuse(send, head, refused)
             return
@@ -57,9 +61,10 @@ class Readers:
             await start(send, 200, reader.headers)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         else:
-            await self._follow(reader, receive)
+            with self._shares.holding("max_feed_readers", holder):
+                await self._follow(reader, receive)
 
-    def _admit(self, head: HttpHead, query: str, send: Send, opens: Opens) -> Reader:
+    def _admit(self, head: HttpHead, holder: str | None, query: str, send: Send, opens: Opens) -> Reader:
         """Raises `RefusedError`."""
         if head.method not in ("GET", "HEAD"):
             raise RefusedError(405, "this page takes GET, HEAD", [(b"allow", b"GET, HEAD")])
@@ -75,6 +80,10 @@ class Readers:
             self._log.append(LimitReached(None, "max_feed_readers", self._most))
             why = f"there are {self._most} readers already (max_feed_readers)"
             raise RefusedError(503, why, [(b"retry-after", b"%d" % _RETRY_S)])
+        try:
+            self._shares.check("max_feed_readers", holder)
+        except AddressLimitError as full:
+            raise RefusedError(429, str(full), full.rejection().headers) from None
         return reader
 
     async def _follow(self, reader: Reader, receive: Receive) -> None:

@@ -7,38 +7,62 @@ handshake is judged before the upgrade, so that a client learns by an HTTP statu
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeAlias
 
 import trio
 
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
-from ..observe.events import HttpResponse, LimitReached
+from ..engine.shares import AddressLimitError
+from ..observe.events import LimitReached
 from ..wire.errors import Refusal, Rejection, busy, shutting_down
-from .asgi import Receive, Scope, Send, before_upgrade, host_policy, http_head
+from .asgi import Receive, Scope, Send, host_policy, http_head
 from .exchange import Exchange, Unsent
 from .messages import read_selection
-from .problem_details import RefusedError, refuse
+from .problem_details import refuse
+from .upgrade import accept, upgrade_exchange, upgrade_required
 from .wires import Closed, Ending, Peer, WireBrokenError
 
 SUBPROTOCOL = "mcp"
 
 _UNSUPPORTED_DATA = 1003
 _RETRY_S = 5
-_SWITCHING_PROTOCOLS = 101
+
+
+Pace: TypeAlias = Callable[[Scope, int], float]
+"""How many seconds a message of so many bytes has to wait until its client may have sent it."""
+
+
+def _at_once(_size: int) -> float:
+    return 0.0
 
 
 class WebSocketWire:
-    """The `Wire` of one accepted WebSocket."""
+    """The `Wire` of one accepted WebSocket. `pace` says of each message how many seconds it has to wait by its size."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, receive: Receive, send: Send, pace: Callable[[int], float] = _at_once) -> None:
         self.closed: Closed | None = None
         """How the connection has ended, once `receive` has given None."""
         self._receive = receive
         self._send = send
+        self._pace = pace
+        self._waiting: str | None = None
+        self._due = 0.0
 
     async def receive(self) -> bytes | None:
         """The next message, or None when the connection is over. Raises `WireBrokenError` for a binary one."""
+        if self._waiting is None:
+            self._waiting = await self._next()
+            if self._waiting is None:
+                return None
+            self._due = trio.current_time() + self._pace(len(self._waiting))
+        # Kept meanwhile: whoever stops waiting for a message comes again.
+        await trio.sleep_until(self._due)
+        text, self._waiting = self._waiting, None
+        return text.encode()
+
+    async def _next(self) -> str | None:
         if self.closed is not None:
             return None
         event = await self._receive()
@@ -49,7 +73,7 @@ class WebSocketWire:
         text = event.get("text")
         if text is None:
             raise WireBrokenError(_UNSUPPORTED_DATA, "a binary frame; messages are text")
-        return str(text).encode()
+        return str(text)
 
     async def send(self, message: bytes) -> None:
         """Send one message; returns when the socket has taken it. Raises `OSError` when it will not."""
@@ -60,7 +84,7 @@ class WebSocketWire:
         await self._send({"type": "websocket.close", "code": code, "reason": why})
         while self.closed is None:
             try:
-                await self.receive()
+                await self._next()
             except WireBrokenError:
                 continue
         return self.closed
@@ -73,49 +97,43 @@ Serve: TypeAlias = Callable[[WebSocketWire, Peer], Awaitable[Ending]]
 class WebSocketEndpoint:
     """`/ws` of one engine. At most `max_websockets` are open at a time; `wait_idle` tells when none is any more."""
 
-    def __init__(self, engine: Engine, serve: Serve) -> None:
+    def __init__(self, engine: Engine, serve: Serve, pace: Pace) -> None:
         settings = engine.settings
         self._engine = engine
         self._settings = settings
         self._serve = serve
+        self._pace = pace
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log)
+        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log, engine.shares)
         self._changed = trio.lowlevel.ParkingLot()
         self.open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection, from its handshake to its end, or refuse an HTTP request that is no handshake."""
         if scope["type"] == "http":
-            await refuse(send, http_head(scope), _UPGRADE_REQUIRED)
+            await refuse(send, http_head(scope), upgrade_required(SUBPROTOCOL))
             return
         await receive()
-        exchange = self._exchange(scope, receive, send)
+        exchange = upgrade_exchange(self._engine, self._unsent, scope, receive, send)
         try:
             peer = self._judge(scope, exchange)
         except Rejection as rejection:
             await self._refuse(exchange, rejection)
             return
         self.open += 1
+        shares = self._engine.shares
+        shares.take("max_websockets", peer.holder)
         try:
-            await self._converse(exchange, peer, receive, send)
+            await self._converse(exchange, peer, WebSocketWire(receive, send, partial(self._pace, scope)), send)
         finally:
             self.open -= 1
+            shares.give_back("max_websockets", peer.holder)
             self._changed.unpark_all()
 
     async def wait_idle(self) -> None:
         """Wait until no connection is open."""
         while self.open:
             await self._changed.park()
-
-    def _exchange(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
-        """The upgrade request as the HTTP request that it is."""
-        engine = self._engine
-        request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
-        answers = before_upgrade(send)
-        url = self._settings.public_url
-        return Exchange(
-            next(engine.exchanges), request, receive, answers, engine.log, self._unsent, engine.outbox, url
-        )
 
     def _judge(self, scope: Scope, exchange: Exchange) -> Peer:
         """Raises `Rejection`."""
@@ -126,7 +144,7 @@ class WebSocketEndpoint:
             why = f'Bad Request: Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"'
             raise Rejection(Refusal.INVALID_REQUEST, why)
         selection = self._selection(exchange.query)
-        self._check_room()
+        self._check_room(exchange.holder)
         host, port = scope.get("client") or ("", 0)
         return Peer(
             "websocket", exchange.address, exchange.origin, selection, f"{host}:{port}", exchange.number
@@ -138,13 +156,17 @@ class WebSocketEndpoint:
         except UnknownSelectionError as error:
             raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}") from None
 
-    def _check_room(self) -> None:
+    def _check_room(self, holder: str | None) -> None:
         if self._engine.draining:
             raise shutting_down()
         most = self._settings.limits.max_websockets
         if self.open >= most:
             self._engine.log.append(LimitReached(None, "max_websockets", most))
             raise busy(f"There are {most} WebSockets already (max_websockets)", _RETRY_S)
+        try:
+            self._engine.shares.check("max_websockets", holder)
+        except AddressLimitError as full:
+            raise full.rejection() from None
 
     async def _refuse(self, exchange: Exchange, rejection: Rejection) -> None:
         try:
@@ -152,21 +174,7 @@ class WebSocketEndpoint:
         except OSError:
             exchange.close("client")
 
-    async def _converse(self, exchange: Exchange, peer: Peer, receive: Receive, send: Send) -> None:
-        try:
-            await send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
-        except OSError:
-            exchange.close("client")
-            return
-        self._engine.log.append(HttpResponse(exchange.number, _SWITCHING_PROTOCOLS, "", None, None, None))
-        wire = WebSocketWire(receive, send)
-        ending = await self._serve(wire, peer)
-        await wire.close(ending.code, ending.why)
-
-
-_UPGRADE_REQUIRED = RefusedError(
-    426,
-    f'this is a WebSocket: connect by HTTP/1.1, with the subprotocol "{SUBPROTOCOL}"',
-    # HTTP/2, which knows neither of them, leaves them out.
-    [(b"upgrade", b"websocket"), (b"connection", b"upgrade")],
-)
+    async def _converse(self, exchange: Exchange, peer: Peer, wire: WebSocketWire, send: Send) -> None:
+        if await accept(self._engine, exchange, send, SUBPROTOCOL):
+            ending = await self._serve(wire, peer)
+            await wire.close(ending.code, ending.why)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from ..core.addresses import client_key
+
 
 class WireBrokenError(Exception):
     """The peer did what ends its connection; `code` is the close code of RFC 6455 section 7.4 that says so."""
@@ -28,6 +30,11 @@ class Peer:
     selection: str
     client: str = "stdio"
     exchange: int | None = None
+
+    @property
+    def holder(self) -> str | None:
+        """By what the peer's share of limits counts. Who started this process shares it with nobody."""
+        return None if self.transport == "stdio" else client_key(self.address)
 
     @property
     def timed(self) -> bool:

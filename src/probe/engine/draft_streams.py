@@ -16,26 +16,26 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
-from math import ceil, inf
+from math import inf
 from typing import TypeAlias
 
 import trio
 
 from ..core.call import Cause
-from ..core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll
-from ..observe.events import LimitReached, Rpc, StreamLost
+from ..core.draft_stream import DraftStream, Interval, Lost
+from ..observe.events import LimitReached, StreamLost
 from ..observe.log import EventLog
 from ..settings import Settings
 from ..wire.errors import Code, McpError
-from ..wire.jsonrpc import Json, RequestId, Response
+from ..wire.jsonrpc import RequestId, Response
 from ..wire.v2025 import draft_streams as wire
 from .calls import CallScope
-from .client_requests import ClientRequests
 from .clock import Clock
 from .outbox import Outbox
 from .outcome import contain
 from .sessions import Session
-from .streams import Reader, Stream, StreamLostError
+from .shares import AddressShares
+from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -43,165 +43,11 @@ _NOBODY = b"\0" * sha256().digest_size
 # Whose loss can still be told from an id that never existed: more than one client can lose in a bad hour.
 _MOST_LOST = 1000
 
-_WHY = {
-    Lost.ABANDONED: "the stream was abandoned: not resumed or polled within resumeInterval.max",
-    Lost.OVERFLOW: "the stream is lost: more waited for its client than replay_messages or replay_bytes allow",
-    Lost.SESSION_ENDED: "the stream is lost: its session has ended",
-    Lost.SERVER_FULL: "the stream is lost: all streams together are as large or as many as the server allows",
-}
-
-
-def lost_error(lost: Lost) -> McpError:
-    """What the owner of a lost stream is told."""
-    return McpError(Code.STREAM_LOST, _WHY[lost], {"reason": lost.value})
-
-
-class ToolStream(Stream):
-    """The stream of one `tools/call`, which can be resumed from any connection of its owner.
-
-    `holder` is the session on whose connection its call can be cancelled and its questions answered; None while nobody
-    has come back for it, and once it is not `kept`. `call` is None when it is over, `told` whether the client has what
-    answers it.
-    """
-
-    def __init__(
-        self,
-        number: int,
-        stream_id: str,
-        session: Session,
-        exchange: int,
-        request_id: RequestId,
-        machine: DraftStream,
-        log: EventLog,
-        clock: Clock,
-        settings: Settings,
-        changed: Callable[[ToolStream], None],
-    ) -> None:
-        label = session.next_stream_label()
-        super().__init__(label, session.label, "resumable", log, settings, exchange=exchange, replay=machine.log)
-        self.stream_id = stream_id
-        self.request_id = request_id
-        self.machine = machine
-        self.holder: Session | None = session
-        self.call: CallScope | None = None
-        self.owner = _Owner(session.label, None if session.secret is None else _digest(session.secret))
-        self.number = number
-        self.kept = True
-        self.told = False
-        self.weight = 0
-        self._home = session
-        self._retry_ms = ceil(settings.stream_min_s * 1000)
-        self._questions = ClientRequests(f"q{number}-")
-        self._clock = clock
-        self._changed = changed
-
-    @property
-    def retry_ms(self) -> int:
-        """resumeInterval.min, so that a client which comes back as its event stream says does as the draft says."""
-        return self._retry_ms
-
-    @property
-    def one_by_one(self) -> bool:
-        """What was taken is what a client that keeps no count is not sent again."""
-        return True
-
-    @property
-    def questions(self) -> ClientRequests:
-        """Its own, as a question may be answered in another session than it was asked in."""
-        return self._questions
-
-    @property
-    def finished(self) -> bool:
-        """Whether its client has had everything, as far as sockets know."""
-        return self.replay.closed and not self.machine.untaken
-
-    def marked(self, value: Json) -> Json:
-        """The message with its place in this stream."""
-        return wire.marked(value, self.stream_id, self.replay.last + 1)
-
-    def attach(self, exchange: int, ring: Callable[[], None] = lambda: None) -> Reader:
-        """As of any stream; nobody is waited for any more."""
-        self.machine.connect(self._clock.now())
-        return super().attach(exchange, ring)
-
-    def detach(self, reader: Reader) -> None:
-        """As of any stream; from now on the client is waited for."""
-        if self.reader is reader:
-            self.machine.disconnect(self._clock.now())
-        super().detach(reader)
-        self._changed(self)
-
-    def dismissed(self, reader: Reader) -> str | None:
-        """Also because there is nothing left to read."""
-        lost = self.machine.lost
-        own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
-        return super().dismissed(reader) or own
-
-    def delivered(self, first: int, last: int, exchange: int) -> None:
-        """As of any stream; these messages are unsent no more."""
-        super().delivered(first, last, exchange)
-        self.machine.taken(last, self._clock.now())
-        self._changed(self)
-
-    def acknowledge(self, position: int) -> None:
-        """The client's word counts as a socket's."""
-        self.machine.taken(position, self._clock.now())
-        self._changed(self)
-
-    def end(self, now: float) -> None:
-        """As of any stream; it is kept as the draft says."""
-        super().end(now)
-        self.machine.end(now)
-        self._changed(self)
-
-    def resume(self, received: int | None) -> int:
-        """From where to read on, as the machine says."""
-        try:
-            return self.machine.resume(received, self._clock.now())
-        finally:
-            self._changed(self)
-
-    def poll(self, received: int | None) -> Poll:
-        """How it stands, as the machine says; whoever has `received` everything is waited for no more."""
-        try:
-            return self.machine.poll(received, self._clock.now())
-        finally:
-            self._changed(self)
-
-    def forget(self) -> None:
-        """Its service keeps it no more: whoever reads it looks up, and finds out why."""
-        self.kept = False
-        self._home.drop(self)
-        self._wake()
-
-    def _keep(self, message: bytes, rpc: Rpc) -> int:
-        kind = {"request": Kind.REQUEST, "error": Kind.ERROR}.get(rpc, Kind.OTHER)
-        try:
-            return self.machine.emit(message, kind, self._clock.now())
-        except LostError as error:
-            raise StreamLostError(_WHY[error.lost]) from None
-        finally:
-            self._changed(self)
-
-
-@dataclass(frozen=True, slots=True)
-class _Owner:
-    """Whose a stream is: `secret` is the digest of what proves it, None where only the session does."""
-
-    session: str
-    secret: bytes | None
-
-    @property
-    def key(self) -> str | bytes:
-        """What its streams have in common."""
-        return self.secret or self.session
-
-
 @dataclass(frozen=True, slots=True)
 class _Grave:
     """What is left of a lost stream."""
 
-    owner: _Owner
+    owner: Owner
     lost: Lost
 
 
@@ -209,12 +55,19 @@ class DraftStreams:
     """The draft streams of one engine. `serve` owns the calls on them; the other methods never wait."""
 
     def __init__(
-        self, log: EventLog, clock: Clock, settings: Settings, outbox: Outbox, new_id: Callable[[], str]
+        self,
+        log: EventLog,
+        clock: Clock,
+        settings: Settings,
+        shares: AddressShares,
+        outbox: Outbox,
+        new_id: Callable[[], str],
     ) -> None:
         limits = settings.limits
         self._log = log
         self._clock = clock
         self._settings = settings
+        self._shares = shares
         self._outbox = outbox
         self._new_id = new_id
         self._interval = Interval(settings.stream_min_s, settings.stream_max_s)
@@ -243,7 +96,7 @@ class DraftStreams:
         limits = self._settings.limits
         if session.piped and session.secret is None:
             session.secret = self._new_id()
-            session.proofs.add(_digest(session.secret))
+            session.proofs.add(digest_of(session.secret))
         self._make_room(session)
         machine = DraftStream(
             self._interval,
@@ -265,15 +118,16 @@ class DraftStreams:
             self._settings,
             self._note,
         )
-        digest = _digest(stream_id)
+        digest = digest_of(stream_id)
         self._streams[digest] = self._by_owner.setdefault(stream.owner.key, {})[digest] = stream
+        self._shares.take("max_draft_streams", stream.address)
         session.keep(stream)
         bounds = {"maxMessages": limits.replay_messages, "maxBytes": limits.replay_bytes}
         mark = {**bounds, "secret": session.secret} if session.piped else bounds
         interval = self._interval
         self._outbox.send(stream, wire.create(stream_id, interval.min_s, interval.max_s, mark))
         if not stream.kept:
-            raise McpError(Code.BUSY, f"There is no room for this stream: {_WHY[Lost.SERVER_FULL]}")
+            raise McpError(Code.BUSY, f"There is no room for this stream: {WHY[Lost.SERVER_FULL]}")
         return stream
 
     def submit(self, job: Job) -> None:
@@ -304,9 +158,9 @@ class DraftStreams:
         Raises `McpError`: -32602 for an unknown one and for somebody else's, the same in the same time, and 1003 for
         one that this client has lost.
         """
-        digest, proof = _digest(reference.stream_id or ""), _digest(reference.secret)
+        digest, proof = digest_of(reference.stream_id or ""), digest_of(reference.secret)
         stream, grave = self._streams.get(digest), self._lost.get(digest)
-        owner = stream.owner if stream is not None else grave.owner if grave is not None else _Owner("", _NOBODY)
+        owner = stream.owner if stream is not None else grave.owner if grave is not None else Owner("", _NOBODY)
         belongs = self._belongs(session, owner, proof)
         if belongs and owner.secret == proof:
             self._prove(session, reference.secret, proof)
@@ -320,7 +174,7 @@ class DraftStreams:
 
     def all_of(self, session: Session, secret: str) -> list[ToolStream]:
         """The streams of a client, oldest first."""
-        proof = _digest(secret)
+        proof = digest_of(secret)
         if session.piped and proof in self._by_owner:
             self._prove(session, secret, proof)
         return self._of(session)
@@ -412,8 +266,7 @@ class DraftStreams:
             if self._bytes > most and other.finished and other is not growing:
                 self._remove(other)
         while self._bytes > most and growing.machine.lost is None:
-            hoards = self._by_owner.values()
-            hoard = max(hoards, key=lambda streams: sum(stream.weight for stream in streams.values())).values()
+            hoard = max(self._hoards().values(), key=lambda streams: sum(stream.weight for stream in streams))
             largest = max(hoard, key=lambda stream: (stream.reader is None, stream.weight))
             victim = growing if growing in hoard else largest
             self._log.append(LimitReached(victim.session, "draft_stream_bytes", most))
@@ -422,13 +275,14 @@ class DraftStreams:
                 self._remove(victim)
 
     def _remove(self, stream: ToolStream) -> None:
-        digest, lost = _digest(stream.stream_id), stream.machine.lost
+        digest, lost = digest_of(stream.stream_id), stream.machine.lost
         del self._streams[digest]
         hoard = self._by_owner[stream.owner.key]
         del hoard[digest]
         if not hoard:
             del self._by_owner[stream.owner.key]
         self._bytes -= stream.weight
+        self._shares.give_back("max_draft_streams", stream.address)
         if lost is not None:
             self._bury(digest, stream, lost)
         self._let_go(stream)
@@ -443,18 +297,30 @@ class DraftStreams:
             self._lost.popitem(last=False)
         self._log.append(StreamLost(stream.session, stream.id, lost.value, stream.machine.untaken))
         if stream.call is not None and asked_for:
-            stream.call.cancel(Cause.DISCONNECT, _WHY[lost])
+            stream.call.cancel(Cause.DISCONNECT, WHY[lost])
+
+    def _hoards(self) -> dict[str | bytes, list[ToolStream]]:
+        """All streams, by the client address that they came from; those of this machine by their owners."""
+        hoards: dict[str | bytes, list[ToolStream]] = {}
+        for stream in self:
+            hoards.setdefault(stream.address or stream.owner.key, []).append(stream)
+        return hoards
 
     def _make_room(self, session: Session) -> None:
         limits, mine = self._settings.limits, self._of(session)
         own = limits.max_draft_streams_per_client
         if len(mine) >= own and not self._give_up(mine):
             raise self._full("max_draft_streams_per_client", own, session)
+        if not self._shares.has_room("max_draft_streams", session.holder, limits.max_draft_streams):
+            theirs = [stream for stream in self if stream.address == session.holder]
+            if not self._give_up(theirs):
+                self._shares.check("max_draft_streams", session.holder, session.label)
         if len(self._streams) >= limits.max_draft_streams and not self._give_up(list(self)):
             # Who has most has to give, unless that is who asks.
-            hoard = max(map(list[ToolStream], map(dict.values, self._by_owner.values())), key=len)
+            hoards = self._hoards()
+            hoard, own = max(hoards.values(), key=len), len(hoards.get(session.holder or "", mine))
             away = [stream for stream in hoard if stream.reader is None]
-            if len(hoard) <= len(mine) + 1 or not away:
+            if len(hoard) <= own + 1 or not away:
                 raise self._full("max_draft_streams", limits.max_draft_streams, session)
             away[0].machine.lose(Lost.SERVER_FULL)
             self._remove(away[0])
@@ -475,13 +341,9 @@ class DraftStreams:
             stream.holder.call_over(stream.request_id)
         stream.holder = None
 
-    def _belongs(self, session: Session, owner: _Owner, proof: bytes) -> bool:
+    def _belongs(self, session: Session, owner: Owner, proof: bytes) -> bool:
         """Whether a stream of `owner` is the session's; `proof` is the digest of the secret in the request."""
         own = owner.session == session.label and owner.secret is None
         proven = hmac.compare_digest(proof, owner.secret or _NOBODY)
         # Over HTTP only the session decides: event ids name streams by labels, which are those of its session.
         return own or (session.piped and ((proven and owner.secret is not None) or owner.secret in session.proofs))
-
-
-def _digest(text: str) -> bytes:
-    return sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -26,7 +26,9 @@ from .calls import CallScope
 from .catalogue import Toolset, select
 from .clock import Clock
 from .draft_streams import DraftStreams
+from .hosted import HostedTools
 from .interactions import Interactions
+from .legacy.channels import announce
 from .legacy.dispatch import Dispatch as LegacyDispatch
 from .legacy.methods import Methods, capabilities
 from .legacy.tasks import TaskDesk
@@ -39,6 +41,7 @@ from .offers import Offer
 from .outbox import Outbox
 from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
 from .sessions import Session, SessionService
+from .shares import AddressLimitError, AddressShares
 from .tasks import TaskService
 from .tool_runs import ToolRuns
 
@@ -85,22 +88,25 @@ class Engine:
         self.records = CallRecords(limits.call_records)
         self.observer = Observer(self.log, self.records, limits)
         self.audit = Audit(settings, self.run, self.clock, self.log, self.records, self.observer)
-        self.tasks = TaskService(self.log, self.clock, settings, new_id)
+        self.shares = AddressShares(self.log, limits)
+        self.tasks = TaskService(self.log, self.clock, settings, self.shares, new_id)
         # As long as the state that names a page may take to come back.
         self.interactions = Interactions(
-            limits.max_interactions, settings.request_state_ttl_s, self.clock, new_id
+            self.log, limits.max_interactions, settings.request_state_ttl_s, self.clock, self.shares, new_id
         )
         self.outbox = Outbox(self.log)
-        self.streams = DraftStreams(self.log, self.clock, settings, self.outbox, new_id)
+        self.streams = DraftStreams(self.log, self.clock, settings, self.shares, self.outbox, new_id)
         self.sessions = SessionService(
-            self.log, self.clock, settings, new_id, self.interactions, self._end_owner
+            self.log, self.clock, settings, new_id, self.interactions, self.shares, self._end_owner
         )
         self.exchanges = count(1)
         self.piped_bytes = 0
         self.draining = False
         self.drained = trio.Event()
+        self._audited = trio.Event()
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
-        self._select = lru_cache(maxsize=16)(partial(select, toolsets))
+        self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
+        self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
         numbers = count(1)
         runs = ToolRuns(self.log, self.records, self.clock, settings, self.run, lambda: f"c{next(numbers)}")
         desk = TaskDesk(self.tasks, settings, self.outbox, runs)
@@ -116,6 +122,7 @@ class Engine:
             self.log,
             self.clock,
             settings,
+            self.shares,
             self.outbox,
             self.tasks,
             self.interactions,
@@ -130,11 +137,18 @@ class Engine:
         """What a selection offers to a revision. Raises `UnknownSelectionError`."""
         # The same names in another order offer the same, and so are the same selection.
         names = ",".join(sorted({name.strip() for name in selection.split(",")} - {""}))
-        return Offer(self._select(selection), names, revision, self.settings.page_size)
+        return Offer(self._select(selection), names, revision, self.settings.page_size, self.hosted)
 
     def check_selection(self, selection: str) -> None:
         """Raise `UnknownSelectionError` for a selection that names what does not exist."""
         self._select(selection)
+
+    def _announce_hosted(self) -> None:
+        for session in self.sessions:
+            # Who has no stream for it is not told, nor is that an event: a host that comes and goes would fill the log.
+            if session.offer.has_hosts and session.standalone is not None:
+                announce(session, self.outbox, "tools")
+        self.modern.listeners.publish_hosted()
 
     def _end_owner(self, session: str, cause: Cause, why: str) -> None:
         self.tasks.end_owner(session, cause, why)
@@ -143,20 +157,25 @@ class Engine:
             self.streams.end_owner(session)
 
     def initialize(
-        self, request: Request, selection: str, origin: str, transport: str = "http"
+        self, request: Request, selection: str, origin: str, transport: str = "http", holder: str | None = None
     ) -> tuple[Session, Json]:
         """Open a session, of a client that reaches this server under `origin`, and give the `InitializeResult`.
 
-        Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection` 503 when no further
-        session can be had.
+        Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection`: 503 when no further
+        session can be had, 429 when none can by `holder`.
         """
         params = cast("types.InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
         revision = negotiate(params.protocol_version)
         given = request.params or {}
         offer = self.offer(selection, revision)
-        session = self.sessions.open(offer, given["capabilities"], given["clientInfo"], origin, transport)
+        about = given["capabilities"], given["clientInfo"]
+        try:
+            session = self.sessions.open(offer, *about, origin, transport, holder)
+        except AddressLimitError as full:
+            raise full.rejection(request.id) from None
         if session is None:
-            raise busy("Too many sessions; try again later", 60, request.id)
+            most = self.settings.limits.max_sessions
+            raise busy(f"Too many sessions: the limit max_sessions is {most}", 60, request.id)
         session.initialize_id = request.id
         result: Json = {
             "protocolVersion": revision,
@@ -174,10 +193,24 @@ class Engine:
         # Around the rest, so that it still writes what becomes of calls that are cancelled with the engine.
         async with trio.open_nursery() as around:
             try:
-                await around.start(self.audit.serve)
+                await around.start(self._keep_audit)
                 await self._serve_within(task_status)
             finally:
                 self.audit.finish()
+
+    async def finish_audit(self) -> None:
+        """Have the audit write what there is, and wait for that; nothing is written afterwards.
+
+        For an end that does not wait for all work: `serve` does this itself when the last work is over.
+        """
+        self.audit.finish()
+        await self._audited.wait()
+
+    async def _keep_audit(self, *, task_status: trio.TaskStatus[None]) -> None:
+        try:
+            await self.audit.serve(task_status=task_status)
+        finally:
+            self._audited.set()
 
     async def _serve_within(self, task_status: trio.TaskStatus[None]) -> None:
         async with trio.open_nursery() as nursery:
@@ -185,6 +218,7 @@ class Engine:
             await nursery.start(self.streams.serve)
             await nursery.start(self.sessions.serve)
             await nursery.start(self.observer.serve)
+            await nursery.start(self.hosted.serve)
             self.log.append(ServerState("ready"))
             task_status.started()
 
@@ -196,13 +230,12 @@ class Engine:
         """
         self.draining = True
         self.log.append(ServerState("draining"))
-        with trio.move_on_after(self.settings.grace_s):
-            await self._wait_idle()
-        for call in [*self._running(), *self.modern.running]:
-            call.cancel(Cause.SHUTDOWN, "the server is shutting down")
-        for task in self.tasks.everyone():
-            if not task.machine.terminal:
-                self.tasks.cancel(task, Cause.SHUTDOWN, "The task was cancelled: the server is shutting down.")
+        try:
+            with trio.move_on_after(self.settings.grace_s):
+                await self._wait_idle()
+        finally:
+            # Also where a second signal cuts the wait short, so that nobody takes this for a client's going.
+            self._stop_work()
         # A handler may shield its cleanup; the server's end does not depend on its good manners.
         with trio.move_on_after(_CLEANUP_S):
             await self._wait_idle()
@@ -212,6 +245,13 @@ class Engine:
         self.modern.listeners.end_all()
         self.log.append(ServerState("stopped"))
         self.drained.set()
+
+    def _stop_work(self) -> None:
+        for call in [*self._running(), *self.modern.running]:
+            call.cancel(Cause.SHUTDOWN, "the server is shutting down")
+        for task in self.tasks.everyone():
+            if not task.machine.terminal:
+                self.tasks.cancel(task, Cause.SHUTDOWN, "The task was cancelled: the server is shutting down.")
 
     def _running(self) -> list[CallScope]:
         # Whoever reads a stream reads on until what its call says of the end is there.

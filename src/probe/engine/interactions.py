@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import trio
 
+from ..observe.events import LimitReached
+from ..observe.log import EventLog
 from ..wire.errors import Code, McpError
 from .clock import Clock
+from .shares import AddressShares
 from .tool import ToolFailureError
 
 
@@ -25,39 +29,51 @@ class Page:
     named: Mapping[str, str]
 
 
+class _Made(NamedTuple):
+    at: float
+    holder: str | None
+
+
 class Interactions:
     """The pages of one engine: at most `most` that wait to be confirmed or can still be asked about.
 
     A page is forgotten `keep_s` seconds after it was made; until then nobody else's page can push it out.
     """
 
-    def __init__(self, most: int, keep_s: float, clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, log: EventLog, most: int, keep_s: float, clock: Clock, shares: AddressShares, new_id: Callable[[], str]
+    ) -> None:
+        self._log = log
         self._most = most
         self._keep_s = keep_s
         self._clock = clock
+        self._shares = shares
         self._new_id = new_id
         # In the order of their making, so the first is the first to be forgotten.
-        self._made: dict[str, float] = {}
+        self._made: dict[str, _Made] = {}
         self._confirmed: dict[str, trio.Event] = {}
 
     def page(self, id: str, origin: str, **named: str) -> Page:
         """The page of an id, as a client that reached this server under `origin` can reach it."""
         return Page(id, f"{origin}/interaction/{id}", named)
 
-    def open(self, origin: str) -> str:
+    def open(self, origin: str, holder: str | None) -> str:
         """A new page: its unguessable id.
 
         Raises `ToolFailureError` without an origin, as nobody could reach it, and `McpError` -32000 when there are as
-        many as there may be.
+        many as there may be, or as many of this `holder`.
         """
         if not origin:
             why = "This server shows no pages: start it with --dashboard PORT, or say where they are with --public-url"
             raise ToolFailureError(why)
         self._forget()
         if len(self._made) >= self._most:
+            self._log.append(LimitReached(None, "max_interactions", self._most))
             raise McpError(Code.BUSY, f"Too many pages wait: the limit max_interactions is {self._most}")
+        self._shares.check("max_interactions", holder)
+        self._shares.take("max_interactions", holder)
         id = self._new_id()
-        self._made[id], self._confirmed[id] = self._clock.now(), trio.Event()
+        self._made[id], self._confirmed[id] = _Made(self._clock.now(), holder), trio.Event()
         return id
 
     def is_open(self, id: str) -> bool:
@@ -79,11 +95,13 @@ class Interactions:
         confirmed = self._confirmed.get(id)
         if confirmed is None:
             return False
-        with trio.move_on_at(min(self._clock.now() + timeout_s, self._made[id] + self._keep_s)):
+        with trio.move_on_at(min(self._clock.now() + timeout_s, self._made[id].at + self._keep_s)):
             await confirmed.wait()
         return confirmed.is_set()
 
     def _forget(self) -> None:
         oldest = self._clock.now() - self._keep_s
-        while self._made and (first := next(iter(self._made.items())))[1] <= oldest:
-            del self._made[first[0]], self._confirmed[first[0]]
+        while self._made and (first := next(iter(self._made.items())))[1].at <= oldest:
+            id, made = first
+            del self._made[id], self._confirmed[id]
+            self._shares.give_back("max_interactions", made.holder)

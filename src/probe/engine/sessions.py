@@ -33,6 +33,8 @@ from .clock import Clock
 from .interactions import Interactions
 from .offers import Offer
 from .outcome import contain
+from .replay_room import ReplayRoom
+from .shares import AddressShares
 from .streams import Stream
 from .tool import LogLevel
 
@@ -41,6 +43,8 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 
 class Session:
     """One client's session: its machine, its streams, its calls in flight, and what the client told about itself.
+
+    `holder` is the client address by which shares of limits count, None where they do not.
 
     With `streams` the client asked for draft streams; `secret` is what it got to prove that they are its own, `proofs`
     the digests of the secrets that it has proved to have.
@@ -61,12 +65,15 @@ class Session:
         end_tasks: Callable[[str, Cause, str], None],
         transport: str,
         streams: bool,
+        holder: str | None,
+        room: ReplayRoom,
     ) -> None:
         self.id = id
         self.label = f"s{number}"
         self.machine = machine
         self.transport = transport
         self.streams = streams
+        self.holder = holder
         self.secret: str | None = None
         self.proofs: set[bytes] = set()
         self.client = client
@@ -85,7 +92,7 @@ class Session:
         self._quiet = trio.lowlevel.ParkingLot()
         self._streams: dict[str, Stream] = {}
         self._finished: deque[Stream] = deque()
-        self._finished_bytes = 0
+        self._room = room
         self._stream_count = 0
         self._reader_came = trio.lowlevel.ParkingLot()
         # Every job belongs to a request in flight, to a ticker or to the ping; each of them has its own limit.
@@ -122,8 +129,14 @@ class Session:
             exchange=exchange,
             resumable=not self.piped,
         )
-        self._streams[stream.id] = stream
+        self._own(stream)
         return stream
+
+    def _own(self, stream: Stream) -> None:
+        self._streams[stream.id] = stream
+        if not self.piped:
+            # A pipe has bounds of its own for what waits in it.
+            self._room.add(stream, self.holder or self.label)
 
     def keep(self, stream: Stream) -> None:
         """A stream of another owner can be read here too, and keeps the session alive until `drop`."""
@@ -151,7 +164,7 @@ class Session:
             self._settings,
             resumable=not self.piped,
         )
-        self._streams[stream.id] = stream
+        self._own(stream)
         self._standalone.append(stream)
         if len(self._standalone) > self._settings.limits.max_standalone_streams:
             self._end_one_standalone()
@@ -177,21 +190,22 @@ class Session:
             del self._streams[stream.id]
             return
         self._finished.append(stream)
-        self._finished_bytes += stream.replay.bytes
         self.forget_streams()
 
     def forget_streams(self) -> None:
         """Forget finished streams that are too old, or the oldest beyond the bounds; a present reader goes on."""
         limits = self._settings.limits
         oldest = self._clock.now() - self._settings.stream_retention_s
+        size = sum(stream.replay.bytes for stream in self._finished)
         while self._finished and (
             len(self._finished) > limits.replay_streams
-            or self._finished_bytes > limits.replay_bytes_per_session
+            or size > limits.replay_bytes_per_session
             or (self._finished[0].ended_at or 0.0) <= oldest
         ):
             stream = self._finished.popleft()
-            self._finished_bytes -= stream.replay.bytes
+            size -= stream.replay.bytes
             del self._streams[stream.id]
+            self._room.remove(stream)
 
     def find_stream(self, id: str) -> Stream | None:
         """A stream that can be read or resumed."""
@@ -258,6 +272,7 @@ class Session:
         finally:
             for stream in list(self._streams.values()):
                 stream.end(self._clock.now())
+                self._room.remove(stream)
 
     async def _watch_time(self) -> None:
         """End the session when it has been idle for too long; forget streams whose time to be resumed is over."""
@@ -282,12 +297,15 @@ class SessionService:
         settings: Settings,
         new_id: Callable[[], str],
         interactions: Interactions,
+        shares: AddressShares,
         end_tasks: Callable[[str, Cause, str], None],
     ) -> None:
         self._log = log
         self._clock = clock
         self._settings = settings
         self._new_id = new_id
+        self._shares = shares
+        self._room = ReplayRoom(log, settings.limits.max_replay_bytes)
         self._interactions = interactions
         self._end_tasks = end_tasks
         self._sessions: dict[str, Session] = {}
@@ -301,22 +319,26 @@ class SessionService:
         capabilities: Mapping[str, Any],
         client: Mapping[str, Any],
         origin: str,
-        transport: str = "http",
+        transport: str,
+        holder: str | None,
     ) -> Session | None:
         """A new session with an unguessable id; None when there are as many as there may be.
 
-        What a client says about itself may be large and is kept for long: only what is read again is, and that as text.
+        Raises `AddressLimitError` when there are as many of this `holder`. What a client says about itself may be large
+        and is kept for long: only what is read again is, and that as text.
         """
         limits = self._settings.limits
         if len(self._sessions) >= limits.max_sessions:
             self._log.append(LimitReached(None, "max_sessions", limits.max_sessions))
             return None
+        self._shares.check("max_sessions", holder)
         self._count += 1
         machine = SessionMachine(
             offer.revision,
             asked_capabilities(capabilities),
             max_in_flight=limits.max_in_flight,
             idle_s=self._settings.session_idle_s,
+            first_s=self._settings.session_first_s,
             now=self._clock.now(),
         )
         id = self._new_id()
@@ -335,8 +357,11 @@ class SessionService:
             self._end_tasks,
             transport,
             draft_streams.declared(capabilities),
+            holder,
+            self._room,
         )
         self._sessions[id] = session
+        self._shares.take("max_sessions", holder)
         self._inbox.send_nowait(session)
         declared = bounded(capabilities, MOST_CAPABILITIES)
         self._log.append(
@@ -365,3 +390,4 @@ class SessionService:
             await session.run()
         finally:
             del self._sessions[session.id]
+            self._shares.give_back("max_sessions", session.holder)

@@ -41,7 +41,7 @@ class Stream:
 
     One that is not `resumable` is owned by its request, and what was delivered is forgotten. `session` is the label in
     the event log, `exchange` the request whose answer is to come on it, if any. `unanswered` is set when a request of
-    the stream ended in silence, because it was cancelled.
+    the stream ended in silence, because it was cancelled. `weighed` is called when the log has grown.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class Stream:
         self.reader: Reader | None = None
         self.ended_at: float | None = None
         self.unanswered = False
+        self.weighed: Callable[[], None] | None = None
         self._bell = trio.lowlevel.ParkingLot()
         self._hang_ups = 0
         self._on_delivery: dict[int, Callable[[], None]] = {}
@@ -103,8 +104,16 @@ class Stream:
             self._on_delivery[position] = on_delivery
             if len(self._on_delivery) > 2 * len(self.replay):
                 self._forget_evicted()
+        if self.weighed is not None:
+            self.weighed()
         self._wake()
         return position
+
+    def evict(self) -> None:
+        """Let go of what is kept: a reader that has not had all of it is told, as where the bounds pushed it out."""
+        self.replay.forget(self.replay.last)
+        self._forget_evicted()
+        self._wake()
 
     def _keep(self, message: bytes, rpc: Rpc) -> int:
         return self.replay.append(message)

@@ -26,6 +26,7 @@ from .calls import CallScope, run
 from .clock import Clock
 from .context import Context
 from .outcome import Outcome, contain
+from .shares import AddressShares
 from .tool import ToolResult
 
 
@@ -33,13 +34,15 @@ from .tool import ToolResult
 class Task:
     """One MCP task.
 
-    `owner` is the session it belongs to, or its era where there are none; `outcome` is set once it is completed or
+    `owner` is the session it belongs to, or its era where there are none; `holder` is the client address whose share
+    it takes; `outcome` is set once it is completed or
     failed. `inputs` are questions that wait for `tasks/update`; a legacy task sends its questions itself.
     """
 
     id: str
     ordinal: int
     owner: str
+    holder: str | None
     tool: str
     ttl_ms: int
     machine: TaskMachine
@@ -70,18 +73,21 @@ class Task:
 class TaskService:
     """All tasks of one engine. `serve` owns them; the other methods are called from any task and never wait."""
 
-    def __init__(self, log: EventLog, clock: Clock, settings: Settings, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, log: EventLog, clock: Clock, settings: Settings, shares: AddressShares, new_id: Callable[[], str]
+    ) -> None:
         self._log = log
         self._clock = clock
         self._settings = settings
+        self._shares = shares
         self.new_id = new_id
         self._tasks: dict[str, Task] = {}
         self._count = 0
         # A job waits here only until the service's next turn, so the bound is the number of tasks there may be.
         self._inbox, self._jobs = trio.open_memory_channel[Callable[[], Awaitable[None]]](settings.limits.max_tasks)
 
-    def check_room(self, owner: str | None) -> None:
-        """Raises `McpError` -32000 when the session `owner`, or the server, has as many tasks as it may."""
+    def check_room(self, owner: str | None, holder: str | None) -> None:
+        """Raises `McpError` -32000 when the session `owner`, the server, or the `holder` has as many as it may."""
         limits = self._settings.limits
         own = sum(task.owner == owner for task in self._tasks.values())
         for name, used, bound in (
@@ -91,6 +97,7 @@ class TaskService:
             if used >= bound:
                 self._log.append(LimitReached(owner, name, bound))
                 raise McpError(Code.BUSY, f"Too many tasks: the limit {name} is {bound}; a task counts until its ttl")
+        self._shares.check("max_tasks", holder, owner)
 
     def ttl(self, requested: int | None) -> int:
         """The lifetime granted, in milliseconds.
@@ -106,6 +113,7 @@ class TaskService:
         *,
         id: str,
         owner: str,
+        holder: str | None,
         tool: str,
         ttl_ms: int,
         call: CallScope,
@@ -118,8 +126,9 @@ class TaskService:
         """Store a task, durably before anybody hears of it, and have its work started."""
         self._count += 1
         machine = TaskMachine(self._clock.wall(), message)
-        task = Task(id, self._count, owner, tool, ttl_ms, machine, call, announce, ending)
+        task = Task(id, self._count, owner, holder, tool, ttl_ms, machine, call, announce, ending)
         self._tasks[id] = task
+        self._shares.take("max_tasks", holder)
         self._log.append(TaskChanged(id, call.facts.session, tool, "queued", None, ttl_ms))
         self._record_change(task)
 
@@ -217,6 +226,7 @@ class TaskService:
         if not task.call.machine.settled:
             task.call.abandon()
         del self._tasks[task.id]
+        self._shares.give_back("max_tasks", task.holder)
         self._log.append(TaskRemoved(task.id, task.call.facts.session, task.removed))
         task.ring()
 

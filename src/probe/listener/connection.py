@@ -20,6 +20,7 @@ from .calls import WRITE_TIMEOUT, App, AppTasks
 from .http1 import ContainedH11
 from .http2 import ContainedH2
 from .outbox import Outbox
+from .websocket import Incomplete
 
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 Protocol = ContainedH11 | ContainedH2
@@ -57,6 +58,7 @@ class Service:
     settings: Settings
     config: Config
     tls: ssl.SSLContext | None
+    incomplete: Incomplete
     running: set[_Connection] = field(default_factory=set)
 
 
@@ -215,10 +217,7 @@ class _Connection:
         args += (secure, opened.peer, opened.here, self._send)
         if _is_http2(opened.stream, opened.first):
             return ContainedH2(*args, tasks=self._tasks, outbox=self._outbox, settings=self._settings)
-        settings = self._settings
-        return ContainedH11(
-            *args, outbox=self._outbox, max_headers=settings.limits.max_headers, ping_s=settings.ws_ping_s
-        )
+        return ContainedH11(*args, outbox=self._outbox, settings=self._settings, incomplete=service.incomplete)
 
     async def _send(self, event: Event) -> None:
         """hypercorn's way out. `Updated` is not needed: a connection is idle while no application call runs on it."""

@@ -17,9 +17,10 @@ from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
 from trio.lowlevel import ParkingLot
 
+from ..settings import Settings
 from .calls import Inbox
 from .outbox import Outbox
-from .websocket import ContainedWebSocket, asks_for_websocket
+from .websocket import ContainedWebSocket, Incomplete, asks_for_websocket
 
 READ_AHEAD = 256 * 1024
 """Bytes taken from the peer before the application wants them. While there is room the peer's leaving is seen at once;
@@ -76,14 +77,14 @@ class _UntilAccepted(H11WSConnection):
 class ContainedH11(H11Protocol):
     """One HTTP/1.1 connection. `run` is its parsing task; whoever made it starts `run` and cancels it."""
 
-    def __init__(self, *args: Any, outbox: Outbox, max_headers: int, ping_s: float) -> None:
+    def __init__(self, *args: Any, outbox: Outbox, settings: Settings, incomplete: Incomplete) -> None:
         super().__init__(*args)
         self.connection = _Measured(self.config.h11_max_incomplete_size)
         self.lingers = False
         """Whether the peer may still be sending when we close: closing at once could destroy the response."""
         self._outbox = outbox
-        self._max_headers = max_headers
-        self._ping_s = ping_s
+        self._settings = settings
+        self._incomplete = incomplete
         self._changed = ParkingLot()
         self._fresh = False
         self._unparsed = 0
@@ -127,7 +128,7 @@ class ContainedH11(H11Protocol):
         if self.full or self._outbox:
             # The silence may be ours: what the peer says waits in the kernel until the application has read what is
             # here, and a ping waits behind what is being sent, for which there is the write timeout.
-            self.stream.heard_at = now
+            self.stream.pardon(now)
         return self.stream.check(now)
 
     @property
@@ -174,7 +175,7 @@ class ContainedH11(H11Protocol):
 
     async def _check_protocol(self, event: h11.Request) -> None:
         # In place of hypercorn's upgrade to h2c, which RFC 9113 has removed; prior knowledge is recognised before.
-        if len(event.headers) > self._max_headers:
+        if len(event.headers) > self._settings.limits.max_headers:
             raise _RefusedError(431)
         # RFC 9112 section 6.3: such a message "ought to be handled as an error". h11 goes by Transfer-Encoding, and a
         # gateway in front may have gone by the other: what follows would be a request of somebody else's choosing.
@@ -199,7 +200,9 @@ class ContainedH11(H11Protocol):
             self.stream_send,
             STREAM_ID,
             outbox=self._outbox,
-            ping_s=self._ping_s,
+            ping_s=self._settings.ws_ping_s,
+            message_s=self._settings.idle_connection_s,
+            incomplete=self._incomplete,
             room=self._room,
         )
         self.stream = stream

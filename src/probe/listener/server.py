@@ -9,13 +9,18 @@ from typing import NoReturn
 import trio
 from hypercorn.config import Config
 
+from ..core.addresses import client_key, is_within, networks
+from ..core.shares import Shares
 from ..settings import Settings
 from .calls import LOG, App, contained
 from .connection import Service, converse, watch
 from .sockets import tls_context, urls
+from .websocket import Incomplete
 
 UNLIMITED = 10**9
 """hypercorn ends an HTTP/2 connection at the request that reaches its keep-alive limit, with streams still open."""
+
+_KIND = "max_connections"
 
 
 async def serve(
@@ -33,13 +38,13 @@ async def serve(
     Resource handling: takes over `sockets` and closes them. When cancelled, the listening sockets are closed at once,
     the application calls are cancelled, and every connection ends within a second, whatever its peer does.
 
-    Error handling: raises `ListenError` when the certificate cannot be used. No error of a connection or of an
-    application call gets out; it is logged to `probe.listener`.
+    Error handling: raises `ListenError` when the certificate cannot be used, and `NetworksError`. No error of a
+    connection or of an application call gets out; it is logged to `probe.listener`.
     """
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(found)) for found in sockets]
     try:
         tls = tls_context(settings)
-        service = Service(app, settings, _config(settings), tls)
+        service = Service(app, settings, _config(settings), tls, Incomplete(settings.limits.max_incoming_bytes))
         task_status.started(urls(sockets, secure=tls is not None))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, service)
@@ -61,24 +66,37 @@ def _config(settings: Settings) -> Config:
 
 
 class _Door:
-    """Lets in at most `max_connections` at a time."""
+    """Lets in at most `max_connections` at a time, and of one address its share: but a proxy's has all clients."""
 
     def __init__(self, service: Service) -> None:
+        settings = service.settings
         self._service = service
+        self._most = settings.limits.max_connections
+        self._shares = Shares(settings.limits.address_share)
+        self._trusted = networks(settings.trusted_proxies.split(","))
         self._inside = 0
         self._refused = 0
 
     async def enter(self, transport: trio.SocketStream) -> None:
         """Serve one connection, or close it at once when there are too many."""
-        if self._inside >= self._service.settings.limits.max_connections:
+        try:
+            holder = self._holder(transport)
+        except OSError:
+            # The peer has gone already.
+            return
+        if self._inside >= self._most or not self._shares.has_room(_KIND, holder, self._most):
             self._refuse()
             return
         self._inside += 1
         try:
-            with contained("a connection"):
+            with contained("a connection"), self._shares.holding(_KIND, holder):
                 await converse(self._service, transport)
         finally:
             self._inside -= 1
+
+    def _holder(self, transport: trio.SocketStream) -> str | None:
+        address = str(transport.socket.getpeername()[0])
+        return None if is_within(address, self._trusted) else client_key(address)
 
     def _refuse(self) -> None:
         self._refused += 1

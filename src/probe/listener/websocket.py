@@ -9,6 +9,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 from urllib.parse import unquote
@@ -47,22 +48,46 @@ def asks_for_websocket(request: h11.Request) -> bool:
     return request.method == b"GET" and b"websocket" in upgrade and b"upgrade" in connection
 
 
+SLOW_MESSAGE = "a message is not complete in time"
+"""Why the server cuts off a peer that has begun a message and does not end it."""
+
+
+@dataclass(slots=True)
+class Incomplete:
+    """The `bytes` of messages of which more is to come, of all WebSockets of a listener: at most `most`."""
+
+    most: int
+    bytes: int = 0
+
+
 class ContainedWebSocket(WSStream):
     """One WebSocket. Its frames are parsed in the task that calls `handle`; the application's calls `app_send`.
 
     `room` waits until there is room for what the application has yet to receive. Frames go out whole, because each is
-    appended to `outbox` in one step, whoever is cancelled.
+    appended to `outbox` in one step, whoever is cancelled. A message counts in `incomplete` until all of it is there,
+    for which its peer has `message_s` seconds.
     """
 
-    def __init__(self, *args: Any, outbox: Outbox, ping_s: float, room: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        outbox: Outbox,
+        ping_s: float,
+        message_s: float,
+        incomplete: Incomplete,
+        room: Callable[[], Awaitable[None]],
+    ) -> None:
         super().__init__(*args)
         self.start_time = 0.0  # for hypercorn's access log, which is off
         self.heard_at = inf
         """When anything came from the peer, or could not have been read because of us."""
         self._outbox = outbox
         self._ping_s = ping_s
+        self._message_s = message_s
+        self._incomplete = incomplete
         self._room = room
         self._size = 0
+        self._began_at = inf
         self._unsent_pongs = 0
         self._pinged_at = -inf
         self._code: int = CloseReason.ABNORMAL_CLOSURE
@@ -78,6 +103,8 @@ class ContainedWebSocket(WSStream):
         """Ping a peer that is silent; gives why the connection has to be cut off, or nothing."""
         if self.state is not ASGIWebsocketState.CONNECTED:
             return ""
+        if now - self._began_at >= self._message_s:
+            return SLOW_MESSAGE
         if self.heard_at <= self._pinged_at:
             # Counted from the ping, so that nobody is dead because this process itself stood still.
             return DEAD_PEER if now - self._pinged_at >= self._ping_s else ""
@@ -85,6 +112,11 @@ class ContainedWebSocket(WSStream):
             self._pinged_at = now
             self._write(Ping())
         return ""
+
+    def pardon(self, now: float) -> None:
+        """The peer could not have said anything up to now."""
+        self.heard_at = now
+        self._began_at = now if self._size else inf
 
     def goodbye(self) -> None:
         """Say that the server goes away, unless a close was said."""
@@ -165,17 +197,31 @@ class ContainedWebSocket(WSStream):
 
     async def _collect(self, part: Message[Any]) -> None:
         # hypercorn counts characters, of which each may be four bytes.
-        self._size += len(part.data.encode() if isinstance(part.data, str) else part.data)
+        self._count(len(part.data.encode() if isinstance(part.data, str) else part.data))
         if self._size > self.buffer.max_length:
             why = f"a message is larger than {self.buffer.max_length} bytes (max_body_bytes)"
             await self._fail(CloseReason.MESSAGE_TOO_BIG, why)
             return
+        if self._incomplete.bytes > self._incomplete.most:
+            why = f"more than {self._incomplete.most} bytes are on their way (max_incoming_bytes)"
+            await self._fail(CloseReason.TRY_AGAIN_LATER, why)
+            return
         self.buffer.extend(part)
         if part.message_finished and self.app_put is not None:
             await self.app_put(self.buffer.to_message())
-            self.buffer.clear()
-            self._size = 0
+            self._forget()
             await self._room()
+
+    def _count(self, size: int) -> None:
+        if not self._size:
+            self._began_at = trio.current_time()
+        self._size += size
+        self._incomplete.bytes += size
+
+    def _forget(self) -> None:
+        self.buffer.clear()
+        self._incomplete.bytes -= self._size
+        self._size, self._began_at = 0, inf
 
     async def _pong(self, ping: Ping) -> None:
         self._unsent_pongs += self._write(ping.response())
@@ -208,6 +254,7 @@ class ContainedWebSocket(WSStream):
     async def _over(self) -> None:
         self.closed = True
         self._answered.set()
+        self._forget()
         if self.app_put is not None:
             reason = {"reason": self._why} if self._why else {}
             await self.app_put({"type": "websocket.disconnect", "code": self._code, **reason})

@@ -29,6 +29,16 @@ from ..tool import Ask, ClientRequestError, ListKind, LogLevel
 RELATED_TASK = "io.modelcontextprotocol/related-task"
 
 
+def announce(session: Session, outbox: Outbox, changed: ListKind, call: str | None = None) -> None:
+    """Tell a session that a list has changed, on its GET stream, as that belongs to no request."""
+    message, stream = notification(f"notifications/{changed}/list_changed", None), session.standalone
+    if stream is None or stream.replay.closed:
+        why = "the client never opened a GET stream" if stream is None else "the session has ended"
+        outbox.drop(session.label, message, why, call=call)
+    else:
+        outbox.send(stream, message, call=call)
+
+
 class _Channel:
     """What calls and tasks share: capability checks, time-outs, the log level."""
 
@@ -61,7 +71,7 @@ class _Channel:
     def open_page(self, key: str) -> Page:
         """A page with the id that 2025-11-25 gives an elicitation."""
         session = self._session
-        id = session.interactions.open(session.origin)
+        id = session.interactions.open(session.origin, session.holder)
         return session.interactions.page(id, session.origin, elicitationId=id)
 
     async def wait_confirmed(self, page: Page) -> bool:
@@ -72,14 +82,8 @@ class _Channel:
         return confirmed
 
     def announce(self, changed: ListKind) -> None:
-        """Tell the session, on its GET stream: the change belongs to no request."""
-        message, session = notification(f"notifications/{changed}/list_changed", None), self._session
-        stream, call = session.standalone, self._call.facts.id
-        if stream is None or stream.replay.closed:
-            why = "the client never opened a GET stream" if stream is None else "the session has ended"
-            self._outbox.drop(session.label, message, why, call=call)
-        else:
-            self._outbox.send(stream, message, call=call)
+        """Tell the session."""
+        announce(self._session, self._outbox, changed, self._call.facts.id)
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Ask one after the other: most people can look at one form at a time."""

@@ -44,13 +44,14 @@ from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
 from ..calls import MAX_REASON, CallScope, run
 from ..clock import Clock
-from ..draft_streams import DraftStreams, ToolStream, lost_error
+from ..draft_streams import DraftStreams
 from ..outbox import Outbox
 from ..outcome import Outcome
 from ..reading import Track
 from ..sessions import Session
 from ..streams import Stream
 from ..tool_runs import Running, Start, ToolRuns, handled
+from ..tool_stream import ToolStream, lost_error
 from .inlet import Inlet
 from .methods import Methods
 from .pings import start_pinging

@@ -23,12 +23,13 @@ from ...wire.jsonrpc import Json, Request, RequestId
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
 from ..calls import run
 from ..clock import Clock
-from ..draft_streams import DraftStreams, ToolStream, lost_error
+from ..draft_streams import DraftStreams
 from ..outcome import Outcome
 from ..reading import OVERFLOW, Track
 from ..sessions import Session
 from ..streams import Stream
 from ..tool_runs import Running, Start, ToolRuns
+from ..tool_stream import ToolStream, lost_error
 from .inlet import Inlet
 
 

@@ -56,6 +56,7 @@ class TaskDesk:
         task = self.tasks.create(
             id=call.facts.task or "",
             owner=session.label,
+            holder=session.holder,
             tool=tool.name,
             ttl_ms=self.tasks.ttl(ttl),
             call=call,

@@ -106,7 +106,7 @@ class ToolCalls:
             _check_capabilities(tool, session)
             arguments = tool.read_arguments(sent)
             if as_task:
-                self._desk.tasks.check_room(session.label)
+                self._desk.tasks.check_room(session.label, session.holder)
         except ArgumentsError as error:
             return {}, _arguments_answer(error, revision, as_task)
         except McpError as error:

@@ -52,9 +52,9 @@ class _Channel:
 
     def open_page(self, key: str) -> Page:
         """A page that stays the same through all rounds."""
-        origin = self._incoming.source.origin
-        id = self._rounds.keep(key, lambda: self._interactions.open(origin))
-        return self._interactions.page(id, origin)
+        source = self._incoming.source
+        id = self._rounds.keep(key, lambda: self._interactions.open(source.origin, source.holder))
+        return self._interactions.page(id, source.origin)
 
     async def wait_confirmed(self, page: Page) -> bool:
         """Wait for a person to confirm a page. The revision has no notification that tells the client."""

@@ -21,7 +21,7 @@ from ...core.modern_inbound import Inbound
 from ...observe.events import LimitReached
 from ...observe.log import EventLog
 from ...settings import Settings
-from ...wire.errors import Code, busy
+from ...wire.errors import Code, McpError, busy
 from ...wire.jsonrpc import Json, Request, error_response, notification, result_response
 from ...wire.revisions import MODERN
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
@@ -33,6 +33,7 @@ from ..interactions import Interactions
 from ..offers import SIMPLE, Offer
 from ..outbox import Outbox
 from ..outcome import Outcome
+from ..shares import AddressLimitError, AddressShares
 from ..streams import Stream
 from ..tasks import TaskService
 from ..tool_runs import Running, Start, ToolRuns, handled
@@ -51,6 +52,13 @@ _STATUS: Mapping[int, int] = {
 
 2026-07-28 demands the first two; a limit has the status that it has where it is found before the handler.
 """
+
+
+def _status(error: McpError) -> int:
+    if isinstance(error, AddressLimitError):
+        return error.rejection().refusal.status
+    return _STATUS.get(error.code, 200)
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -107,6 +115,7 @@ class Dispatch:
         log: EventLog,
         clock: Clock,
         settings: Settings,
+        shares: AddressShares,
         outbox: Outbox,
         tasks: TaskService,
         interactions: Interactions,
@@ -118,6 +127,7 @@ class Dispatch:
         self._log = log
         self._clock = clock
         self._settings = settings
+        self._shares = shares
         self._outbox = outbox
         self.listeners = Listeners(log, clock, settings, outbox)
         self._desk = TaskDesk(tasks, settings, self.listeners, interactions, runs)
@@ -148,7 +158,7 @@ class Dispatch:
     def receive(self, request: Request, inbound: Inbound, offer: Offer, source: Source) -> Answer:
         """Take one request. Never waits.
 
-        Raises `Rejection` when there is no room for it.
+        Raises `Rejection` when there is no room for it, or its client holds enough.
         """
         self._check_room(request, source)
         incoming = Incoming(request, inbound.meta, offer, source)
@@ -170,6 +180,11 @@ class Dispatch:
         if used >= most:
             self._log.append(LimitReached(source.client, name, most))
             raise busy(f"Too many requests: the limit {name} is {most}", 5, request.id)
+        if name:
+            try:
+                self._shares.check(name, source.holder, source.client)
+            except AddressLimitError as full:
+                raise full.rejection(request.id) from None
 
     def _handle(self, incoming: Incoming, params: BaseModel) -> Json | Outcome | Start:
         method = incoming.request.method
@@ -216,7 +231,8 @@ class Dispatch:
             resumable=False,
         )
         running = start(stream)
-        call = running.call
+        call, place = running.call, "max_listens" if listens else "max_calls"
+        self._shares.take(place, source.holder)
         if not listens:
             self.running.add(call)
             self._open += 1
@@ -238,13 +254,14 @@ class Dispatch:
 
         def over() -> None:
             self._open -= not listens
+            self._shares.give_back(place, source.holder)
 
         return Started(call, stream, work, over)
 
     def _answer(self, request: Request, outcome: Outcome) -> tuple[Json, int]:
         """The response to a request, and the HTTP status it has when it stands alone."""
         if outcome.error is not None:
-            return error_response(request.id, modern_error(outcome.error.body())), _STATUS.get(outcome.error.code, 200)
+            return error_response(request.id, modern_error(outcome.error.body())), _status(outcome.error)
         return result_response(request.id, self._shaped(request, outcome)), 200
 
     def _shaped(self, request: Request, outcome: Outcome) -> Json:
@@ -255,4 +272,5 @@ class Dispatch:
             case "task":
                 return create_task(result, server_info=info)
             case _:
-                return complete(request.method, result, server_info=info)
+                comes_and_goes = request.method == "tools/list" and bool(self._settings.toolhost_secret)
+                return complete(request.method, result, server_info=info, lasting=not comes_and_goes)

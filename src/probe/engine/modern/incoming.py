@@ -14,13 +14,14 @@ class Source:
     """Where a request came from: the exchange, the label of its client, and under what that reaches this server.
 
     `origin` is scheme and authority of a URL, empty where the client cannot reach its pages. `transport` is `http`,
-    `websocket` or `stdio`.
+    `websocket` or `stdio`. `holder` is the client address by which shares of limits count, None where they do not.
     """
 
     exchange: int
     client: str | None
     origin: str
     transport: str = "http"
+    holder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

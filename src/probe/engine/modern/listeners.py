@@ -45,6 +45,7 @@ class Listener:
     number: int
     id: RequestId
     selection: str
+    has_hosts: bool
     machine: Subscription
     call: CallScope
     stream: Stream
@@ -91,7 +92,7 @@ class Listeners:
         """
         machine = Subscription(honoured, max_queue=self._settings.limits.max_listen_queue)
         self._count += 1
-        listener = Listener(self._count, id, offer.selection, machine, call, stream)
+        listener = Listener(self._count, id, offer.selection, offer.has_hosts, machine, call, stream)
         self._open[listener.number] = listener
         for change in machine.changes:
             self._by_change.setdefault(change, {})[listener.number] = listener
@@ -121,6 +122,12 @@ class Listeners:
         for listener in self._interested(Change(changed)):
             if listener.selection == selection:
                 self.offer(listener, Change(changed), {})
+
+    def publish_hosted(self) -> None:
+        """Tell those whose tools are also those of tool hosts that these have changed."""
+        for listener in self._interested(Change("tools")):
+            if listener.has_hosts:
+                self.offer(listener, Change("tools"), {})
 
     def _interested(self, change: Change) -> list[Listener]:
         return list(self._by_change.get(change, {}).values())

@@ -75,6 +75,7 @@ class TaskDesk:
         task = self.tasks.create(
             id=call.facts.task or "",
             owner=OWNER,
+            holder=incoming.source.holder,
             tool=tool.name,
             ttl_ms=self.tasks.ttl(None),
             call=call,

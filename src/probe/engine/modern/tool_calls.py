@@ -111,7 +111,7 @@ class ToolCalls:
             rounds = self._trips.open(incoming)
             answers = rounds.answers(tool.inputs)
             if as_task:
-                self._desk.tasks.check_room(None)
+                self._desk.tasks.check_room(None, incoming.source.holder)
         except ArgumentsError as error:
             return failure(f"Invalid arguments: {error}")
         except (McpError, InputRequiredError) as error:

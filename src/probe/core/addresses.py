@@ -1,0 +1,112 @@
+"""Whose a request is: the address behind proxies that are trusted, and what counts as one client.
+
+An address can be had for nothing by whoever writes a header, so only a proxy that the operator has named is believed,
+and of the addresses that it passes on only those that trusted proxies have added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
+
+Network: TypeAlias = IPv4Network | IPv6Network
+_Address: TypeAlias = IPv4Address | IPv6Address
+
+UNKNOWN = "unknown"
+"""The client of whom a trusted proxy says nothing that could be read; RFC 7239 section 6.2 has the word."""
+
+# RFC 6177: a site gets at least a /64, and every machine in it as many addresses as it likes.
+_SITE_BITS = 64
+# RFC 4291 section 2.5.5.2: an IPv4 address as IPv6 has 96 bits before it.
+_MAPPED_BITS = 96
+# The longest address, a mapped one of 45 characters, with some for the name of an interface.
+_LONGEST = 64
+# Proxies write 192.0.2.1, 192.0.2.1:4711, 2001:db8::1 and [2001:db8::1]:4711.
+_HOP = re.compile(r"\[(?P<six>[^\[\]]*)\](?::[0-9]{1,5})?|(?P<four>[^:\[\]]*):[0-9]{1,5}|(?P<bare>[^\[\]]*)")
+
+
+class NetworksError(ValueError):
+    """Something in a list of networks is none, or is everything; the message names it."""
+
+
+def networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Addresses and networks (`10.0.0.0/8`, `::1`) as networks. Raises `NetworksError`."""
+    return tuple(_network(name) for text in texts if (name := text.strip()))
+
+
+def _network(name: str) -> Network:
+    try:
+        found = _unmapped(ip_network(name))
+    except ValueError:
+        raise NetworksError(f"{name!r} is neither an address nor a network such as 10.0.0.0/8") from None
+    if not found.prefixlen:
+        raise NetworksError(f"{name!r} has every address: whoever writes the header would be believed")
+    return found
+
+
+def _unmapped(network: Network) -> Network:
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen < _MAPPED_BITS:
+        return network
+    return IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
+
+
+def forwarded_client(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
+    """The address of the client, by the peer's and the `X-Forwarded-For` header (empty where there is none).
+
+    Each proxy appends whom it heard from, so they are read from the right, as long as the one before is trusted. The
+    client is `UNKNOWN` where a trusted proxy appended what is no address, or what names no machine but its own.
+    """
+    if not forwarded.strip() or not is_within(peer, trusted):
+        return peer
+    client = peer
+    for hop in reversed(forwarded.split(",")):
+        found = _hop(hop)
+        if found is None:
+            return UNKNOWN
+        client = str(found)
+        if not is_within(client, trusted):
+            break
+    # This machine is without limits, and whoever comes through a proxy is not at it: or cannot be told from others.
+    return UNKNOWN if client_key(client) is None else client
+
+
+def client_key(address: str) -> str | None:
+    """What limits of one client count by: the address, of IPv6 its /64; None for this machine, which has none."""
+    known = _parsed(address)
+    if known is None:
+        return address
+    if known.is_loopback:
+        return None
+    if isinstance(known, IPv6Address):
+        return str(IPv6Network((known, _SITE_BITS), strict=False))
+    return str(known)
+
+
+def is_within(address: str, trusted: Sequence[Network]) -> bool:
+    """Whether one of the networks has this address."""
+    known = _parsed(address)
+    return known is not None and any(known in network for network in trusted)
+
+
+def _hop(text: str) -> _Address | None:
+    """An address of the header, without the port that some proxies add."""
+    name = text.strip(" \t")
+    parts = _HOP.fullmatch(name) if len(name) <= _LONGEST else None
+    return None if parts is None else _parsed(parts["six"] or parts["four"] or parts["bare"] or "")
+
+
+# A server talks to few addresses at a time, and to each of them often.
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> _Address | None:
+    try:
+        found = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(found, IPv6Address):
+        # The interface by which a neighbour is reached is no part of who that is.
+        return found.ipv4_mapped or IPv6Address(int(found))
+    return found

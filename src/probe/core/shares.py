@@ -1,0 +1,62 @@
+"""How much of what all share each client holds, and whether it may hold more.
+
+A share is a part of a limit that holds for all clients together. Whoever gives something out asks first, counts it,
+and gives it back when it is over. Nothing is kept of a client that holds nothing, so the table is as bounded as the
+limits are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Shares:
+    """What is held, by its kind and its holder. The holder None stands for whoever has no share but all of it."""
+
+    def __init__(self, part: float) -> None:
+        self._part = part
+        self._held: Counter[tuple[str, str]] = Counter()
+
+    def __len__(self) -> int:
+        """How many entries there are."""
+        return len(self._held)
+
+    def most(self, total: float) -> int:
+        """The share of a limit of so many: one at least."""
+        return max(1, int(total * self._part))
+
+    def held(self, kind: str, holder: str | None) -> int:
+        """How much somebody holds now."""
+        return 0 if holder is None else self._held.get((kind, holder), 0)
+
+    def has_room(self, kind: str, holder: str | None, total: float, amount: int = 1) -> bool:
+        """Whether somebody may hold so much more. Who holds nothing may always have one thing, however large."""
+        held = self.held(kind, holder)
+        return held == 0 or held + amount <= self.most(total)
+
+    def take(self, kind: str, holder: str | None, amount: int = 1) -> None:
+        """Somebody holds so much more."""
+        if holder is not None and amount:
+            self._held[kind, holder] += amount
+
+    def give_back(self, kind: str, holder: str | None, amount: int = 1) -> None:
+        """Somebody holds so much less; never more than was taken."""
+        if holder is None or not amount:
+            return
+        left = self._held[kind, holder] - amount
+        assert left >= 0, f"{holder} gives back more of {kind} than it holds"
+        if left:
+            self._held[kind, holder] = left
+        else:
+            del self._held[kind, holder]
+
+    @contextmanager
+    def holding(self, kind: str, holder: str | None, amount: int = 1) -> Iterator[None]:
+        """Somebody holds so much while the block lasts."""
+        self.take(kind, holder, amount)
+        try:
+            yield
+        finally:
+            self.give_back(kind, holder, amount)

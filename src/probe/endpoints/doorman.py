@@ -1,0 +1,124 @@
+"""Who comes, and how often: the first to see each request of whatever kind.
+
+Behind a trusted proxy a client is known by the address that the proxy passes on; everything after this sees that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from math import ceil
+from typing import Any
+
+import trio
+
+from ..core.addresses import client_key, forwarded_client, networks
+from ..core.inbound import HttpHead
+from ..core.modern_inbound import era_of
+from ..core.rates import Rates, Verdict
+from ..engine.engine import Engine
+from ..observe.events import LimitReached
+from ..wire.errors import too_many
+from ..wire.jsonrpc import encode
+from ..wire.v2026.codec import modern_error
+from .asgi import Receive, Scope, Send, before_upgrade, http_head, respond
+from .exchange import JSON_HEADERS
+from .problem_details import RefusedError, refuse
+
+# A megabyte of them; more addresses at a time are an attack that no table by address can tell apart.
+_MOST_CLIENTS = 10_000
+# A platform asks for these on behalf of all clients, and always from the same addresses.
+_EXEMPT = ("/health", "/ready")
+# What parsing a request costs grows with it: without this 50 of 4 MiB in a second would be in order.
+_PIECE_BYTES = 64 * 1024
+_WHY = "Too many requests from this address (requests_per_second)"
+
+
+class Doorman:
+    """Of one engine. Raises `NetworksError` for `trusted_proxies` that are none."""
+
+    def __init__(self, engine: Engine) -> None:
+        limits = engine.settings.limits
+        self._engine = engine
+        self._trusted = networks(engine.settings.trusted_proxies.split(","))
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
+
+    def introduce(self, scope: Scope) -> Scope:
+        """The scope with the client's own address."""
+        address, _port = scope.get("client") or ("", 0)
+        if not self._trusted:
+            return scope
+        values = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        client = forwarded_client(address, ",".join(values), self._trusted)
+        return scope if client == address else {**scope, "client": (client, 0)}
+
+    async def admits(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Whether the request may go on; else it is answered with 429."""
+        key = _key(scope)
+        if key is None or scope["path"] in _EXEMPT:
+            return True
+        wait_s = self._noted(self._rates.take(key, self._now())).wait_s
+        if wait_s:
+            await self._refuse(scope, receive, send, ceil(wait_s))
+        return not wait_s
+
+    def weighing(self, scope: Scope, receive: Receive) -> Receive:
+        """A `receive` that counts a large request as several."""
+        key = _key(scope)
+        return receive if key is None or scope["type"] != "http" else _WeighedBody(self, key, receive)
+
+    def pace(self, scope: Scope, size: int) -> float:
+        """Count a message of so many bytes on a connection: the seconds until its client may have sent it."""
+        key = _key(scope)
+        return 0.0 if key is None else self.charge(key, 1 + size // _PIECE_BYTES)
+
+    def charge(self, key: str, requests: int) -> float:
+        """Count so many requests more of a client that is here already; the seconds until it may have sent them."""
+        return self._noted(self._rates.charge(key, requests, self._now())).wait_s
+
+    def _now(self) -> float:
+        return self._engine.clock.now()
+
+    def _noted(self, verdict: Verdict) -> Verdict:
+        if verdict.first:
+            most = self._engine.settings.limits.requests_per_second
+            self._engine.log.append(LimitReached(None, "requests_per_second", most))
+        return verdict
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, wait_s: int) -> None:
+        rejection = too_many(_WHY, wait_s)
+        refused = RefusedError(rejection.refusal.status, _WHY, rejection.headers)
+        if scope["type"] == "websocket":
+            await receive()
+            await refuse(before_upgrade(send), HttpHead("GET", []), refused)
+        elif scope["path"] == "/mcp":
+            body = rejection.body()
+            if era_of(http_head(scope), None) == "modern":
+                body["error"] = modern_error(body["error"])
+            await respond(send, refused.status, [*JSON_HEADERS, *rejection.headers], encode(body))
+        else:
+            await refuse(send, http_head(scope), refused)
+
+
+class _WeighedBody:
+    """A request body: it has been paid for up to one piece."""
+
+    def __init__(self, doorman: Doorman, key: str, receive: Receive) -> None:
+        self._doorman = doorman
+        self._key = key
+        self._receive = receive
+        self._bytes = 0
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        event = await self._receive()
+        before = self._bytes // _PIECE_BYTES
+        self._bytes += len(event.get("body", b""))
+        more = self._bytes // _PIECE_BYTES - before
+        if more:
+            # What is not taken stays with the client, whose window runs out.
+            await trio.sleep(self._doorman.charge(self._key, more))
+        return event
+
+
+def _key(scope: Scope) -> str | None:
+    address, _port = scope.get("client") or ("", 0)
+    return client_key(address)

@@ -1,0 +1,74 @@
+"""Shares of limits at their edges."""
+
+from __future__ import annotations
+
+import pytest
+
+from probe.core.shares import Shares
+
+
+def test_a_share_is_a_part_and_one_at_least() -> None:
+    shares = Shares(0.25)
+    assert [shares.most(total) for total in (1000, 7, 4, 3, 1)] == [250, 1, 1, 1, 1]
+    assert Shares(1.0).most(7) == 7
+
+
+def test_up_to_the_share_there_is_room_and_beyond_it_there_is_none() -> None:
+    shares = Shares(0.25)
+    for _ in range(2):
+        assert shares.has_room("x", "a", 8)
+        shares.take("x", "a")
+    assert not shares.has_room("x", "a", 8)
+    assert shares.has_room("x", "b", 8), "another holder"
+    assert shares.has_room("y", "a", 8), "another kind"
+    shares.give_back("x", "a")
+    assert shares.has_room("x", "a", 8)
+
+
+def test_amounts_count_and_one_thing_may_be_larger_than_the_share() -> None:
+    shares = Shares(0.5)
+    assert shares.has_room("bytes", "a", 100, 1000)
+    shares.take("bytes", "a", 1000)
+    assert not shares.has_room("bytes", "a", 100, 1)
+    shares.give_back("bytes", "a", 960)
+    assert shares.has_room("bytes", "a", 100, 10)
+    assert not shares.has_room("bytes", "a", 100, 11)
+
+
+def test_nobody_in_particular_holds_nothing() -> None:
+    shares = Shares(0.25)
+    shares.take("x", None, 1000)
+    assert (shares.held("x", None), len(shares)) == (0, 0)
+    assert shares.has_room("x", None, 4)
+    shares.give_back("x", None, 1000)
+
+
+def test_nothing_is_kept_of_who_holds_nothing() -> None:
+    shares = Shares(0.25)
+    shares.take("x", "a", 2)
+    shares.take("x", "b", 0)
+    assert (shares.held("x", "a"), len(shares)) == (2, 1)
+    shares.give_back("x", "a", 2)
+    assert len(shares) == 0
+    assert shares.has_room("x", "a", 4)
+    assert len(shares) == 0, "to ask leaves nothing either"
+
+
+def test_what_is_held_during_a_block_is_given_back_whatever_happens() -> None:
+    shares, seen = Shares(0.25), []
+
+    def work() -> None:
+        with shares.holding("x", "a", 3):
+            seen.append(shares.held("x", "a"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        work()
+    assert (seen, len(shares)) == ([3], 0)
+
+
+def test_who_gives_back_more_than_it_holds_is_a_defect() -> None:
+    shares = Shares(0.25)
+    shares.take("x", "a")
+    with pytest.raises(AssertionError):
+        shares.give_back("x", "a", 2)

@@ -1,0 +1,254 @@
+"""Memory that floods could take, bounded over all clients: streams that wait to be resumed, bodies on their way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from probe.engine.replay_room import ReplayRoom
+from probe.engine.streams import Stream
+from probe.observe.log import EventLog
+from probe.settings import build
+
+from ..support.http import exchange, http_scope
+from ..support.legacy import HEADERS, Legacy
+from ..support.probe import Probe, running
+from .strangers import ANN, BEN, legacy, reached, seen_from
+
+# -- streams that can be resumed
+
+
+def room_for(most_bytes: int) -> tuple[ReplayRoom, EventLog]:
+    log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=10_000_000)
+    return ReplayRoom(log, most_bytes), log
+
+
+def stream(log: EventLog, id: str, session: str = "s1") -> Stream:
+    return Stream(id, session, "response", log, build({}))
+
+
+def test_up_to_the_limit_everything_is_kept_and_one_byte_more_costs_who_holds_most() -> None:
+    room, log = room_for(100)
+    large, small = stream(log, "p1"), stream(log, "p2", "s2")
+    room.add(large, "ann")
+    room.add(small, "ben")
+    large.append(b"x" * 60)
+    small.append(b"x" * 40)
+    assert (room.bytes, large.replay.first, small.replay.first) == (100, 1, 1)
+    small.append(b"x")
+    assert (room.bytes, large.replay.bytes, small.replay.bytes) == (41, 0, 41)
+    (event,) = [entry.event for entry in log.since(0, 1000).entries if entry.event.kind == "limit.reached"]
+    assert (event.session, event.limit, event.value) == ("s1", "max_replay_bytes", 100)
+
+
+def test_of_one_holder_what_has_ended_goes_first_and_of_that_the_oldest() -> None:
+    room, log = room_for(100)
+    streams = [stream(log, f"p{number}") for number in range(4)]
+    for item, size in zip(streams, (50, 10, 20, 10), strict=True):
+        room.add(item, "ann")
+        item.append(b"x" * size)
+    streams[1].end(1.0)
+    streams[2].end(2.0)
+    streams[3].append(b"x" * 20)
+    assert [item.replay.bytes for item in streams] == [50, 0, 20, 30]
+    streams[3].append(b"x" * 10)
+    assert [item.replay.bytes for item in streams] == [50, 0, 0, 40]
+    streams[3].append(b"x" * 60)
+    assert [item.replay.bytes for item in streams] == [50, 0, 0, 0], "the largest that goes on, itself if need be"
+
+
+def test_the_holder_counts_and_not_the_stream() -> None:
+    room, log = room_for(100)
+    one, two, largest = stream(log, "p1"), stream(log, "p2"), stream(log, "p3", "s2")
+    for item, holder, size in ((one, "ann", 30), (two, "ann", 25), (largest, "ben", 45)):
+        room.add(item, holder)
+        item.append(b"x" * size)
+    largest.append(b"x")
+    assert (one.replay.bytes, two.replay.bytes, largest.replay.bytes) == (0, 25, 46)
+
+
+def test_what_is_not_kept_any_more_does_not_count() -> None:
+    room, log = room_for(100)
+    for number in range(5):
+        item = stream(log, f"p{number}")
+        room.add(item, f"holder {number}")
+        item.append(b"x" * 90)
+        room.remove(item)
+        room.remove(item)
+        item.append(b"x" * 90)
+    assert (room.bytes, room._streams, room._held, room._holders) == (0, {}, {}, {})
+
+
+BATCHER = "2025-03-26"
+
+
+def batch(client: Legacy) -> list[dict[str, Any]]:
+    """A few bytes that make a stream of two megabytes: of a request that waits, and one that is answered at once."""
+    big = {"name": "long_output", "arguments": {"blocks": 30, "chars": 65536}}
+    return [
+        client.request("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 10}}),
+        client.request("tools/call", big),
+    ]
+
+
+async def test_streams_of_all_sessions_are_bounded_together(autojump_clock: MockClock) -> None:
+    """Without a bound over all, the sessions of one address could hold 8 GB of what was finished."""
+    most = 10_000_000
+    async with running(max_replay_bytes=most) as probe:
+        honest = await legacy(probe, BEN)
+        async with honest.post(honest.request("tools/call", {"name": "simple_tool", "arguments": {}}), {}) as answer:
+            await honest.read(answer)
+        for _ in range(4):
+            hoarder = Legacy(seen_from(probe.app, ANN), "/mcp?tools=all")
+            await hoarder.initialize(BATCHER)
+            for _ in range(3):
+                async with hoarder.post(batch(hoarder)) as answer:
+                    assert answer.status == 200
+                    await hoarder.read(answer)
+        room = probe.engine.sessions._room
+        kept = [item.replay.bytes for session in probe.engine.sessions for item in session._streams.values()]
+        assert most / 2 < sum(kept) == room.bytes <= most
+        assert set(reached(probe)) == {("max_replay_bytes", most)}
+        async with honest.get("p1-0") as answer:
+            assert [event.message["id"] for event in await honest.read(answer)] == [2], "who holds little loses nothing"
+        async with hoarder.get("p1-0") as answer:
+            assert answer.status in (200, 410)
+        for session in probe.engine.sessions:
+            session.end(*_end())
+        await wait_all_tasks_blocked()
+        assert (room.bytes, room._streams) == (0, {})
+
+
+async def test_a_resumption_of_what_made_room_is_refused_like_any_loss(autojump_clock: MockClock) -> None:
+    async with running(max_replay_bytes=3_000_000) as probe:
+        client = Legacy(seen_from(probe.app, ANN), "/mcp?tools=all")
+        await client.initialize(BATCHER)
+        for _ in range(2):
+            async with client.post(batch(client)) as answer:
+                await client.read(answer)
+        async with client.get("p1-0") as answer:
+            assert (answer.status, (await answer.json())["error"]["code"]) == (410, -32602)
+        async with client.get("p2-0") as answer:
+            assert len(await client.read(answer)) == 2
+        # It is looked for as often as it may be kept.
+        await trio.sleep(601)
+        assert probe.engine.sessions._room.bytes == 0, "what is forgotten for its age does not count"
+        assert await client.call("ping") == {}
+
+
+def _end() -> Any:
+    from probe.core.call import Cause
+
+    return Cause.SESSION_END, "the test is over"
+
+
+# -- bodies that are not complete
+
+MIB = 1024 * 1024
+
+
+class Slow:
+    """A request whose body comes as the test says."""
+
+    def __init__(self, probe: Probe, address: str) -> None:
+        self.say, self._receive = trio.open_memory_channel[dict[str, Any]](100)
+        self.status = 0
+        self.headers: dict[bytes, bytes] = {}
+        self.body = b""
+        self._app = seen_from(probe.app, address)
+
+    def part(self, size: int) -> None:
+        self.say.send_nowait({"type": "http.request", "body": b" " * size, "more_body": True})
+
+    def leave(self) -> None:
+        self.say.send_nowait({"type": "http.disconnect"})
+
+    async def run(self) -> None:
+        async def send(event: dict[str, Any]) -> None:
+            if event["type"] == "http.response.start":
+                self.status, self.headers = event["status"], dict(event["headers"])
+            else:
+                self.body += event["body"]
+
+        await self._app(http_scope("POST", "/mcp", HEADERS), self._receive.receive, send)
+
+
+FREE: dict[str, Any] = {"requests_per_second": 1e9, "request_burst": 10**9, "max_incoming_bytes": 32 * MIB}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "status", "word"),
+    [
+        ([ANN] * 3, 429, "its share of max_incoming_bytes is 8388608 (address_share)"),
+        ([f"203.0.113.{n}" for n in range(9)], 503, "the limit max_incoming_bytes is 33554432"),
+    ],
+    ids=["one-address", "many"],
+)
+async def test_bodies_on_their_way_are_bounded(addresses, status, word, autojump_clock: MockClock) -> None:
+    async with running(**FREE) as probe, trio.open_nursery() as nursery:
+        senders = [Slow(probe, address) for address in addresses]
+        for sender in senders:
+            nursery.start_soon(sender.run)
+            sender.part(4 * MIB)
+            await wait_all_tasks_blocked()
+        assert [sender.status for sender in senders[:-1]] == [0] * (len(senders) - 1)
+        last = senders[-1]
+        assert (last.status, last.headers[b"retry-after"]) == (status, b"5")
+        assert word in json.loads(last.body)["error"]["message"]
+        arriving = probe.app.mcp._arriving
+        assert arriving.bytes == 4 * MIB * (len(senders) - 1)
+        other = Slow(probe, BEN)
+        nursery.start_soon(other.run)
+        if status == 429:
+            other.part(4 * MIB)
+            await wait_all_tasks_blocked()
+            assert other.status == 0
+        for sender in [*senders[:-1], other]:
+            sender.leave()
+        await wait_all_tasks_blocked()
+        assert (arriving.bytes, len(probe.engine.shares)) == (0, 0)
+
+
+async def test_a_body_that_is_complete_counts_no_more(autojump_clock: MockClock) -> None:
+    async with running(**FREE) as probe:
+        for _ in range(10):
+            async with exchange(seen_from(probe.app, ANN), "POST", "/mcp", HEADERS, b" " * 4 * MIB) as answer:
+                assert answer.status == 400
+        assert (probe.app.mcp._arriving.bytes, reached(probe)) == (0, [])
+
+
+async def test_a_body_is_taken_as_slowly_as_the_rate_says(autojump_clock: MockClock) -> None:
+    """So its sender has to wait, where refusing further requests alone would let those go on that have begun."""
+    async with running(requests_per_second=1, request_burst=5) as probe, trio.open_nursery() as nursery:
+        sender, began = Slow(probe, ANN), trio.current_time()
+        nursery.start_soon(sender.run)
+        for _ in range(8):
+            sender.part(65536)
+        await trio.sleep(3.5)
+        assert probe.app.mcp._arriving.bytes == 7 * 65536
+        await trio.sleep(1)
+        assert probe.app.mcp._arriving.bytes == 8 * 65536
+        sender.leave()
+        assert trio.current_time() - began == 4.5
+
+
+# -- sessions that nobody uses
+
+
+async def test_a_session_in_which_nothing_follows_initialize_is_ended_soon(autojump_clock: MockClock) -> None:
+    async with running(session_first_s=60) as probe:
+        client = Legacy(probe.app, "/mcp")
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        async with client.post(client.request("initialize", params)) as answer:
+            client.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+        used = await probe.client()
+        await trio.sleep(59)
+        assert len(list(probe.engine.sessions)) == 2
+        await trio.sleep(2)
+        assert [session.label for session in probe.engine.sessions] == ["s2"]
+        assert [event["why"] for event in probe.events("session.closed")] == ["idle"]
+        assert await used.call("ping") == {}
