@@ -1,10 +1,12 @@
 """The only place that knows everything: it builds the server, opens the root nursery, and ends it in order.
 
+telemetry     around the rest, where it is wanted: it still hears how that ends
 root nursery
   engine      the audit's writer, and within it tasks, sessions and the observer of the log
   listener    sockets and connections; with `stdio` only for the pages, if they are wanted
   client      `stdio` only: standard input and output; when the client has gone, everything ends
   signals     SIGINT and SIGTERM: the first drains, the second ends at once
+last resort   around the root: work that does not let itself be cancelled does not keep the process
 """
 
 from __future__ import annotations
@@ -16,14 +18,16 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
 import trio
 
 from . import listener
+from .core.addresses import NetworksError
 from .endpoints.lines import LineWire, StreamsClosedError, standard_streams
+from .endpoints.metrics import Metrics
 from .endpoints.paths import Paths
 from .endpoints.pipe import serve_pipe
 from .endpoints.wires import Peer
@@ -31,10 +35,15 @@ from .engine.catalogue import UnknownSelectionError
 from .engine.engine import Engine
 from .observe.audit_claim import AuditFileError
 from .settings import Settings
+from .telemetry.printer import Printer, adopt_logging
+from .telemetry.service import TelemetryError, following
 from .tools.catalogue import TOOLSETS
 
 # After the drain every response has its last bytes; this is how long slow peers may take to read them.
 _FLUSH_S = 2.0
+# Once all is cancelled, nothing that this server does takes longer: connections end within one second, the audit's last
+# rows within three.
+_JOIN_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STDERR = 2
 
@@ -53,7 +62,8 @@ def new_id() -> str:
 
 def main(settings: Settings) -> int:
     """Serve HTTP until a signal; returns the exit code. Raises `StartError`."""
-    return _run(partial(serve, settings, announce=_say))
+    printer = _printer(settings)
+    return _run(partial(serve, settings, announce=printer.say, printer=printer))
 
 
 def stdio(settings: Settings, dashboard: int | None) -> int:
@@ -61,14 +71,28 @@ def stdio(settings: Settings, dashboard: int | None) -> int:
 
     `dashboard` is the port for the pages about it, None for no pages. Raises `StartError`.
     """
-    return _run(partial(serve_stdio, settings, dashboard, announce=_say))
+    printer = _printer(settings)
+    return _run(partial(serve_stdio, settings, dashboard, announce=printer.say, printer=printer))
+
+
+def _printer(settings: Settings) -> Printer:
+    printer = Printer(settings.log_format, settings.log_level, _write)
+    adopt_logging(printer)
+    return printer
 
 
 def _run(service: Callable[[], Awaitable[None]]) -> int:
     _tune_garbage_collection()
     try:
         trio.run(service, strict_exception_groups=True)
-    except* (listener.ListenError, UnknownSelectionError, AuditFileError, StreamsClosedError) as group:
+    except* (
+        listener.ListenError,
+        NetworksError,
+        UnknownSelectionError,
+        AuditFileError,
+        StreamsClosedError,
+        TelemetryError,
+    ) as group:
         raise StartError(str(_first(group))) from None
     return 0
 
@@ -79,12 +103,13 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-def _say(line: str) -> None:
+def _write(text: bytes) -> None:
     # Not with `print`: who started this program need not read what it says, and may have closed standard error. If it
     # was closed from the start, the descriptor is by now that of something else.
     if sys.__stderr__ is not None:
         with suppress(OSError):
-            os.write(_STDERR, f"{line}\n".encode())
+            while text:
+                text = text[os.write(_STDERR, text) :]
 
 
 def _tune_garbage_collection() -> None:
@@ -98,29 +123,38 @@ async def serve(
     settings: Settings,
     *,
     announce: Callable[[str], None] = lambda line: None,
+    printer: Printer | None = None,
     task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run one server until cancelled or told to stop by a signal; `announce` gets the start-up and drain lines.
+    """Run one server until cancelled or told to stop by a signal.
 
-    Starts with the list of its URLs. Owns its sockets. Raises `listener.ListenError`, `UnknownSelectionError` and
-    `AuditFileError`.
+    `announce` gets the start-up and drain lines, `printer` those of the event log. Starts with its URLs. Owns its
+    sockets. Raises `listener.ListenError`, `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
     """
     engine = _engine(settings)
-    sockets = listener.open_sockets(settings)
-    paths = Paths(engine)
-    async with trio.open_nursery() as root:
-        await root.start(engine.serve)
-        urls = await root.start(partial(listener.serve, paths, settings, sockets))
-        with trio.open_signal_receiver(*_SIGNALS) as signals:
-            for url in urls:
-                announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools})")
-            task_status.started(urls)
-            await _stopped(signals, engine, paths.wait_idle, announce)
-            root.cancel_scope.cancel()
+    async with following(engine, printer) as page:
+        metrics = None if page is None else Metrics(page)
+        # Before any socket is open: it is what can refuse its settings.
+        paths = Paths(engine, metrics=metrics)
+        sockets = listener.open_sockets(settings)
+        async with _last_resort(engine, announce) as leaving, trio.open_nursery() as root:
+            await root.start(engine.serve)
+            urls = await root.start(partial(listener.serve, paths, settings, sockets))
+            with trio.open_signal_receiver(*_SIGNALS) as signals:
+                for url in urls:
+                    announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools})")
+                task_status.started(urls)
+                await _stopped(signals, engine, paths.wait_idle, announce)
+                leaving.set()
+                root.cancel_scope.cancel()
 
 
 async def serve_stdio(
-    settings: Settings, dashboard: int | None, *, announce: Callable[[str], None] = lambda line: None
+    settings: Settings,
+    dashboard: int | None,
+    *,
+    announce: Callable[[str], None] = lambda line: None,
+    printer: Printer | None = None,
 ) -> None:
     """Serve one client on the standard streams until it has gone, cancelled, or told to stop by a signal.
 
@@ -129,20 +163,24 @@ async def serve_stdio(
     """
     settings = settings if dashboard is None else replace(settings, port=dashboard)
     engine = _engine(settings)
-    sockets = [] if dashboard is None else listener.open_sockets(settings)
-    async with trio.open_nursery() as root:
-        await root.start(engine.serve)
-        urls: list[str] = []
-        if sockets:
-            urls = await root.start(partial(listener.serve, Paths(engine, pages_only=True), settings, sockets))
-        with trio.open_signal_receiver(*_SIGNALS) as signals:
-            origin = settings.public_url.rstrip("/") or next(iter(urls), "")
-            await root.start(_serve_client, engine, origin, root.cancel_scope)
-            pages = "".join(f"; dashboard: {url}/dashboard" for url in urls)
-            announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
-            # The client's task ends everything when it has written what the drain has left it.
-            await _stopped(signals, engine, trio.sleep_forever, announce)
-            root.cancel_scope.cancel()
+    async with following(engine, printer) as page:
+        metrics = None if page is None else Metrics(page)
+        sockets = [] if dashboard is None else listener.open_sockets(settings)
+        async with _last_resort(engine, announce) as leaving, trio.open_nursery() as root:
+            await root.start(engine.serve)
+            urls: list[str] = []
+            if sockets:
+                paths = Paths(engine, pages_only=True, metrics=metrics)
+                urls = await root.start(partial(listener.serve, paths, settings, sockets))
+            with trio.open_signal_receiver(*_SIGNALS) as signals:
+                origin = settings.public_url.rstrip("/") or next(iter(urls), "")
+                await root.start(_serve_client, engine, origin, root.cancel_scope)
+                pages = "".join(f"; dashboard: {url}/dashboard" for url in urls)
+                announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
+                # The client's task ends everything when it has written what the drain has left it.
+                await _stopped(signals, engine, trio.sleep_forever, announce)
+                leaving.set()
+                root.cancel_scope.cancel()
 
 
 def _engine(settings: Settings) -> Engine:
@@ -187,3 +225,30 @@ async def _stopped(
 async def _hurried(signals: AsyncIterator[int], stopping: trio.CancelScope) -> None:
     await anext(signals)
     stopping.cancel()
+
+
+@asynccontextmanager
+async def _last_resort(engine: Engine, announce: Callable[[str], None]) -> AsyncIterator[trio.Event]:
+    """Once the event is set, the block has `_JOIN_S` seconds to end: then the process ends without it.
+
+    trio joins every task, and a tool may shield itself from its cancellation for as long as it likes.
+    """
+    leaving, watching = trio.Event(), trio.CancelScope(shield=True)
+    async with trio.open_nursery() as around:
+        around.start_soon(_leave_late, engine, announce, leaving, watching)
+        try:
+            yield leaving
+        finally:
+            watching.cancel()
+
+
+async def _leave_late(
+    engine: Engine, announce: Callable[[str], None], leaving: trio.Event, watching: trio.CancelScope
+) -> None:
+    with watching:
+        await leaving.wait()
+        await trio.sleep(_JOIN_S)
+        announce("stopping: work that was cancelled goes on and is left behind")
+        await engine.finish_audit()
+        # Not `sys.exit`, which is an exception, and so waits for the same work.
+        os._exit(0)

@@ -1,0 +1,176 @@
+"""Which facts of the event log are lines for the operator, and at which level (docs/telemetry.md has the table)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ..observe import events
+from ..observe.log import Entry
+from ..observe.records import CallRecord, CallRecords
+from ..settings import LOG_LEVELS
+
+# A limit that is reached all the time is told so often, with how often it was in between.
+_QUIET_S: Final = 10.0
+_NO_LINE: Final = ("debug", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line. `kind` is that of its event; `fields` hold what others said, as they said it. `at` is since 1970."""
+
+    at: float
+    level: str
+    kind: str
+    text: str
+    fields: Mapping[str, Any]
+
+
+class Lines:
+    """Makes lines of one engine's entries, from `level` on. `records` tell more about calls than their events do."""
+
+    def __init__(self, records: CallRecords, level: str) -> None:
+        self._records = records
+        self._least = LOG_LEVELS.index(level)
+        self._limits: dict[str, tuple[float, int]] = {}
+        makers: Mapping[type, tuple[str, Callable[[Any], _Said | None]]] = {
+            events.LimitReached: ("warning", _limit),
+            events.AuditState: ("error", _audit),
+            events.ServerState: ("info", lambda event: _said(f"the server is {event.state}")),
+            events.SessionOpened: ("info", _session_opened),
+            events.SessionClosed: ("info", lambda event: _said("session closed", why=event.why)),
+            events.CallSettled: ("info", self._call),
+            events.DispatchExpired: ("info", _expired),
+            events.StreamLost: ("info", _stream_lost),
+            events.HostRegistered: ("info", _host_registered),
+            events.HostClosed: ("info", _host_closed),
+            events.HostMisuse: ("debug", lambda event: _said("tool host misuse", what=event.what, detail=event.detail)),
+            events.ClientMisuse: ("debug", _misuse),
+            events.ClientSeen: ("debug", _client_seen),
+            events.ConnectionOpened: ("debug", _connection_opened),
+            events.ConnectionClosed: ("debug", _connection_closed),
+            events.CallCancelled: ("debug", _cancelled),
+            events.TaskChanged: ("debug", _task_changed),
+            events.HttpResponse: ("debug", _refused),
+        }
+        self._makers = {kind: (level, make) for kind, (level, make) in makers.items() if self._tells(level)}
+
+    def of(self, entry: Entry) -> Line | None:
+        """The line of an entry; None for one that is not to be told."""
+        level, make = self._makers.get(type(entry.event), _NO_LINE)
+        said = None if make is None else make(entry.event)
+        if said is None or not self._tells(said.level or level):
+            return None
+        line = Line(entry.at, said.level or level, entry.event.kind, said.text, {**_ids(entry.event), **said.fields})
+        return self._paced(line, entry.event, entry.mono) if isinstance(entry.event, events.LimitReached) else line
+
+    def _tells(self, level: str) -> bool:
+        return LOG_LEVELS.index(level) <= self._least
+
+    def missed(self, at: float, entries: int) -> Line | None:
+        """The line that says that so many entries were not told."""
+        text = "lines are missing: the event log went on faster than they could be written"
+        return Line(at, "warning", "log.missed", text, {"entries": entries}) if self._tells("warning") else None
+
+    def _paced(self, line: Line, event: events.LimitReached, now: float) -> Line | None:
+        last, more = self._limits.get(event.limit, (-math.inf, 0))
+        if now - last < _QUIET_S:
+            self._limits[event.limit] = last, more + 1
+            return None
+        self._limits[event.limit] = now, 0
+        return replace(line, fields={**line.fields, "more": more}) if more else line
+
+    def _call(self, event: events.CallSettled) -> _Said:
+        record = self._records.get(event.call)
+        fields = {"outcome": event.outcome, "ms": round(event.duration_ms, 3), "cancelled_by": event.cancelled_by}
+        return _said("call", **(_caller(record) if record else {}), **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What an event says. `level` where it is a quieter one than its kind's."""
+
+    text: str
+    fields: Mapping[str, Any]
+    level: str | None = None
+
+
+def _said(text: str, **fields: Any) -> _Said:
+    """Without the fields that are empty."""
+    return _Said(text, {name: value for name, value in fields.items() if value not in (None, "")})
+
+
+def _ids(event: Any) -> dict[str, Any]:
+    """What the fact belongs to, as far as it says."""
+    named = {"request": "request_id", "session": "session", "task": "task", "call": "call", "exchange": "exchange"}
+    ids = {name: getattr(event, field, None) for name, field in named.items()}
+    return {name: id for name, id in ids.items() if id is not None}
+
+
+def _caller(record: CallRecord) -> dict[str, Any]:
+    return {"tool": record.tool, "client": record.client_name, "transport": record.transport, "era": record.era}
+
+
+def _limit(event: events.LimitReached) -> _Said:
+    return _said("limit reached", limit=event.limit, most=event.value)
+
+
+def _audit(event: events.AuditState) -> _Said:
+    if event.state == "ok":
+        return replace(_said("the audit file can be written again", lost=event.lost), level="warning")
+    return _said("the audit file cannot be written", why=event.why, lost=event.lost)
+
+
+def _session_opened(event: events.SessionOpened) -> _Said:
+    client = {"client": event.client_name, "version": event.client_version}
+    return _said("session opened", **client, revision=event.revision, transport=event.transport)
+
+
+def _client_seen(event: events.ClientSeen) -> _Said:
+    client = {"client": event.client_name, "version": event.client_version, "address": event.client}
+    return _said("client seen", **client, revision=event.revision, transport=event.transport)
+
+
+def _expired(event: events.DispatchExpired) -> _Said:
+    return _said("deadline passed", deadline=event.deadline, after_ms=event.elapsed_ms, reports=event.reports)
+
+
+def _stream_lost(event: events.StreamLost) -> _Said:
+    return _said("stream lost", stream=event.stream, why=event.why, unsent=event.messages)
+
+
+def _host_registered(event: events.HostRegistered) -> _Said:
+    about = {"host": event.host, "version": event.version, "connection": event.connection}
+    return _said("tool host registered", **about, tools=len(event.tools))
+
+
+def _host_closed(event: events.HostClosed) -> _Said:
+    about = {"host": event.host, "connection": event.connection, "code": event.code}
+    return _said("tool host gone", **about, by=event.by, failed=event.failed)
+
+
+def _misuse(event: events.ClientMisuse) -> _Said:
+    return _said("client misuse", what=event.what, clause=event.clause, detail=event.detail)
+
+
+def _connection_opened(event: events.ConnectionOpened) -> _Said:
+    about = {"connection": event.connection, "transport": event.transport}
+    return _said("connection opened", **about, address=event.client)
+
+
+def _connection_closed(event: events.ConnectionClosed) -> _Said:
+    return _said("connection closed", connection=event.connection, by=event.by, code=event.code)
+
+
+def _cancelled(event: events.CallCancelled) -> _Said:
+    return _said("cancellation", by=event.by, reason=event.reason, effect=event.effect)
+
+
+def _task_changed(event: events.TaskChanged) -> _Said:
+    return _said("task", tool=event.tool, status=event.status, said=event.message)
+
+
+def _refused(event: events.HttpResponse) -> _Said | None:
+    return None if event.problem is None else _said("request refused", status=event.status, problem=event.problem)

@@ -1,0 +1,242 @@
+"""Requests, and what they bring about, as spans of OpenTelemetry.
+
+    tools/call NAME          SERVER    a request, from when it was read until its answer was made
+      tool_host NAME         CLIENT    its dispatch to a tool host
+      elicitation/create …   CLIENT    a question to the client
+    task NAME                INTERNAL  the work of a task, which outlives its request: a child of that all the same
+
+Each is made from entries of the log, with their times, after the fact; so making them takes no time of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from opentelemetry import propagate
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer, get_current_span, set_span_in_context
+from pydantic_core import from_json
+
+from ..observe import events
+from . import conventions
+from .conventions import Asked, Attributes
+from .latest import Latest
+from .requests import KNOWN_METHODS, Request, Requests, Running, Step
+from .tally import UNKNOWN, Names
+
+# Questions that clients have not answered, over all of them.
+_MOST_QUESTIONS: Final = 2000
+
+
+class Spans:
+    """Fed with every step in order. `requests` is what makes the steps, `tools` and `prompts` are known names.
+
+    `end` ends a span that is complete, at a time in nanoseconds since 1970; it decides whether there is room for it.
+    """
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        requests: Requests,
+        tools: Names,
+        prompts: Names,
+        end: Callable[[Span, int], None],
+    ) -> None:
+        self._tracer = tracer
+        self._requests = requests
+        self._targets: Mapping[str, Names] = {"gen_ai.tool.name": tools, "gen_ai.prompt.name": prompts}
+        self._end = end
+        # By the number of the question's entry.
+        self._questions: Latest[int, Span] = Latest(_MOST_QUESTIONS)
+        self._dispatches: Latest[str, Span] = Latest(_MOST_QUESTIONS)
+        self._takers: Mapping[type, Callable[[Step, Any], None]] = {
+            events.MessageReceived: self._received,
+            events.MessageEmitted: self._emitted,
+            events.CallStarted: self._started,
+            events.CallProgressed: self._progressed,
+            events.CallCancelled: self._cancelled,
+            events.CallSettled: self._settled,
+            events.DispatchSent: self._sent,
+            events.DispatchExpired: self._expired,
+            events.DispatchSettled: self._dispatch_settled,
+        }
+
+    def take(self, step: Step) -> None:
+        """One more step."""
+        taker = self._takers.get(type(step.entry.event))
+        if taker is not None:
+            taker(step, step.entry.event)
+        for request in step.over:
+            self._over(request, step)
+
+    def missed(self, entries: int) -> None:
+        """The ends of what is open may be among them: a span that is not whole is never sent."""
+        self._questions.clear()
+        self._dispatches.clear()
+
+    def _received(self, step: Step, event: events.MessageReceived) -> None:
+        question = None if step.entry.pair is None else self._questions.pop(step.entry.pair, None)
+        if question is not None:
+            if event.rpc == "error":
+                _fail(question, "_OTHER")
+            self._end(question, _ns(step.entry.at))
+        if step.begun is not None:
+            self._begin(step.begun, conventions.asked(step.begun.method, event.message))
+
+    def _begin(self, request: Request, asked: Asked) -> None:
+        context, links = _parent(request, asked)
+        method = request.method if request.method in KNOWN_METHODS else UNKNOWN
+        few = [str(name) for key, name in asked.target.items() if self._is_known(key, str(name))]
+        peer = None if request.session is None else self._requests.peers.get(request.session)
+        attributes: Attributes = {
+            "mcp.method.name": request.method,
+            **({"gen_ai.operation.name": "execute_tool"} if method == "tools/call" else {}),
+            **asked.target,
+            **conventions.connection(request, peer),
+            **conventions.identity(request),
+        }
+        request.kept = self._tracer.start_span(
+            conventions.span_name(method, few[0] if few else None),
+            context=context,
+            kind=SpanKind.SERVER,
+            attributes=attributes,
+            links=links,
+            start_time=_ns(request.at),
+        )
+
+    def _is_known(self, attribute: str, name: str) -> bool:
+        names = self._targets.get(attribute)
+        return names is not None and names.label(name) == name
+
+    def _over(self, request: Request, step: Step) -> None:
+        span: Span | None = request.kept
+        if span is None:
+            return
+        event = step.entry.event
+        answer = event.message if isinstance(event, events.MessageEmitted) else None
+        why = conventions.failure(request, answer)
+        if why is not None:
+            _fail(span, why.type, why.message)
+            if why.code is not None:
+                span.set_attribute("rpc.response.status_code", str(why.code))
+        if request.method == "initialize" and request.session is not None:
+            span.set_attribute("mcp.session.id", request.session)
+            peer = self._requests.peers.get(request.session)
+            span.set_attribute("mcp.protocol.version", peer.revision if peer else "")
+        span.set_attribute("mcp_probe.outcome", request.outcome or UNKNOWN)
+        self._end(span, _ns(step.entry.at))
+
+    def _started(self, step: Step, event: events.CallStarted) -> None:
+        call, above = step.call, _span(step.call)
+        if call is None or above is None or event.task is None:
+            return
+        tool = self._targets["gen_ai.tool.name"].label(event.tool)
+        call.kept = self._tracer.start_span(
+            f"task {tool}",
+            context=set_span_in_context(above),
+            attributes={"gen_ai.tool.name": event.tool or UNKNOWN, "mcp_probe.task": event.task},
+            start_time=_ns(step.entry.at),
+        )
+
+    def _settled(self, step: Step, event: events.CallSettled) -> None:
+        self._dispatch_over(event.call, event.outcome, step)
+        if step.call is not None and step.call.kept is not None:
+            self._finish(step.call.kept, event.outcome, step)
+
+    def _finish(self, span: Span, outcome: str, step: Step) -> None:
+        span.set_attribute("mcp_probe.outcome", outcome)
+        if outcome not in ("completed", "input_required"):
+            _fail(span, outcome)
+        self._end(span, _ns(step.entry.at))
+
+    def _sent(self, step: Step, event: events.DispatchSent) -> None:
+        above = _span(step.call)
+        if event.host is None or above is None:
+            return
+        tool = self._targets["gen_ai.tool.name"].label(event.tool)
+        attributes: Attributes = {
+            "gen_ai.tool.name": event.tool,
+            "mcp_probe.tool_host": event.host,
+            "mcp_probe.idle_ms": event.idle_ms,
+            "mcp_probe.ceiling_ms": event.ceiling_ms,
+        }
+        span = self._tracer.start_span(
+            f"tool_host {tool}",
+            context=set_span_in_context(above),
+            kind=SpanKind.CLIENT,
+            attributes=attributes,
+            start_time=_ns(step.entry.at),
+        )
+        self._dispatches.put(event.call, span)
+
+    def _dispatch_settled(self, step: Step, event: events.DispatchSettled) -> None:
+        self._dispatch_over(event.call, event.outcome, step)
+
+    def _dispatch_over(self, call: str, outcome: str, step: Step) -> None:
+        span = self._dispatches.pop(call, None)
+        if span is not None:
+            self._finish(span, outcome, step)
+
+    def _emitted(self, step: Step, event: events.MessageEmitted) -> None:
+        above = _span(step.call)
+        if above is None or not above.is_recording():
+            return
+        if event.method == "notifications/progress":
+            params = from_json(event.message)["params"]
+            _note(above, "progress", step, progress=params.get("progress"), total=params.get("total"))
+        elif event.rpc == "request" and event.method is not None:
+            span = self._tracer.start_span(
+                event.method,
+                context=set_span_in_context(above),
+                kind=SpanKind.CLIENT,
+                attributes={"mcp.method.name": event.method, "jsonrpc.request.id": str(event.id)},
+                start_time=_ns(step.entry.at),
+            )
+            self._questions.put(step.entry.seq, span)
+
+    def _progressed(self, step: Step, event: events.CallProgressed) -> None:
+        _note(_span(step.call), "progress", step, progress=event.progress, total=event.total)
+
+    def _cancelled(self, step: Step, event: events.CallCancelled) -> None:
+        _note(_span(step.call), "cancellation", step, by=event.by, reason=event.reason, effect=event.effect)
+
+    def _expired(self, step: Step, event: events.DispatchExpired) -> None:
+        _note(_span(step.call), "deadline", step, deadline=event.deadline, elapsed_ms=event.elapsed_ms)
+
+
+def _parent(request: Request, asked: Asked) -> tuple[Context, list[Link]]:
+    """The trace that a request goes on with: that of its `_meta`, else that of the HTTP request, else none.
+
+    "MCP server instrumentation SHOULD, by default, use context extracted from MCP `params._meta` as a parent […] and
+    SHOULD link current ambient context, if it's present": what HTTP brought is linked where it is not the parent.
+    """
+    own = propagate.extract(asked.trace, context=Context())
+    around = propagate.extract(request.head.trace if request.head else {}, context=Context())
+    ambient = get_current_span(around).get_span_context()
+    if not get_current_span(own).get_span_context().is_valid:
+        return around, []
+    return own, [Link(ambient)] if ambient.is_valid else []
+
+
+def _span(call: Running | None) -> Span | None:
+    """What a call is part of: the span of its task, else that of its request."""
+    if call is None:
+        return None
+    span: Span | None = call.kept or (call.request.kept if call.request else None)
+    return span
+
+
+def _fail(span: Span, type: str, message: str | None = None) -> None:
+    span.set_attribute("error.type", type)
+    span.set_status(Status(StatusCode.ERROR, message))
+
+
+def _note(span: Span | None, name: str, step: Step, **attributes: Any) -> None:
+    if span is not None:
+        known = {key: value for key, value in attributes.items() if value is not None}
+        span.add_event(name, known, timestamp=_ns(step.entry.at))
+
+
+def _ns(at: float) -> int:
+    return round(at * 1e9)

@@ -1,0 +1,145 @@
+"""Each request of a client has one beginning, one end and the outcome that it really had."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from probe.observe.events import CallSettled, CallStarted, MessageEmitted, MessageReceived
+from probe.observe.log import EventLog
+from probe.telemetry.requests import Requests
+
+from ..support.calls import slow
+from ..support.legacy import RpcError
+from ..support.probe import Probe, running
+from .watched import outcomes, over, steps
+
+
+async def test_requests_that_come_to_their_own_end(probe: Probe, autojump_clock: MockClock) -> None:
+    legacy, modern = await probe.client(), probe.modern()
+    for client in (legacy, modern):
+        await client.tool("simple_tool")
+        await client.tool("progress", {"steps": 1})
+        await client.tool("simple_tool", {"delayMs": -1})
+        with pytest.raises(RpcError):
+            await client.tool("no such tool")
+    assert outcomes(probe) == [
+        (era, outcome)
+        for era in ("legacy", "modern")
+        for outcome in ("completed", "completed", "tool_error", "protocol_error")
+    ]
+    assert outcomes(probe, "initialize") == [("legacy", "completed")]
+    assert not steps(probe)[0].in_flight
+
+
+async def test_the_tool_and_who_asked(probe: Probe, autojump_clock: MockClock) -> None:
+    await (await probe.client()).tool("simple_tool")
+    await probe.modern().tool("simple_tool")
+    calls = [request for request in over(probe) if request.method == "tools/call"]
+    assert [(request.tool, request.session, request.transport) for request in calls] == [
+        ("simple_tool", "s1", "http"),
+        ("simple_tool", "m1", "http"),
+    ]
+
+
+async def test_a_cancelled_request_is_over_without_an_answer(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    async with client.post(slow(client)) as answer:
+        await answer.first(1)
+        await client.cancel("it")
+        await client.read(answer)
+    assert outcomes(probe) == [("legacy", "cancelled")]
+
+
+async def test_a_modern_client_that_goes(probe: Probe, autojump_clock: MockClock) -> None:
+    client = probe.modern()
+    arguments = {"steps": 10, "step_ms": 1000}
+    request = client.request("tools/call", {"name": "progress", "arguments": arguments}, meta={"progressToken": "t"})
+    async with client.post(request) as answer:
+        await answer.first(1)
+    await wait_all_tasks_blocked()
+    assert outcomes(probe) == [("modern", "disconnected")]
+
+
+async def test_a_deadline_and_a_question(autojump_clock: MockClock) -> None:
+    async with running(idle_deadline_s=1.0) as probe:
+        await (await probe.client()).tool("sync_with_progress", {"itemCount": 1, "delayPerItemMs": 1000})
+        await (await probe.client()).tool("simple_tool", {"delayMs": 5000})
+        await probe.modern().tool("sampling_demo")
+    assert outcomes(probe)[1:] == [("legacy", "timed_out"), ("modern", "input_required")]
+
+
+async def test_what_http_refuses(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    without = {name: value for name, value in client.headers.items() if name != "mcp-session-id"}
+    client.headers = without
+    for id in (7, "x" * 300):
+        async with client.post({"jsonrpc": "2.0", "id": id, "method": "ping"}) as answer:
+            assert answer.status == 400
+    # The second id is too long to be echoed, so its refusal names no request.
+    assert outcomes(probe, "ping") == [("unknown", "protocol_error"), ("unknown", "refused")]
+    assert not steps(probe)[0].in_flight
+
+
+async def test_the_work_of_a_task_is_no_part_of_its_request(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    await client.tool("cancellable_task", {"durationMs": 20_000}, task={})
+    assert outcomes(probe) == [("legacy", "completed")]
+    await trio.sleep(30)
+    assert outcomes(probe) == [("legacy", "completed")]
+    settled = [step for step in steps(probe)[1] if step.entry.event.kind == "call.settled"]
+    assert [(step.call.tool, step.over) for step in settled if step.call] == [("cancellable_task", [])]
+
+
+async def test_ids_that_two_clients_use_at_the_same_time(probe: Probe, autojump_clock: MockClock) -> None:
+    first, second = await probe.client(), await probe.client()
+
+    async def call(client: object, tool: str, arguments: dict[str, int]) -> None:
+        await client.call("tools/call", {"name": tool, "arguments": arguments}, id=5)  # type: ignore[attr-defined]
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(call, first, "simple_tool", {"delayMs": 500})
+        nursery.start_soon(call, second, "sync_with_progress", {"itemCount": 1})
+    ended = [(request.session, request.tool, request.outcome) for request in over(probe) if request.id == 5]
+    assert ended == [("s2", "sync_with_progress", "completed"), ("s1", "simple_tool", "completed")]
+
+
+async def test_what_is_never_answered_makes_room(probe: Probe, autojump_clock: MockClock) -> None:
+    requests, _ = steps(probe)
+    requests.in_flight._most = 2
+    client = await probe.client()
+    for _ in range(3):
+        with trio.move_on_after(0.001):
+            await client.tool("simple_tool", {"delayMs": 5000})
+    ends = [requests.take(entry).over for entry in probe.engine.log.since(0, 1_000_000).entries]
+    forgotten = [(request.method, request.outcome) for end in ends for request in end]
+    assert forgotten == [("initialize", "completed"), ("tools/call", "unanswered")]
+    assert len(requests.in_flight) == 2
+
+
+async def test_after_a_gap_nothing_is_taken_for_something_else(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    requests, _ = steps(probe)
+    seen = probe.engine.log.last
+    await client.tool("simple_tool")
+    entries = probe.engine.log.since(seen, 1000).entries
+    cut = next(place for place, entry in enumerate(entries) if entry.event.kind == "message.received") + 1
+    for entry in entries[:cut]:
+        requests.take(entry)
+    assert len(requests.in_flight) == 1
+    requests.missed()
+    assert not requests.in_flight
+    assert [over for entry in entries[cut:] if (over := requests.take(entry).over)] == []
+
+
+def test_a_task_that_ends_before_its_handle_is_sent_leaves_its_request_alone() -> None:
+    log = EventLog(lambda: (0.0, 0.0), max_events=100, max_bytes=1_000_000)
+    log.append(MessageReceived(1, "s1", None, "request", "tools/call", 5, b"{}"))
+    log.append(CallStarted("c1", 1, "s1", "t1", 5, "tools/call", "pure_task", None))
+    cancelled = CallSettled("c1", "s1", "t1", 5, "cancelled", False, 1.0, "tasks_cancel", 1.0, None, None, 0)
+    log.append(cancelled)
+    log.append(MessageEmitted(1, "s1", None, None, "c1", None, "response", None, 5, b"{}"))
+    requests = Requests()
+    ends = [request for entry in log.since(0, 9).entries for request in requests.take(entry).over]
+    assert [(request.tool, request.outcome) for request in ends] == [("pure_task", "completed")]
