@@ -1,0 +1,151 @@
+// Everything that a public probe needs in Azure, in one resource group: docs/deploying.md says how to use it.
+//
+// Names follow the Cloud Adoption Framework: an abbreviation of the type, the workload, the environment.
+targetScope = 'resourceGroup'
+
+@description('The workload, part of every name: letters and digits, as registries allow no more.')
+@minLength(2)
+@maxLength(16)
+param workload string = 'mcpprobe'
+
+@description('Which deployment of it this is, part of every name: letters and digits.')
+@minLength(2)
+@maxLength(8)
+param environmentName string = 'prod'
+
+@description('Where all of it is. The default: where the resource group is.')
+param location string = resourceGroup().location
+
+@description('The image by digest: REGISTRY/mcp-probe@sha256:… Empty: only what comes before the first image, without the app.')
+param image string = ''
+
+@description('The name of the probe on the internet, such as mcp.example.org. Empty: the name that Azure gives it.')
+param customDomain string = ''
+
+@description('How the certificate proves the name: CNAME for a subdomain, HTTP for an apex domain with an A record.')
+@allowed(['CNAME', 'HTTP', 'TXT'])
+param domainValidation string = 'CNAME'
+
+@description('1 keeps the probe there: its sessions, tasks and its event log are in memory. 0 costs less, and forgets all of it after minutes without a new request, also while streams are open.')
+@minValue(0)
+@maxValue(1)
+param minReplicas int = 1
+
+@description('The GitHub repository whose environment "production" may deploy: OWNER/NAME. Empty: none may.')
+param githubRepository string = ''
+
+@description('What tool hosts must know. Empty: there is no /toolhost.')
+@secure()
+param toolhostSecret string = ''
+
+@description('Keys that seal requestState, 64 hex digits each, comma separated. Empty: a random one at each start, and what a client got before cannot be continued.')
+@secure()
+param requestStateKeys string = ''
+
+@description('Settings of the probe beside those that this file makes: { MCP_PROBE_TOOLS: \'all\' }.')
+param settings object = {}
+
+var suffix = '${workload}-${environmentName}'
+var tags = { workload: workload, environment: environmentName }
+
+module logs 'modules/log-analytics.bicep' = {
+  name: 'logs'
+  params: {
+    name: 'log-${suffix}'
+    location: location
+    tags: tags
+  }
+}
+
+module identity 'modules/identity.bicep' = {
+  name: 'identity'
+  params: {
+    name: 'id-${suffix}'
+    location: location
+    tags: tags
+  }
+}
+
+module registry 'modules/registry.bicep' = {
+  name: 'registry'
+  params: {
+    // the name is part of a public host name, so it has to be nobody else's
+    name: 'cr${workload}${environmentName}${take(uniqueString(resourceGroup().id), 6)}'
+    location: location
+    tags: tags
+    pullPrincipalId: identity.outputs.principalId
+  }
+}
+
+module environment 'modules/environment.bicep' = {
+  name: 'environment'
+  params: {
+    name: 'cae-${suffix}'
+    location: location
+    tags: tags
+    workspaceName: logs.outputs.name
+  }
+}
+
+module deployer 'modules/deployer.bicep' = if (!empty(githubRepository)) {
+  name: 'deployer'
+  params: {
+    name: 'id-${suffix}-deploy'
+    location: location
+    tags: tags
+    githubRepository: githubRepository
+  }
+}
+
+module app 'modules/app.bicep' = if (!empty(image)) {
+  name: 'app'
+  params: {
+    name: 'ca-${suffix}'
+    location: location
+    tags: tags
+    environmentId: environment.outputs.id
+    environmentDomain: environment.outputs.defaultDomain
+    identityId: identity.outputs.id
+    registryServer: registry.outputs.loginServer
+    image: image
+    customDomain: customDomain
+    minReplicas: minReplicas
+    toolhostSecret: toolhostSecret
+    requestStateKeys: requestStateKeys
+    settings: settings
+  }
+}
+
+// The name has to be the app's before Azure issues a certificate for it; the app takes it up by itself (binding 'Auto').
+module certificate 'modules/certificate.bicep' = if (!empty(image) && !empty(customDomain)) {
+  name: 'certificate'
+  params: {
+    environmentName: environment.outputs.name
+    location: location
+    tags: tags
+    domain: customDomain
+    validation: domainValidation
+  }
+  dependsOn: [app]
+}
+
+@description('The registry, for `az acr`.')
+output registryName string = registry.outputs.name
+
+@description('What image names begin with.')
+output registryServer string = registry.outputs.loginServer
+
+@description('The container app, for `az containerapp`.')
+output appName string = 'ca-${suffix}'
+
+@description('The name that Azure gives the probe: the target of the CNAME record.')
+output defaultHost string = 'ca-${suffix}.${environment.outputs.defaultDomain}'
+
+@description('The address of the environment, for the A record of an apex domain.')
+output environmentAddress string = environment.outputs.staticIp
+
+@description('The TXT record asuid.NAME, by which Azure knows that the domain is yours.')
+output domainVerification string = environment.outputs.domainVerification
+
+@description('AZURE_CLIENT_ID of the workflow. Empty without githubRepository.')
+output deployClientId string = empty(githubRepository) ? '' : deployer!.outputs.clientId

@@ -1,0 +1,1 @@
+"""What it takes to run the probe on the internet: image, proxy, Azure, workflows."""

@@ -1,0 +1,90 @@
+"""The workflows of GitHub: their form, what they may do, and that no secret is stored."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from .tools import ROOT, accepted, tool
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+BY_NAME = {file.stem: YAML(typ="safe").load(file) for file in WORKFLOWS}
+DEPLOY = BY_NAME["deploy"]["jobs"]["deploy"]
+
+
+def test_they_fit_the_schema() -> None:
+    accepted("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *map(str, WORKFLOWS))
+    accepted("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml")
+
+
+def test_the_schema_is_looked_at(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text(WORKFLOWS[0].read_text().replace("runs-on:", "run-on:"))
+    done = tool("check-jsonschema", "--builtin-schema", "vendor.github-workflows", str(wrong))
+    assert done.returncode == 1, done.stdout
+
+
+def test_an_auditor_finds_nothing_that_an_attacker_could_use() -> None:
+    accepted("zizmor", "--offline", "--no-progress", "--color", "never", ".github")
+
+
+def test_the_auditor_looks(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yml"
+    text = (ROOT / ".github" / "workflows" / "deploy.yml").read_text()
+    command = "echo ${{ github.event.head_commit.message }}"
+    wrong.write_text(text.replace("docker buildx create --use", command))
+    done = tool("zizmor", "--offline", "--no-progress", "--color", "never", str(wrong))
+    assert "template-injection" in done.stdout
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_no_secret_is_stored(file: Path) -> None:
+    assert "secrets" not in _without_comments(file)
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_every_action_is_a_commit_and_says_which_version_that_is(file: Path) -> None:
+    used = [line for line in _without_comments(file, keep_tails=True) if re.match(r"\s*(- )?uses:", line)]
+    actions = [line for line in used if "uses: ./" not in line]
+    assert used
+    assert [line for line in actions if not re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line)] == []
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_nothing_is_permitted_that_no_job_asks_for(name: str) -> None:
+    assert BY_NAME[name]["permissions"] == {}
+    wider = {job for job, spec in BY_NAME[name]["jobs"].items() if spec["permissions"] != {"contents": "read"}}
+    assert wider == ({"deploy"} if name == "deploy" else set())
+    assert DEPLOY["permissions"] == {"contents": "read", "id-token": "write"}
+
+
+def test_the_token_is_for_the_environment_that_azure_trusts() -> None:
+    trust = (ROOT / "infra" / "modules" / "deployer.bicep").read_text()
+    assert DEPLOY["environment"]["name"] == "production"
+    assert "repo:${githubRepository}:environment:production" in trust
+
+
+def test_nothing_is_deployed_that_was_not_checked() -> None:
+    assert DEPLOY["needs"] == "check"
+    assert BY_NAME["deploy"]["jobs"]["check"]["uses"] == "./.github/workflows/check.yml"
+    # YAML 1.1 readers take the key for a truth value
+    triggers = BY_NAME["check"].get("on") or BY_NAME["check"][True]
+    assert "workflow_call" in triggers
+
+
+def test_deployments_wait_for_each_other() -> None:
+    assert BY_NAME["deploy"]["concurrency"] == {"group": "deploy", "cancel-in-progress": False}
+
+
+def test_variables_of_the_workflow_are_in_the_instructions() -> None:
+    used = set(re.findall(r"vars\.(\w+)", (ROOT / ".github" / "workflows" / "deploy.yml").read_text()))
+    told = (ROOT / "docs" / "deploying.md").read_text()
+    assert {name for name in used if f"`{name}`" not in told and f"set {name} " not in told} == set()
+
+
+def _without_comments(file: Path, *, keep_tails: bool = False) -> list[str] | str:
+    lines = [line for line in file.read_text().splitlines() if not line.lstrip().startswith("#")]
+    return lines if keep_tails else "\n".join(lines)
