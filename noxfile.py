@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.2.9"
 # one environment per lock, not per session (see `environment`): nox itself makes none
@@ -31,6 +32,7 @@ nox.options.sessions = [
     "conformance",
     "dashboard_tests",
     "build",
+    "infra",
 ]
 
 ROOT = Path(__file__).parent
@@ -39,7 +41,7 @@ ENVIRONMENTS = ROOT / ".nox"
 NODE = ROOT / "tests" / "node"
 DASHBOARD = ROOT / "dashboard"
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
-NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance")
+NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance", "--ignore=tests/infra")
 # whoever is done takes tests from the others: some files take minutes, and a few tests many seconds
 EVERYWHERE = ("-n", "auto", "--dist", "worksteal")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -193,6 +195,12 @@ def properties(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Hostile input, seed by seed: `nox -s fuzz -- --minutes 10 --seed 1`. A few fixed cases are among the others."""
+    session.run(environment(session, "dev") / "python", "-m", "tests.fuzz", *session.posargs)
+
+
+@nox.session
 def interop(session: nox.Session) -> None:
     """Today's official clients, Python and TypeScript, against this server."""
     pytest(session, "dev", "tests/clients", "--ignore=tests/clients/legacy", **node_environment(session))
@@ -210,6 +218,56 @@ def conformance(session: nox.Session) -> None:
     python = environment(session, "dev") / "python"
     run = (python, "tests/conformance/run.py", f"--junitxml={junit(session)}")
     session.run(*run, *session.posargs, env=node_environment(session))
+
+
+def caddy(session: nox.Session) -> str:
+    """The proxy of compose.yaml: `PROBE_CADDY`, one on the PATH, or Debian's, which is unpacked and not installed."""
+    known = os.environ.get("PROBE_CADDY") or shutil.which("caddy")
+    if known:
+        return known
+    home = ENVIRONMENTS / "caddy"
+    binary = home / "usr" / "bin" / "caddy"
+    if not binary.exists():
+        if shutil.which("apt-get") is None:
+            session.error("this session needs Caddy: install it, or set PROBE_CADDY to one")
+        home.mkdir(parents=True, exist_ok=True)
+        with session.chdir(home):
+            if os.geteuid() == 0:
+                session.run("apt-get", "update", silent=True)
+            session.run("apt-get", "download", "caddy", silent=True)
+            session.run("dpkg-deb", "--extract", str(next(home.glob("caddy_*.deb"))), ".")
+    return str(binary)
+
+
+@nox.session
+def infra(session: nox.Session) -> None:
+    """The stages of the image without a container engine; Bicep, workflows, compose file; smoke test and deployment."""
+    site(session)
+    # all stages of the image are one fixture, which takes minutes and is no hang; others run beside it
+    options = ("-n", "auto", "--dist", "loadfile", "-o", "faulthandler_timeout=900")
+    pytest(session, "infra", "tests/infra", "--ignore=tests/infra/test_proxy.py", *options)
+
+
+@nox.session
+def proxy(session: nox.Session) -> None:
+    """The proxy of compose.yaml, a real one, before a real server."""
+    site(session)
+    pytest(session, "infra", "tests/infra/test_proxy.py", PROBE_CADDY=caddy(session))
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Known vulnerabilities in what is shipped. Asks databases on the internet, and fails where it cannot."""
+    home = ENVIRONMENTS / "audit"
+    programs = create(session, home, ("--require-hashes", "-r", str(REQUIREMENTS / "audit.txt")))
+    # strict: a package that the database does not know counts as a failure, and is no proof of anything
+    options = ("--strict", "--disable-pip", "--require-hashes", "--requirement", str(REQUIREMENTS / "run.txt"))
+    unsaid = "the lines above name a vulnerability, or say that the database did not answer: then nothing was audited"
+    try:
+        session.run(programs / "pip-audit", *options)
+        npm(session, DASHBOARD, "audit", "--omit=dev")
+    except CommandFailed:
+        session.error(unsaid)
 
 
 @nox.session
@@ -244,6 +302,13 @@ def bench(session: nox.Session) -> None:
     """Throughput and latency; the numbers are for reading, none fails."""
     python = environment(session, "dev") / "python"
     session.run(python, "-m", "bench", *session.posargs, env=node_environment(session))
+
+
+@nox.session
+def load(session: nox.Session) -> None:
+    """Floods, minutes long: fails when memory grows, a task is left, or others wait. `-- --seconds 120` is shorter."""
+    python = environment(session, "dev") / "python"
+    session.run(python, "-m", "load", *session.posargs)
 
 
 def check_pages(session: nox.Session, program: Path) -> None:
@@ -292,6 +357,9 @@ def lock(session: nox.Session) -> None:
         "interop-legacy": ["pyproject.toml", "--group=interop-legacy", "--constraint=requirements/run.txt"],
         "build": ["--group=build", "--constraint=requirements/dev.txt"],
         "node": ["--group=node"],
+        "sbom": ["--group=sbom"],
+        "infra": ["pyproject.toml", "--group=infra", "--constraint=requirements/run.txt"],
+        "audit": ["--group=audit"],
     }
     for name, wanted in inputs.items():
         output = f"--output-file=requirements/{name}.txt"

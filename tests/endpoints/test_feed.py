@@ -27,7 +27,7 @@ from ..support.probe import Probe, running
 from ..support.shown import as_value
 from ..wire.event_source import EventSource
 
-TABLES = "tables=tasks,calls,sessions,streams"
+TABLES = "tables=tasks,calls,sessions,streams,hosts"
 
 
 def happen(probe: Probe, count: int, session: str = "s1", size: int = 0) -> int:
@@ -250,7 +250,7 @@ async def test_how_far_readers_are_behind(probe: Probe, autojump_clock: MockCloc
         ("sesion=s1", "there is no parameter 'sesion'; known are session, .*, since, tail, tables"),
         ("kind=nope", "there is no kind 'nope'"),
         ("exchange=x", "exchange must be"),
-        ("tables=calls,nope", "there is no table 'nope'; known are tasks, calls, sessions, streams"),
+        ("tables=calls,nope", "there is no table 'nope'; known are tasks, calls, sessions, streams, hosts"),
         ("tables=", "there is no table ''"),
         ("tail=-1", "tail must be a whole number from 0, got '-1'"),
         ("tail=" + "9" * 5000, "tail must be"),

@@ -23,7 +23,7 @@ REQUEST = {"jsonrpc": "2.0", "id": 7, "method": "server/discover", "params": {"_
 LINE = json.dumps(REQUEST).encode() + b"\n"
 # its answer is one that no pipe holds
 LARGE = {"name": "long_output", "arguments": {"blocks": 50, "chars": 65536}}
-HELLO = "MCP Probe speaks on standard input and output (toolsets: probe,streaming,features)"
+HELLO = "MCP Probe speaks on standard input and output (toolsets: probe,streaming,features,dispatch,hosts)"
 
 
 def run(*arguments: str, **streams: object) -> subprocess.CompletedProcess[bytes]:
@@ -96,7 +96,7 @@ async def test_what_a_tool_prints_goes_to_standard_error_and_it_finds_no_input()
     async with speaking(command=[sys.executable, "-c", NOISY]) as probe:
         result = await probe.tool("noisy")
         assert result["structuredContent"] == {"read": "", "child": 0}
-        assert await probe.said() == HELLO.replace("probe,streaming,features", "noisy")
+        assert await probe.said() == HELLO.replace("probe,streaming,features,dispatch,hosts", "noisy")
         assert [await probe.said() for _ in range(3)] == ["printed", "written", "said"]
         await probe.stdin.aclose()
         assert await probe.ended() == ([], "")
@@ -326,7 +326,7 @@ async def test_the_pages_show_the_client_on_the_standard_streams() -> None:
         await probe.tool("chatty")
         status, body = await fetch(port, "/api/server")
         shown = {setting["name"]: setting["value"] for setting in json.loads(body)["settings"]}
-        assert (status, shown["port"], shown["tools"]) == (200, 0, "probe,streaming,features")
+        assert (status, shown["port"], shown["tools"]) == (200, 0, "probe,streaming,features,dispatch,hosts")
         assert json.loads(body)["mcp"] is None
         status, body = await fetch(port, "/api/calls")
         assert (status, [call["tool"] for call in json.loads(body)["calls"]]) == (200, ["chatty"])

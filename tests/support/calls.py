@@ -9,7 +9,7 @@ from .probe import Probe
 from .shown import newest
 
 COUNTING = frozenset({"progress", "sync_with_progress", "task_with_progress", "cancellable_task"}) | {
-    "multi_stage_task", "pausable_task"
+    "multi_stage_task", "pausable_task", "progress_beyond_ceiling", "progress_gap", "bulk_export"
 }  # fmt: skip
 """The tools whose records say 0 before their first step."""
 

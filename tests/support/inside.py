@@ -18,6 +18,7 @@ TASK = "TaskService.create.<locals>.job"
 SERVICES = [
     "engine.draft_streams.DraftStreams._watch",
     "engine.draft_streams.DraftStreams.serve",
+    "engine.hosted.HostedTools.serve",
     "engine.observer.Observer.serve",
     "engine.sessions.SessionService.serve",
     "engine.tasks.TaskService.serve",

@@ -1,0 +1,146 @@
+"""`python -m load`: one flood after the other against one server, and a table of what it did.
+
+The exit code is 1 when memory has grown beyond its margin, a task is left, or the client beside a flood was not served
+within the aim. The server is a process on one core, the flood and the client beside it share the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import trio
+from bench.servers import Cores
+
+from . import floods
+from .process import ROOT, Target, target, visit
+from .report import AIM_MS, MARGIN_MB, Found, faults, load, save, table
+
+_CALLS_PER_SECOND = 5
+# Beyond every time in the settings below: what is not gone by then does not go.
+_SETTLE_S = 30.0
+_SAMPLE_S = 0.25
+
+SETTINGS: dict[str, Any] = {
+    "port": 0,
+    "trusted_proxies": "127.0.0.1",
+    # Thousands of sessions, each with two connections.
+    "max_sessions": 3000,
+    "max_connections": 8000,
+    # What a flood leaves behind has to be gone within seconds, not within an hour.
+    "session_idle_s": 3,
+    "session_first_s": 3,
+    "stream_retention_s": 3,
+    "task_ttl_ms": 4000,
+    "task_ttl_max_ms": 4000,
+    "write_timeout_s": 4,
+    "idle_connection_s": 5,
+    # So small that the first flood fills them: otherwise their filling would look like a leak.
+    "event_log_events": 2000,
+    "event_log_bytes": 8 * 1024 * 1024,
+    "call_records": 200,
+}
+
+
+async def _flooded(server: Target, name: str, seconds: float, share: float) -> Found:
+    before, usual = await server.figures()
+    peak = before
+    found: dict[str, Any] = {}
+
+    async def visited() -> None:
+        found.update(await visit(server.port, seconds, _CALLS_PER_SECOND))
+
+    async def watched() -> None:
+        nonlocal peak
+        while True:
+            peak = max(peak, server.memory())
+            await trio.sleep(_SAMPLE_S)
+
+    flood, run = floods.start(name, server.port, seconds, share)
+    async with trio.open_nursery() as beside:
+        beside.start_soon(watched)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(visited)
+            await run()
+        beside.cancel_scope.cancel()
+    after, left = await _settled(server, usual)
+    late = sorted(found["late_ms"])
+    return Found(
+        flood=name,
+        per_second=round(flood.done / seconds, 1),
+        errors=dict(flood.errors),
+        served=len(late),
+        failed=found["failed"],
+        late_p50=_percentile(late, 50),
+        late_p99=_percentile(late, 99),
+        late_max=_percentile(late, 100),
+        before=before,
+        peak=peak,
+        after=after,
+        left=dict(left),
+    )
+
+
+async def _settled(server: Target, usual: Counter[str]) -> tuple[int, Counter[str]]:
+    """Memory once every task is gone that was not there before; what is left of them when the time is up."""
+    memory, tasks = await server.figures()
+    with trio.move_on_after(_SETTLE_S):
+        while tasks - usual:
+            await trio.sleep(0.5)
+            memory, tasks = await server.figures()
+    return memory, tasks - usual
+
+
+def _percentile(values: list[float], percent: float) -> float:
+    return values[min(len(values) - 1, int(len(values) * percent / 100))] if values else 0.0
+
+
+async def _measure(options: argparse.Namespace, cores: Cores) -> list[Found]:
+    names = options.only or list(floods.FLOODS)
+    found = []
+    async with target(SETTINGS, cores) as server:
+        # Two rounds, of which the second counts: what the first one made the process grow to is no leak, unless the
+        # second does it again.
+        for counts in (False, True):
+            for name in names:
+                _note(name if counts else f"warming up: {name}")
+                one = await _flooded(server, name, options.seconds / (2 * len(names)), options.share)
+                found += [one] * counts
+    return found
+
+
+def _note(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="load", description="Flood a server, one flood after the other.")
+    parser.add_argument("--seconds", type=float, default=480, help="for two rounds of all floods; default 480")
+    parser.add_argument("--only", action="append", choices=list(floods.FLOODS), help="one flood; may be repeated")
+    parser.add_argument("--share", type=float, default=1.0, help="part of the usual clients, for a small machine")
+    parser.add_argument("--aim-ms", type=float, default=AIM_MS, help="p99 of the client beside a flood")
+    parser.add_argument("--margin-mb", type=float, default=MARGIN_MB, help="what memory may have grown by")
+    file = ROOT / ".nox" / "load.json"
+    parser.add_argument("--file", type=Path, default=file, help="what to compare with, and then this run")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run what the options ask for."""
+    options = _options()
+    # A connection of each client, twice: here and, as it is inherited, in the server.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    found = trio.run(_measure, options, Cores.divided(), strict_exception_groups=True)
+    lines = [*table(found, load(options.file)), ""]
+    wrong = [f"- {line}" for line in faults(found, aim_ms=options.aim_ms, margin_mb=options.margin_mb)]
+    sys.stdout.write("\n".join([*lines, *(wrong or ["Everything is within its bounds."]), ""]))
+    save(options.file, found, {"seconds": options.seconds, "share": options.share})
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

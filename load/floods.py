@@ -1,0 +1,232 @@
+"""The floods: what many clients do to one server at the same time, each until its time is up.
+
+A flood runs many workers. What it holds at its end (sessions, tasks, streams) it leaves behind: the server has to get
+rid of that by itself.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import TypeAlias
+
+import trio
+from bench.http1 import BrokenResponseError, Connection
+
+from . import wire
+
+
+class Raw(Connection):
+    """A connection on which more than requests can be sent."""
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        await self._send(data)
+
+    def reset_on_close(self) -> None:
+        """Closing sends RST instead of FIN."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@dataclass(slots=True)
+class Flood:
+    """One flood on a port: until when, and what came of it.
+
+    `clients` gives each worker an address of its own, `turns` tells apart what is done in turn.
+    """
+
+    port: int
+    ends_at: float
+    done: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    clients: count[int] = field(default_factory=lambda: count(1))
+    turns: count[int] = field(default_factory=count)
+
+    @property
+    def over(self) -> bool:
+        """Whether its time is up."""
+        return trio.current_time() >= self.ends_at
+
+    def note(self, status: int, body: bytes = b"") -> None:
+        """An answer came."""
+        kind = wire.fault(status, body)
+        if kind is None:
+            self.done += 1
+        else:
+            self.errors[kind] += 1
+
+    async def ask(self, connection: Connection, request: bytes) -> tuple[int, bytes, str]:
+        """One exchange, noted; its status, its body, and the session that it names."""
+        head, body = await connection.exchange(request)
+        self.note(head.status, body)
+        return head.status, body, (head.get(b"mcp-session-id") or b"").decode()
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Raw]:
+        """A connection; that it breaks is noted, and ends the block."""
+        try:
+            async with Raw(self.port) as connection:
+                yield connection
+        except (OSError, BrokenResponseError):
+            self.errors["closed"] += 1
+            # A server that refuses connections would otherwise be all that this process looks at.
+            await trio.sleep(0.01)
+
+
+Worker: TypeAlias = Callable[[Flood, str], Awaitable[None]]
+
+
+async def run(flood: Flood, worker: Worker, workers: int) -> None:
+    """So many at once, each again and again; at the end of its time everything is hung up.
+
+    They come one after the other in the first half of it: many clients that all begin in one moment would measure how
+    long their queue is.
+    """
+    pause_s = (flood.ends_at - trio.current_time()) / 2 / workers
+    with trio.move_on_at(flood.ends_at):
+        async with trio.open_nursery() as nursery:
+            for _ in range(workers):
+                nursery.start_soon(_again, flood, worker)
+                await trio.sleep(pause_s)
+
+
+async def _again(flood: Flood, worker: Worker) -> None:
+    client = wire.address(next(flood.clients))
+    while not flood.over:
+        await worker(flood, client)
+
+
+async def session(flood: Flood, client: str) -> None:
+    """A session with a GET stream that stays open, and a call every five seconds. Nobody ends the session."""
+    async with flood.connected() as connection, flood.connected() as listening:
+        _, _, id = await flood.ask(connection, wire.initialize(client))
+        if not id:
+            await trio.sleep(0.5)
+            return
+        headers = wire.in_session(id)
+        note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        await flood.ask(connection, wire.post(note, client, headers))
+        head = await listening.open(wire.request("GET", client, {"accept": "text/event-stream", **headers}))
+        flood.note(head.status)
+        for id_ in count(2):
+            await flood.ask(connection, wire.post(wire.tool("simple_tool", {}, id_), client, headers))
+            await trio.sleep(5)
+
+
+async def slow_reader(flood: Flood, client: str) -> None:
+    """Asks for three megabytes and takes a kilobyte a second of them."""
+    arguments = {"blocks": 50, "chars": 65536}
+    async with flood.connected() as connection:
+        head = await connection.open(
+            wire.modern("tools/call", {"name": "long_output", "arguments": arguments}, client, 1)
+        )
+        flood.note(head.status)
+        part = await connection.part()
+        while part:
+            await trio.sleep(1)
+            part = await connection.part()
+
+
+async def churn(flood: Flood, client: str) -> None:
+    """Connects and goes in one of four ways: at once, half way through a head, after an answer, or with a reset."""
+    way = next(flood.turns) % 4
+    request = wire.modern("server/discover", {}, client, 1)
+    async with flood.connected() as connection:
+        if way == 1:
+            await connection.send(request[:40])
+        elif way > 1:
+            await flood.ask(connection, request)
+        if way == 3:
+            connection.reset_on_close()
+    flood.done += way < 2
+
+
+async def cancel(flood: Flood, client: str) -> None:
+    """Starts a call that would take minutes, and hangs up as soon as it has begun."""
+    arguments = {"steps": 100, "step_ms": 20}
+    async with flood.connected() as connection:
+        head = await connection.open(wire.modern("tools/call", {"name": "progress", "arguments": arguments}, client, 1))
+        flood.note(head.status)
+        await connection.part()
+    # As fast as the rate of one address allows.
+    await trio.sleep(0.02)
+
+
+async def task(flood: Flood, client: str) -> None:
+    """Starts tasks that would take minutes, and forgets them; every second one is cancelled."""
+    arguments = {"durationMs": 120_000}
+    async with flood.connected() as connection:
+        for number in count(1):
+            params = {"name": "cancellable_task", "arguments": arguments}
+            _, body, _ = await flood.ask(connection, wire.modern("tools/call", params, client, number, tasks=True))
+            start = body.find(b'"taskId":"')
+            if start >= 0 and number % 2:
+                id = body[start + 10 : body.index(b'"', start + 10)].decode()
+                message = wire.modern_message("tasks/cancel", {"taskId": id}, number, tasks=True)
+                named = {"mcp-protocol-version": wire.MODERN, "mcp-method": "tasks/cancel", "mcp-name": id}
+                await flood.ask(connection, wire.post(message, client, named))
+            await trio.sleep(0.05)
+
+
+async def subscription(flood: Flood, client: str) -> None:
+    """Subscribes to what ticks, reads one message, and goes; every eighth one stays and reads nothing more."""
+    params = {"notifications": {"resourceSubscriptions": [wire.CLOCK_URI], "toolsListChanged": True}}
+    async with flood.connected() as connection:
+        head = await connection.open(wire.modern("subscriptions/listen", params, client, 1))
+        flood.note(head.status)
+        await connection.part()
+        if head.status == 200 and next(flood.turns) % 8 == 0:
+            await trio.sleep_forever()
+    await trio.sleep(0.05)
+
+
+async def websocket(flood: Flood, client: str) -> None:
+    """Opens a WebSocket, asks twenty times at once, starts a call, reads a little, and is gone without a word."""
+    call = {"name": "progress", "arguments": {"steps": 100, "step_ms": 50}}
+    async with flood.connected() as connection:
+        head = await connection.open(wire.upgrade(client))
+        flood.note(head.status)
+        if head.status != 101:
+            await trio.sleep(0.5)
+            return
+        frames = [wire.frame(wire.modern_message("server/discover", {}, id)) for id in range(20)]
+        await connection.send(b"".join([*frames, wire.frame(wire.modern_message("tools/call", call, 20))]))
+        for _ in range(10):
+            flood.done += bool(await connection.part())
+    await trio.sleep(0.2)
+
+
+_STRANGER = "203.0.113.1"
+
+
+async def stranger(flood: Flood, client: str) -> None:
+    """Asks as fast as it is answered, and all of them from one address: nearly all of it is refused."""
+    async with flood.connected() as connection:
+        while True:
+            await flood.ask(connection, wire.modern("server/discover", {}, _STRANGER, 1))
+
+
+FLOODS: dict[str, tuple[Worker, int]] = {
+    "sessions and streams": (session, 2000),
+    "slow readers": (slow_reader, 200),
+    "connection churn": (churn, 100),
+    "cancel storm": (cancel, 100),
+    "task flood": (task, 50),
+    "subscription flood": (subscription, 400),
+    "WebSocket flood": (websocket, 200),
+    "rate-limited strangers": (stranger, 64),
+}
+"""What each does, and how many do it at once."""
+
+
+def start(name: str, port: int, seconds: float, share: float) -> tuple[Flood, Callable[[], Awaitable[None]]]:
+    """A flood for so many seconds with this share of its usual workers, and what runs it."""
+    worker, workers = FLOODS[name]
+    flood = Flood(port, trio.current_time() + seconds)
+    return flood, partial(run, flood, worker, max(2, round(workers * share)))

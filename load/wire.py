@@ -1,0 +1,101 @@
+"""What the floods say, as bytes: requests of both eras from any address, and WebSocket frames.
+
+The server under load trusts this machine as a proxy, so `X-Forwarded-For` makes each client somebody else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+PREFIX = "io.modelcontextprotocol/"
+LEGACY, MODERN = "2025-11-25", "2026-07-28"
+CLOCK_URI = "probe://clock"
+
+_NAMES = {"name": "load", "version": "1"}
+_CODE = re.compile(rb'"error":\{"code":(-?\d+)')
+_MASK = b"\0\0\0\0"
+"""A key that changes nothing: a frame has to have one, and this load is no proxy that could be poisoned."""
+
+
+def address(number: int) -> str:
+    """The address of a client, another one for each number below 16 million."""
+    return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+
+def post(message: Mapping[str, Any], client: str, headers: Mapping[str, str]) -> bytes:
+    """A POST of a message."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    usual = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    return request("POST", client, {**usual, "content-length": str(len(body)), **headers}) + body
+
+
+def request(method: str, client: str, headers: Mapping[str, str], path: str = "/mcp") -> bytes:
+    """The head of an HTTP request."""
+    lines = [f"{method} {path} HTTP/1.1", "host: 127.0.0.1", f"x-forwarded-for: {client}"]
+    return "\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode()
+
+
+def modern(method: str, params: Mapping[str, Any], client: str, id: int, *, tasks: bool = False) -> bytes:
+    """A request of the era without sessions."""
+    mirrored = {"mcp-protocol-version": MODERN, "mcp-method": method}
+    if "name" in params:
+        mirrored["mcp-name"] = params["name"]
+    return post(modern_message(method, params, id, tasks=tasks), client, mirrored)
+
+
+def modern_message(method: str, params: Mapping[str, Any], id: int, *, tasks: bool = False) -> dict[str, Any]:
+    """The message of such a request; each asks for progress under its id."""
+    meta = {
+        PREFIX + "protocolVersion": MODERN,
+        PREFIX + "clientInfo": _NAMES,
+        PREFIX + "clientCapabilities": {"extensions": {PREFIX + "tasks": {}}} if tasks else {},
+        "progressToken": id,
+    }
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": meta}}
+
+
+def initialize(client: str) -> bytes:
+    """The request that opens a session."""
+    params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": _NAMES}
+    return post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}, client, {})
+
+
+def in_session(session: str) -> dict[str, str]:
+    """The headers of a request in a session."""
+    return {"mcp-session-id": session, "mcp-protocol-version": LEGACY}
+
+
+def tool(name: str, arguments: Mapping[str, Any], id: int, **more: Any) -> dict[str, Any]:
+    """A legacy `tools/call`."""
+    params = {"name": name, "arguments": arguments, "_meta": {"progressToken": id}, **more}
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
+
+
+def upgrade(client: str) -> bytes:
+    """The request that opens a WebSocket."""
+    headers = {
+        "connection": "Upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "sec-websocket-protocol": "mcp",
+    }
+    return request("GET", client, headers, "/ws")
+
+
+def frame(message: Mapping[str, Any]) -> bytes:
+    """A text frame of a client (RFC 6455 section 5.2)."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    size = bytes([0x80 | len(body)]) if len(body) < 126 else bytes([0x80 | 126]) + len(body).to_bytes(2)
+    return b"\x81" + size + _MASK + body
+
+
+def fault(status: int, body: bytes) -> str | None:
+    """What kind of error an answer is: its HTTP status, or the code of a JSON-RPC error; None for none."""
+    if status >= 400:
+        return str(status)
+    found = _CODE.search(body)
+    return None if found is None else f"error {found[1].decode()}"
