@@ -16,7 +16,7 @@ from probe import __version__
 from probe.toolhost import Host, HostRefusedError, tool
 from probe.toolhost.backoff import Backoff
 
-from .network import SECRET, URL, Network, accepted, serving
+from .network import SECRET, URL, Network, Peer, accepted, serving
 
 # the waits of a host whose jitter is 1: each has its full length
 WAITS = [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]

@@ -636,10 +636,11 @@ Event: TypeAlias = (
 
 def subject(message: Any) -> RequestId | None:
     """What a client's message is about, where another message began that."""
-    if not isinstance(message, dict) or message.get("method") not in _NAMES:
+    method = message.get("method") if isinstance(message, dict) else None
+    if not isinstance(method, str) or method not in _NAMES:
         return None
     params = message.get("params")
-    id = params.get(_NAMES[message["method"]]) if isinstance(params, dict) else None
+    id = params.get(_NAMES[method]) if isinstance(params, dict) else None
     return id if is_id(id) and id_length(id) <= _LONGEST_ID else None
 
 
