@@ -142,7 +142,7 @@ async def serve(
             urls = await root.start(partial(listener.serve, paths, settings, sockets))
             with trio.open_signal_receiver(*_SIGNALS) as signals:
                 for url in urls:
-                    announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools})")
+                    announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
                 task_status.started(urls)
                 await _stopped(signals, engine, paths.wait_idle, announce)
                 leaving.set()
@@ -175,12 +175,16 @@ async def serve_stdio(
             with trio.open_signal_receiver(*_SIGNALS) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
                 await root.start(_serve_client, engine, origin, root.cancel_scope)
-                pages = "".join(f"; dashboard: {url}/dashboard" for url in urls)
+                pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
                 announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
                 # The client's task ends everything when it has written what the drain has left it.
                 await _stopped(signals, engine, trio.sleep_forever, announce)
                 leaving.set()
                 root.cancel_scope.cancel()
+
+
+def _hosts(settings: Settings, url: str) -> str:
+    return f"; tool hosts: ws{url.removeprefix('http')}/toolhost" if settings.toolhost_secret else ""
 
 
 def _engine(settings: Settings) -> Engine:

@@ -34,7 +34,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any], str]] = {
     "another protocol's": ("plain", {"result": {"content": [{"type": "text", "text": ""}]}}, "either"),
     "text for an output schema": ("echo", {"result": {"text": "hi"}}, 'output schema answers with "output"'),
     "another type": ("echo", {"result": {"output": {"word": 5}}}, 'word: the value is not of type "string", got 5'),
-    "too little": ("echo", {"result": {"output": {}}}, '"word" is a required property'),
+    "too little": ("echo", {"result": {"output": {}}}, "word is required"),
     "no object": ("plain", {"result": "done"}, '"result" must be an object, got a string'),
     "a result that is null": ("plain", {"result": None}, '"result" must be an object, got null'),
     "a result and an error": ("plain", {"result": {}, "error": {"code": 1, "message": ""}}, "either"),
@@ -134,7 +134,6 @@ NOTES: dict[str, tuple[Any, str]] = {
     "null for progress": ({"dispatch": "d1", "progress": None}, "invalid progress"),
     "text for the total": ({"dispatch": "d1", "progress": 1, "total": "all"}, "invalid progress"),
     "a number for the message": ({"dispatch": "d1", "progress": 1, "message": 5}, "invalid progress"),
-    "a book for a message": ({"dispatch": "d1", "progress": 1, "message": "x" * 10_001}, "invalid progress"),
 }
 
 
@@ -152,7 +151,40 @@ async def test_progress_that_is_none_has_no_effect(
         assert trio.current_time() - began == pytest.approx(30)
     assert (call.progress, misuse(probe)) == ([], [what])
     (settled,) = probe.events("dispatch.settled")
-    assert settled["reports"] == 0
+    assert (settled["reports"], settled["invalid"]) == (0, what == "invalid progress")
+
+
+async def test_a_message_that_is_too_long_is_cut_and_the_report_counts(
+    probe: Probe, host: Host, autojump_clock: MockClock
+) -> None:
+    async with calling(probe.modern(tools="hosts"), "demo__plain", token="t") as call:
+        dispatch, _ = await host.dispatched()
+        await host.progress(dispatch, 1, message="x" * 100_000)
+        await host.answer(dispatch, text="done")
+    (report,) = call.progress
+    assert report["message"] == "x" * 2000 + "…"
+
+
+UNREADABLE = {
+    "no number": '{"output": {"n": NaN}}',
+    "a number beyond all": '{"output": {"n": 1e400}}',
+    "half a surrogate": '{"output": {"word": "\\ud800"}}',
+    "too deep": '{"output": ' + '{"a":' * 63 + "1" + "}" * 64,
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+async def test_an_answer_that_is_no_json_fails_its_call_at_once(
+    probe: Probe, host: Host, name: str, autojump_clock: MockClock
+) -> None:
+    async with calling(probe.modern(tools="hosts"), "demo__plain") as call:
+        began = trio.current_time()
+        dispatch, _ = await host.dispatched()
+        await host.say_text(f'{{"jsonrpc": "2.0", "id": "{dispatch}", "result": {UNREADABLE[name]}}}')
+    assert trio.current_time() - began < 1
+    assert call.result["_meta"]["mcp-probe/error"]["code"] == "invalid_output"
+    assert await host.hear_all() == []
+    assert len(misuse(probe)) == 1
 
 
 async def test_a_dispatch_is_nobody_elses(autojump_clock: MockClock) -> None:
@@ -186,15 +218,15 @@ GARBAGE: dict[str, tuple[str, Any]] = {
     # what is sent, and the error that answers it, if it has an id to be answered by
     "no JSON": ("{", None),
     "nothing": ("", None),
-    "NaN": ('{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"n": NaN}}', None),
-    "a number beyond all": ('{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"n": 1e400}}', None),
-    "a lone surrogate": ('{"jsonrpc": "2.0", "id": 9, "method": "\\ud800"}', None),
+    "NaN": ('{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"n": NaN}}', -32700),
+    "a number beyond all": ('{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"n": 1e400}}', -32700),
+    "a lone surrogate": ('{"jsonrpc": "2.0", "id": 9, "method": "\\ud800"}', -32700),
     "a number": ("5", None),
     "null": ("null", None),
     "text": ('"ping"', None),
     "a batch": ('[{"jsonrpc": "2.0", "id": 9, "method": "ping"}]', None),
     "an empty batch": ("[]", None),
-    "too deep": ('{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": ' + '{"a":' * 64 + "1" + "}" * 65, None),
+    "too deep": ('{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": ' + '{"a":' * 64 + "1" + "}" * 65, -32700),
     "far too deep": ("[" * 100_000, None),
     "no version": ('{"id": 9, "method": "ping"}', -32600),
     "a list for a method": ('{"jsonrpc": "2.0", "id": 9, "method": ["ping"]}', -32600),

@@ -155,6 +155,7 @@ async def test_the_headers_of_a_stream(probe: Probe, autojump_clock: MockClock) 
             "content-type": EVENTS,
             "cache-control": "no-cache, no-transform",
             "x-accel-buffering": "no",
+            "x-content-type-options": "nosniff",
         }
 
 
@@ -162,7 +163,11 @@ async def test_the_headers_of_an_object(probe: Probe, autojump_clock: MockClock)
     client = probe.modern()
     async with client.post(silent(client)) as answer:
         body = await answer.body()
-        assert answer.headers == {"content-type": OBJECT, "content-length": str(len(body))}
+        assert answer.headers == {
+            "content-type": OBJECT,
+            "content-length": str(len(body)),
+            "x-content-type-options": "nosniff",
+        }
 
 
 @pytest.mark.proves("2026-07-28/transports/1")

@@ -165,10 +165,12 @@ async def flood(port: int, refused: list[bytes]) -> None:
     try:
         while True:
             wire: Wire = await dial.wire(port)
-            await wire.send(post(call("chatty")))
-            answer = await wire.read()
-            refused += [answer] * bool(answer)
-            await wire.close()
+            try:
+                await wire.send(post(call("chatty")))
+                answer = await wire.read()
+                refused += [answer] * bool(answer)
+            finally:
+                await wire.close()
     except (OSError, trio.BrokenResourceError):
         # Nobody listens any more, and what was half way is reset.
         await trio.sleep_forever()

@@ -35,7 +35,7 @@ ECHO: dict[str, Any] = {
 }
 PLAIN: dict[str, Any] = {"name": "plain", "inputSchema": {"type": "object"}}
 _SCHEMA = Path(__file__).parents[2] / "docs" / "tool-hosts.schema.json"
-_ERRORS = {-32600, -32601, -32602, 10, 11, 12}
+_ERRORS = {-32700, -32600, -32601, -32602, 10, 11, 12}
 """The codes that docs/tool-hosts.md has for the server's errors, without that of a message nobody can answer."""
 
 

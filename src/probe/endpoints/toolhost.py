@@ -81,7 +81,8 @@ class ToolHostEndpoint:
         if not self._knows_secret(credentials):
             # RFC 6750, section 3.
             challenge = [(b"www-authenticate", b'Bearer realm="toolhost"')]
-            raise RefusedError(401, "Authorization must be Bearer and the secret of this server", challenge)
+            why = "the secret is missing or not this server's (toolhost_secret): Authorization is Bearer and the secret"
+            raise RefusedError(401, why, challenge)
         if SUBPROTOCOL not in scope["subprotocols"]:
             raise RefusedError(400, f'Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"')
         self._check_room()

@@ -11,6 +11,7 @@ The calls themselves wait in scopes of their own (`dispatcher`); this connection
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
@@ -42,6 +43,7 @@ from ..wire.jsonrpc import (
     clip,
     encode,
     error_response,
+    is_id,
     parse,
     result_response,
 )
@@ -78,6 +80,14 @@ class HostWire(Protocol):
 
     async def send(self, message: bytes) -> None:
         """Send one message; returns when the socket has taken it. Raises `OSError` when it will not."""
+
+
+def _leniently(body: bytes) -> Any:
+    """What was meant by a message that is refused: numbers that JSON has not, broken text, too many levels."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 class RefusedMessageError(Exception):
@@ -179,19 +189,24 @@ class HostConnection:
             value = parse(body, max_depth=self._settings.limits.max_json_depth)
         except MalformedError as error:
             self._misuse("not JSON", str(error))
+            self._refuse(_leniently(body), str(error), Code.PARSE_ERROR)
             return
         self._record(value, body)
         try:
             self._react(classify(value))
         except MalformedError as error:
             self._misuse("no JSON-RPC message", str(error))
-            answers = isinstance(value, dict) and "method" not in value
-            if answers and self._dispatcher.unreadable(value.get("id"), str(error)):
-                return
-            if error.id is not None:
-                self._say(error_response(error.id, {"code": int(Code.INVALID_REQUEST), "message": str(error)}))
+            self._refuse(value, str(error), Code.INVALID_REQUEST)
         except MisuseError as error:
             self._misuse(error.what, str(error))
+
+    def _refuse(self, value: Any, why: str, code: Code) -> None:
+        """Answer what is no message, or let it be the answer of the dispatch that it names."""
+        id = value.get("id") if isinstance(value, dict) else None
+        if not is_id(id) or ("method" not in value and self._dispatcher.unreadable(id, why)):
+            return
+        if "method" in value or not {"result", "error"} & value.keys():
+            self._say(error_response(id, {"code": int(code), "message": why}))
 
     def _react(self, message: Message) -> None:
         if isinstance(message, Response):
@@ -225,7 +240,8 @@ class HostConnection:
             self._engine.log.append(LimitReached(None, limit, getattr(self._settings.limits, limit)))
             raise RefusedMessageError(HostCode.LIMIT, str(error)) from None
         except HostViolationError as error:
-            raise RefusedMessageError(HostCode.NOT_NOW, f"{message.method}: {error}") from None
+            why = f"{message.method}: not before host.register ({error})"
+            raise RefusedMessageError(HostCode.NOT_NOW, why) from None
         raise RefusedMessageError(Code.METHOD_NOT_FOUND, f"Method not found: {clip(message.method)}")
 
     def _register(self, params: RegisterParams) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any, NamedTuple
 
 import trio
@@ -163,13 +164,18 @@ class Dispatcher:
         try:
             report = read_params(ProgressParams, params)
         except InvalidMessageError as error:
+            pending = self._pending.get(dispatch.id)
+            if pending is not None:
+                # It counts with the others that are not valid.
+                pending.context.report_progress(nan)
             raise MisuseError("invalid progress", str(error)) from None
         self._stop_ended(dispatch)
         if not self._machine.progress(dispatch):
             self._note_late(dispatch, "progress")
             return
         pending = self._pending[dispatch.id]
-        if pending.context.report_progress(report.progress, report.total, report.message):
+        message = None if report.message is None else clip(report.message, LONGEST_ERROR)
+        if pending.context.report_progress(report.progress, report.total, message):
             total = {} if report.total is None else {"total": report.total}
             pending.told = {"progress": report.progress, **total}
 

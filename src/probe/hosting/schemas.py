@@ -16,6 +16,7 @@ from ..wire.jsonrpc import Json, clip, encode
 from ..wire.v2026.header_params import has_invalid_annotations
 
 _LONGEST_WHY = 300
+_MOST_NAMES = 5
 # Stands for a value in the library's sentences, which quote it whole, however long it is.
 _VALUE = "the value"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -51,8 +52,21 @@ class Schema:
         if error is None:
             return None
         where = ".".join(str(part) for part in error.instance_path)
+        rule = _in_our_words(error.kind)
+        if rule is not None:
+            return f"{clip(where)}: {rule}" if where else rule
         why = clip(error.message, _LONGEST_WHY)
         return f"{clip(where)}: {why}, got {shown(error.instance)}" if where else why
+
+
+def _in_our_words(kind: Any) -> str | None:
+    """What the tools of this server say of the same mistake; None for any other."""
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
+        return f"{clip(kind.property)} is required"
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+        names = ", ".join(shown(name) for name in kind.unexpected[:_MOST_NAMES])
+        return f"unknown parameter {names}"
+    return None
 
 
 def _check_shape(schema: Json, limits: Limits) -> None:

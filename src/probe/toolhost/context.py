@@ -86,7 +86,7 @@ class ToolContext:
         if self.invalid == 1:
             # Only types: what was passed may be anything, and its repr may fail.
             kinds = ", ".join(type(value).__name__ for value in given)
-            logger.warning("a progress report was not valid (%s) and was dropped, as all later ones will be", kinds)
+            logger.warning("a progress report was not valid (%s) and was dropped, as others like it will be", kinds)
 
 
 def _number(value: object) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from functools import partial
 
@@ -14,9 +15,13 @@ from .host import Host
 def run(host: Host, url: str, secret: str) -> None:
     """Serve a host until SIGINT or SIGTERM, and return.
 
-    Handlers that run are cancelled and the connection is closed; a second signal ends the process at once. Raises
-    `HostRefusedError` where trying again would not help.
+    Handlers that run are cancelled and the connection is closed; a second signal ends the process at once. Where the
+    program has set up no logging, what the library logs goes to standard error. Raises `HostRefusedError` where trying
+    again would not help.
     """
+    if not logging.getLogger().handlers:
+        logging.basicConfig(format="%(message)s", level=logging.WARNING)
+        logging.getLogger(__package__).setLevel(logging.INFO)
     try:
         trio.run(_until_signal, host, url, secret)
     except* HostRefusedError as group:

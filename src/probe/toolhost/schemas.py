@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, SchemaError
 
 from ..wire.jsonrpc import Json
 from .context import ToolContext
@@ -202,7 +202,7 @@ _T = typing.TypeVar("_T")
 def _understood(work: Callable[[], _T]) -> _T:
     try:
         return work()
-    except (PydanticUserError, PydanticSchemaGenerationError) as error:
+    except (PydanticUserError, PydanticSchemaGenerationError, SchemaError) as error:
         raise TypeError(f"an annotation has no JSON schema: {str(error).splitlines()[0]}") from None
 
 

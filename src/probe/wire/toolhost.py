@@ -18,7 +18,7 @@ from .jsonrpc import Json, clip
 SUBPROTOCOL: Final = "mcp-probe.toolhost.v1"
 MAX_DEADLINE_MS: Final = 3_600_000
 LONGEST_ERROR: Final = 2000
-"""Characters of the message of an error that go on to the client."""
+"""Characters of the message of an error, or of a report, that go on to the client."""
 _LONGEST_TEXT: Final = 10_000
 
 HostName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,31}$")]
@@ -139,7 +139,7 @@ class ProgressParams(_Model):
     dispatch: str
     progress: _Number
     total: _Number | None = None
-    message: _Text | None = None
+    message: str | None = None
 
 
 class CancelParams(_Model):
@@ -194,4 +194,5 @@ def _read(model: type[_M], value: Any, name: str) -> _M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in (name, *first["loc"]))
-        raise InvalidMessageError(f"{clip(where)}: {first['msg']}") from None
+        # Of our own checks pydantic says first of which Python class they are.
+        raise InvalidMessageError(f"{clip(where)}: {first['msg'].removeprefix('Value error, ')}") from None
