@@ -354,7 +354,7 @@ class Settings:
         1800.0, unit="seconds", low=1, reason="a session without request or open stream is ended"
     )
     session_first_s: float = _setting(
-        60.0, unit="seconds", low=1, reason="a session in which nothing follows initialize is ended: nobody uses it"
+        300.0, unit="seconds", low=1, reason="a session in which nothing follows initialize is ended: nobody uses it"
     )
     sse_retry_ms: int = _setting(
         500, unit="milliseconds", low=0, reason="how long a client waits before it resumes a stream"
