@@ -50,13 +50,17 @@ class CallFacts:
     task: str | None = None
 
 
+def _nobody(_outcome: Outcome | None) -> None:
+    pass
+
+
 class CallScope:
     """The machine, the trio scope and the record of one call. Made by the engine, run once by `run`.
 
     `emitted` counts messages that the work sent, so that "nothing after the cancellation" is measured, not assumed.
     `working` is false once the work has ended: what is sent then, up to the answer, is the engine's own.
-    `deadlines` are those of a dispatch; a task, and a request that is no tool call, has none. `reports_sent` counts
-    the progress that went on to the client.
+    `answer` tells the client what became of a call that is given up. `deadlines` are those of a dispatch; a task, and
+    a request that is no tool call, has none. `reports_sent` counts the progress that went on to the client.
     """
 
     def __init__(self, facts: CallFacts, record: CallRecord | None, log: EventLog, clock: Clock) -> None:
@@ -68,6 +72,7 @@ class CallScope:
         self.expiry_cause = Cause.DEADLINE
         self.emitted = self.reports_sent = 0
         self.working = True
+        self.answer: Callable[[Outcome | None], None] = _nobody
         self.started = clock.now()
         self._emitted_at_cancel = 0
         self._gate: ProgressGate | None = None
@@ -211,6 +216,14 @@ class CallScope:
         own = "cancelled" if outcome.kind == "given_up" else outcome.kind
         self._record(expired if self.machine.cause else own, outcome, answered=True)
         return outcome
+
+    def give_up(self) -> None:
+        """The server ends, and work that was told to stop goes on: settle the call, and answer for it.
+
+        What the work comes to later is for nobody.
+        """
+        if self.machine.cause is not None and not self.machine.settled:
+            self.answer(self.settle(None))
 
     def abandon(self) -> None:
         """The whole engine is being torn down around the call: record it, answer nothing."""

@@ -239,6 +239,8 @@ class Engine:
         # A handler may shield its cleanup; the server's end does not depend on its good manners.
         with trio.move_on_after(_CLEANUP_S):
             await self._wait_idle()
+        for call in [*self._running(), *self.modern.running, *(task.call for task in self.tasks.everyone())]:
+            call.give_up()
         for session in self.sessions:
             session.end(Cause.SHUTDOWN, "shutdown")
         # Last, so that they still hear what became of the tasks.
@@ -266,4 +268,4 @@ class Engine:
         await self.modern.wait_quiet()
         await self.streams.wait_quiet()
         for task in self.tasks.everyone():
-            await task.wait_terminal()
+            await task.wait_over()

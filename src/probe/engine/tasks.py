@@ -69,6 +69,11 @@ class Task:
         while not self.machine.terminal and self.removed is None:
             await self._changed.park()
 
+    async def wait_over(self) -> None:
+        """Wait until the work has ended, which may be long after the status is final."""
+        while not self.call.machine.settled:
+            await self._changed.park()
+
 
 class TaskService:
     """All tasks of one engine. `serve` owns them; the other methods are called from any task and never wait."""
@@ -216,7 +221,9 @@ class TaskService:
             context.finish_progress()
             task.outcome = outcome
             self._move(task, *task.ending(outcome))
-        task.call.settle(outcome)
+        if not task.call.machine.settled:
+            task.call.settle(outcome)
+        task.ring()
 
     def _remove(self, task: Task) -> None:
         task.removed = task.removed or "stopped"

@@ -140,7 +140,8 @@ class ToolRuns:
         async def work() -> Outcome | None:
             outcome = await run(call, lambda: run_tool(context), context.pump_progress)
             context.finish_progress()
-            return call.settle(outcome)
+            # Settled before: it was given up.
+            return None if call.machine.settled else call.settle(outcome)
 
         return work
 

@@ -281,13 +281,20 @@ class Dispatch:
 
     async def _run_on(self, stream: ToolStream, session: Session, request: Request, running: Running) -> None:
         """The call of a draft stream. Owned by `DraftStreams`: connection and session may end before it."""
-        try:
-            outcome = await running.work()
+
+        def tell(outcome: Outcome | None) -> None:
             self._streams.call_over(stream)
             if outcome is None:
                 stream.unanswered = True
             else:
                 self._tell(stream, _Told(self._answered(session, request, outcome), running.call))
+            self._streams.close(stream)
+
+        running.call.answer = tell
+        try:
+            outcome = await running.work()
+            if stream.call is running.call:
+                tell(outcome)
         finally:
             self._streams.call_over(stream)
             self._streams.close(stream)
@@ -352,19 +359,29 @@ class Dispatch:
         if session.piped:
             self._unheard[running.call] = partial(response.inlet.reading.drop, track, "cancelled by the client")
 
-        async def job() -> None:
-            try:
-                outcome = await running.work()
-                if outcome is None:
-                    stream.unanswered = True
-                else:
-                    told = _Told(self._answered(session, request, outcome), running.call)
-                    self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
-            finally:
+        def over() -> None:
+            if session.calls.get(request.id) is running.call:
                 self._unheard.pop(running.call, None)
                 session.call_over(request.id)
                 response.done(stream)
 
+        def tell(outcome: Outcome | None) -> None:
+            if outcome is None:
+                stream.unanswered = True
+            else:
+                told = _Told(self._answered(session, request, outcome), running.call)
+                self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
+            over()
+
+        async def job() -> None:
+            try:
+                outcome = await running.work()
+                if session.calls.get(request.id) is running.call:
+                    tell(outcome)
+            finally:
+                over()
+
+        running.call.answer = tell
         session.submit(job)
 
     def _resolved(self, session: Session, response: Response) -> None:

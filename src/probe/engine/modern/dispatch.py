@@ -237,20 +237,32 @@ class Dispatch:
             self.running.add(call)
             self._open += 1
 
+        def tell(outcome: Outcome | None) -> int:
+            status = 200
+            if outcome is not None:
+                message, status = self._answer(request, outcome)
+                self._outbox.send(stream, message, call=call.facts.id, on_delivery=call.answer_delivered)
+                if listens and source.transport != "http":
+                    self._outbox.send(stream, _torn_down(request), call=call.facts.id)
+            stream.end(self._clock.now())
+            return status
+
         async def work() -> int:
             status = 200
             try:
                 outcome = await running.work()
-                if outcome is not None:
-                    message, status = self._answer(request, outcome)
-                    self._outbox.send(stream, message, call=call.facts.id, on_delivery=call.answer_delivered)
-                    if listens and source.transport != "http":
-                        self._outbox.send(stream, _torn_down(request), call=call.facts.id)
+                if not stream.replay.closed:
+                    status = tell(outcome)
             finally:
                 stream.end(self._clock.now())
                 self.running.discard(call)
                 self._quiet.unpark_all()
             return status
+
+        def give_up(outcome: Outcome | None) -> None:
+            tell(outcome)
+
+        call.answer = give_up
 
         def over() -> None:
             self._open -= not listens
