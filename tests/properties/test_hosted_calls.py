@@ -105,6 +105,7 @@ class Model:
     def report(self, value: Any, total: Any, now: float) -> None:
         """The host reports."""
         if not isinstance(value, int | float):
+            self.invalid += self.ended_at is None
             return
         if self.ended_at is not None:
             self.late["progress"] += 1
