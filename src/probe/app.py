@@ -44,6 +44,9 @@ _FLUSH_S = 2.0
 # Once all is cancelled, nothing that this server does takes longer: connections end within one second, the audit's last
 # rows within three.
 _JOIN_S = 5.0
+# When the client of standard streams has gone, its work may clean up as long as at a drain, and what it was answered is
+# written for two seconds.
+_GONE_S = 7.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STDERR = 2
 
@@ -174,7 +177,7 @@ async def serve_stdio(
                 urls = await root.start(partial(listener.serve, paths, settings, sockets))
             with trio.open_signal_receiver(*_SIGNALS) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
-                await root.start(_serve_client, engine, origin, root.cancel_scope)
+                await root.start(_serve_client, engine, origin, root.cancel_scope, leaving)
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
                 announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
                 # The client's task ends everything when it has written what the drain has left it.
@@ -197,6 +200,7 @@ async def _serve_client(
     engine: Engine,
     origin: str,
     root: trio.CancelScope,
+    leaving: trio.Event,
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -205,8 +209,19 @@ async def _serve_client(
         task_status.started()
         wire = LineWire(source, sink, max_bytes=settings.limits.max_body_bytes)
         peer = Peer(transport="stdio", address="stdio", origin=origin, selection=settings.tools)
-        await serve_pipe(engine, wire, peer)
+        gone = trio.Event()
+        async with trio.open_nursery() as waiting:
+            waiting.start_soon(_clean_up, gone, leaving)
+            await serve_pipe(engine, wire, peer, on_end=gone.set)
+            waiting.cancel_scope.cancel()
     root.cancel()
+
+
+async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
+    """Where nobody sends a signal, because the client that started this program has gone, it ends all the same."""
+    await gone.wait()
+    await trio.sleep(_GONE_S)
+    leaving.set()
 
 
 async def _stopped(

@@ -24,7 +24,7 @@ from probe.engine.catalogue import Toolset
 from probe.engine.tool import Tool, structured
 
 # The same, in less time.
-engine._CLEANUP_S = app._FLUSH_S = app._JOIN_S = 0.5
+engine._CLEANUP_S = app._FLUSH_S = app._JOIN_S = app._GONE_S = 0.5
 
 async def run(context):
     context.report_progress(1)
@@ -85,6 +85,20 @@ async def test_over_standard_streams(tmp_path: Path) -> None:
         program.signal(signal.SIGINT)
         assert await program.ended() == 0
         await program.said("left behind")
+
+
+async def test_over_standard_streams_whose_client_has_gone(tmp_path: Path) -> None:
+    """Nobody sends a signal then: the end of the input is all that there is."""
+    path = tmp_path / "audit.db"
+    command = [sys.executable, "-c", STUBBORN, "stdio", "--tools", "all", "--audit-db", str(path)]
+    async with followed([*command, "--audit-flush-s", "60"], {}) as program:
+        await program.said("speaks on standard input")
+        await program.tell(json.dumps(call("stubborn", id="it")))
+        await program.said('"progress":1')
+        await program.end_input()
+        assert await program.ended() == 0
+        await program.said("left behind")
+    assert set(rows(path)) == {"it"}
 
 
 async def test_work_that_ends_is_not_left_behind(tmp_path: Path) -> None:

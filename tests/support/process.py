@@ -85,6 +85,10 @@ class Program:
         """Write a line to its standard input."""
         await self._stdin.send_all(line.encode() + b"\n")
 
+    async def end_input(self) -> None:
+        """Close its standard input, as a client does that leaves."""
+        await self._stdin.aclose()
+
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""
         self.process.send_signal(number)

@@ -13,7 +13,7 @@ be read on from another one (product contract, section 3).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -48,12 +48,13 @@ _MESSAGE_COST = 1024
 _WHO_S = 1.0
 
 
-async def serve_pipe(engine: Engine, wire: Wire, peer: Peer) -> Ending:
+async def serve_pipe(engine: Engine, wire: Wire, peer: Peer, *, on_end: Callable[[], None] = lambda: None) -> Ending:
     """Serve one connection until its peer has gone, or the server has drained. The caller closes `wire`.
 
-    No misbehaviour of a peer raises. Cancelled, everything that belongs to the connection ends with it.
+    `on_end` is called when it is clear that the connection ends: its work is told so, and may take its time. No
+    misbehaviour of a peer raises. Cancelled, everything that belongs to the connection ends with it.
     """
-    return await _Pipe(engine, wire, peer).run()
+    return await _Pipe(engine, wire, peer, on_end).run()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +71,9 @@ class _Held:
 class _Pipe:
     """One connection: its session, its modern requests in flight, and what of its messages is held back."""
 
-    def __init__(self, engine: Engine, wire: Wire, peer: Peer) -> None:
+    def __init__(self, engine: Engine, wire: Wire, peer: Peer, on_end: Callable[[], None]) -> None:
         self._engine = engine
+        self._on_end = on_end
         self._settings = engine.settings
         self._wire = wire
         self._peer = peer
@@ -136,6 +138,7 @@ class _Pipe:
         if self._ending is None:
             self._ending = Ending(code, why)
             self._listening.cancel()
+            self._on_end()
 
     def _too_slow(self, limit: str | None) -> None:
         if self._ending is None and limit is not None:
