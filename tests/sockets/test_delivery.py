@@ -13,9 +13,10 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from probe.listener import connection
-from probe.listener.outbox import Outbox, PeerGoneError
+from probe.listener.http2 import BoundedBuffer
+from probe.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError
 
-from .apps import Recorder, part, until_disconnect
+from .apps import Recorder, part, respond, until_disconnect
 from .apps import start as begin
 from .peers import soon
 from .servers import on_contained
@@ -151,6 +152,49 @@ async def test_what_is_flushed_after_the_close_is_delivered() -> None:
         outbox.close()
         assert await outbox.take() == b"x"
         assert await outbox.take() == b""
+
+
+LARGE = bytes(range(256)) * 12_000
+
+
+async def large(scope, receive, send, call) -> None:
+    """Three megabytes in one message."""
+    call.started.set()
+    await respond(send, LARGE)
+
+
+@on_contained
+async def test_http1_a_large_answer_that_waits_is_not_held_twice(start, dial, monkeypatch) -> None:
+    """What an application waits with, it has itself: the connection keeps no copy of it."""
+    held = []
+
+    class Watched(Outbox):
+        def write(self, data: bytes) -> None:
+            super().write(data)
+            held.append(len(self))
+
+    monkeypatch.setattr(connection, "Outbox", Watched)
+    peer = await dial.http1(await start(Recorder({"/large": large})))
+    answer = await peer.ask("/large")
+    assert answer.body == LARGE
+    assert PIECE < max(held) < HIGH_WATER + 1000
+
+
+@on_contained
+async def test_http2_a_large_answer_that_waits_is_not_held_twice(start, dial, monkeypatch) -> None:
+    held = []
+    push = BoundedBuffer.push
+
+    async def watched(self: BoundedBuffer, data: bytes) -> None:
+        held.append(len(self.buffer) + len(data))
+        await push(self, data)
+
+    monkeypatch.setattr(BoundedBuffer, "push", watched)
+    peer = await dial.http2(await start(Recorder({"/large": large})))
+    stream = await peer.request("/large")
+    await peer.until(h2.events.StreamEnded, stream)
+    assert peer.body(stream) == LARGE
+    assert max(held) == HIGH_WATER
 
 
 # -- who ended it

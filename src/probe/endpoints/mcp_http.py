@@ -40,7 +40,6 @@ class McpHttp:
         self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.log, engine.shares)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
-        self._turnstile = trio.Semaphore(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
@@ -104,10 +103,6 @@ class McpHttp:
                 timeout_s=self._settings.idle_connection_s,
                 count=count,
             )
-        # trio runs all that is ready before it looks at the sockets again. One request for each such turn, so that a
-        # cancellation need not wait until a whole burst of requests has been handled.
-        async with self._turnstile:
-            pass
         value = read_json(body, self._settings.limits)
         modern = era_of(exchange.head, value) == "modern"
         exchange.session = self._whose(exchange, value, modern=modern)

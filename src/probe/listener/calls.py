@@ -15,7 +15,8 @@ from hypercorn.typing import AppWrapper, ASGIReceiveEvent, ASGISendEvent
 from hypercorn.typing import Scope as HypercornScope
 from trio.lowlevel import ParkingLot
 
-from .outbox import Outbox, PeerGoneError
+from .outbox import HIGH_WATER, Outbox, PeerGoneError
+from .turnstile import Turnstile
 
 LOG = logging.getLogger("probe.listener")
 
@@ -59,7 +60,8 @@ class Inbox:
     acknowledged only when taken, so the peer's flow-control window runs out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, turnstile: Turnstile) -> None:
+        self._turnstile = turnstile
         self.size = 0
         self.taken: Callable[[int], None] = _nobody_counts
         self.cut_off = ""
@@ -86,6 +88,9 @@ class Inbox:
         await trio.lowlevel.checkpoint()
         while not self._messages:
             await self._arrived.park()
+        if self._messages[0]["type"] == "websocket.receive":
+            # Each message is a request of its own.
+            await self._turnstile.through()
         if self._messages[0]["type"].endswith(".disconnect"):
             return {**self._messages[0], "reason": self.cut_off} if self.cut_off else self._messages[0]
         message = self._messages.popleft()
@@ -121,9 +126,10 @@ class AppTasks(TaskGroup):
     The nursery is hypercorn's own member; nothing here but `spawn_app` touches it.
     """
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, turnstile: Turnstile) -> None:
         super().__init__()
         self._outbox = outbox
+        self._turnstile = turnstile
         self.idle_since = trio.current_time()
         self._inboxes: set[Inbox] = set()
 
@@ -146,7 +152,7 @@ class AppTasks(TaskGroup):
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
     ) -> Inbox:
         """Start one application call; the result takes what the peer sends to it."""
-        inbox = Inbox()
+        inbox = Inbox(self._turnstile)
         self._inboxes.add(inbox)
         assert self._nursery is not None
         self._nursery.start_soon(self._call, app, scope, inbox, send)
@@ -193,8 +199,12 @@ class _Response:
         self._outbox = outbox
 
     async def send(self, message: Message) -> None:
-        """ASGI's `send`."""
+        """ASGI's `send`. Cancelled, it may have sent a part of a body; then nothing may follow it."""
         self.begun = True
+        for piece in _pieces(message):
+            await self._pass_on(piece)
+
+    async def _pass_on(self, message: Message) -> None:
         turns = self._outbox.turns
         try:
             await self._send(message)
@@ -205,3 +215,16 @@ class _Response:
         # all others. Not after a head, of which there is one: so it leaves together with a body that follows.
         if self._outbox.turns == turns and message["type"] != "http.response.start":
             await trio.lowlevel.checkpoint()
+
+
+def _pieces(message: Message) -> Iterator[Message]:
+    """The same message; a large body in pieces.
+
+    What waits for a slow peer is held by who sends it. In one piece it would be held a second time, in the outbox.
+    """
+    body = message.get("body") or b""
+    at = 0
+    while len(body) - at > HIGH_WATER:
+        yield {**message, "body": body[at : at + HIGH_WATER], "more_body": True}
+        at += HIGH_WATER
+    yield {**message, "body": body[at:]} if at else message

@@ -20,6 +20,7 @@ from .calls import WRITE_TIMEOUT, App, AppTasks
 from .http1 import ContainedH11
 from .http2 import ContainedH2
 from .outbox import Outbox
+from .turnstile import Turnstile
 from .websocket import Incomplete
 
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
@@ -60,6 +61,7 @@ class Service:
     tls: ssl.SSLContext | None
     incomplete: Incomplete
     running: set[_Connection] = field(default_factory=set)
+    turnstile: Turnstile = field(default_factory=Turnstile)
 
 
 async def converse(service: Service, transport: trio.SocketStream) -> None:
@@ -72,7 +74,7 @@ async def converse(service: Service, transport: trio.SocketStream) -> None:
     if opened is None:
         return
     outbox = Outbox()
-    tasks = AppTasks(outbox)
+    tasks = AppTasks(outbox, service.turnstile)
     async with tasks:
         connection = _Connection(service, opened, tasks, outbox)
         service.running.add(connection)
@@ -215,9 +217,10 @@ class _Connection:
         # The positional arguments are those of hypercorn's protocol classes.
         args: tuple[Any, ...] = (cast(AppWrapper, service.app), service.config, WorkerContext(None), self._tasks, state)
         args += (secure, opened.peer, opened.here, self._send)
+        shared: dict[str, Any] = {"outbox": self._outbox, "settings": self._settings, "turnstile": service.turnstile}
         if _is_http2(opened.stream, opened.first):
-            return ContainedH2(*args, tasks=self._tasks, outbox=self._outbox, settings=self._settings)
-        return ContainedH11(*args, outbox=self._outbox, settings=self._settings, incomplete=service.incomplete)
+            return ContainedH2(*args, tasks=self._tasks, **shared)
+        return ContainedH11(*args, incomplete=service.incomplete, **shared)
 
     async def _send(self, event: Event) -> None:
         """hypercorn's way out. `Updated` is not needed: a connection is idle while no application call runs on it."""

@@ -31,9 +31,13 @@ from trio.lowlevel import ParkingLot
 from ..settings import Settings
 from .calls import WRITE_TIMEOUT, AppTasks, Inbox
 from .outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
+from .turnstile import Turnstile
 
 HARD_HEADERS = 4
 """A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
+
+PARSED_BYTES = 4 * 1024
+"""What is parsed in one go: some hundred of the smallest frames, so that others wait for milliseconds."""
 
 _PREFACE_BYTES = 24
 _FRAME_HEADER_BYTES = 9
@@ -114,12 +118,15 @@ class BoundedBuffer(StreamBuffer):
 class ContainedH2(H2Protocol):
     """One HTTP/2 connection. Feeding it never waits for the application or the peer."""
 
-    def __init__(self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings) -> None:
+    def __init__(
+        self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings, turnstile: Turnstile
+    ) -> None:
         super().__init__(*args)
         limits = settings.limits
         self.lingers = False
         """Whether the peer may still be sending when we close: closing at once would destroy our GOAWAY on its way."""
         self._tasks = tasks
+        self._turnstile = turnstile
         self._outbox = outbox
         self._limits = limits
         self._stall_s = settings.write_timeout_s
@@ -178,14 +185,20 @@ class ContainedH2(H2Protocol):
             for stream_id in list(self.stream_buffers):
                 self._discard(stream_id)
             return
+        for start in range(0, len(event.data), PARSED_BYTES):
+            if not self.closed:
+                await self._take(event.data[start : start + PARSED_BYTES])
+
+    async def _take(self, data: bytes) -> None:
         try:
-            if not self._frames.acceptable(event.data):
+            if not self._frames.acceptable(data):
                 raise FrameTooLargeError("a frame is larger than announced")
-            received = self.connection.receive_data(event.data)
+            received = self.connection.receive_data(data)
         except ProtocolError as error:
             await self._violated(error)
         else:
             await self._react(received)
+            await trio.lowlevel.checkpoint()
 
     async def _violated(self, error: ProtocolError) -> None:
         with suppress(ProtocolError):
@@ -208,6 +221,7 @@ class ContainedH2(H2Protocol):
     # -- what the peer's frames cause
 
     async def _requested(self, event: events.RequestReceived) -> None:
+        await self._turnstile.through()
         status = _refusal(event.headers, self._limits.max_headers, self._limits.max_header_bytes)
         if self._tasks.running >= self._limits.max_streams_per_connection:
             # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.

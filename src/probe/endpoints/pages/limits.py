@@ -186,6 +186,7 @@ _FLOODS: Mapping[str, str] = {
     "what is sent ahead of being read": "256 KiB of each HTTP/1.1 connection, 64 KiB of one of HTTP/2",
     "bodies that come slowly": "`max_incoming_bytes`, for `idle_connection_s`; what one client sends, by its rate",
     "huge bodies, deep JSON": "`max_body_bytes`, `max_json_depth`",
+    "requests that all come at once": "one begins in each pass of the scheduler; the others are bytes until then",
     "HTTP/2 streams that are opened and reset": "`max_streams_per_connection` counts calls, not open streams",
     "HTTP/2 pings and settings that want answers": "64 KiB of answers; then the connection is not read from",
     "HTTP/2 heads without end": "four times `max_header_bytes`, or 64 frames",

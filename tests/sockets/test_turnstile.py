@@ -1,0 +1,180 @@
+"""However many requests come at once, the calls begin one after the other, and everything else runs in between."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import pytest
+import trio
+from h2.connection import H2Connection
+from trio.testing import wait_all_tasks_blocked
+
+from probe.listener.http2 import PARSED_BYTES
+from probe.listener.turnstile import Turnstile
+
+from ..support.websocket import TEXT, frame
+from .apps import Recorder, respond
+from .peers import PATIENCE_S, Wire
+from .servers import on_contained
+from .test_websocket import App, accept, opened
+
+MANY = 60
+
+
+class Watch:
+    """How often something has happened, looked at in each pass of the scheduler."""
+
+    def __init__(self) -> None:
+        self.happened = 0
+        self.passes = 0
+        self._seen = [0]
+
+    async def run(self) -> None:
+        while True:
+            self._seen.append(self.happened)
+            self.passes += 1
+            await trio.lowlevel.checkpoint()
+
+    @property
+    def most_at_once(self) -> int:
+        """The scheduler shuffles each pass, so the watch may be early in one and late in the next: 2 may be 1."""
+        return max(after - before for before, after in pairwise([*self._seen, self.happened]))
+
+
+@asynccontextmanager
+async def watching(watch: Watch, happenings: int = 0) -> AsyncIterator[None]:
+    """Watch the block, and then until so much has happened."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch.run)
+        yield
+        with trio.fail_after(PATIENCE_S):
+            while watch.happened < happenings:
+                await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+
+
+def send_at_once(wires: list[Wire], data: bytes) -> None:
+    """No await in between: all of it is there when the server looks."""
+    for wire in wires:
+        assert wire.stream.socket._sock.send(data) == len(data)
+
+
+def counting(watch: Watch) -> Recorder:
+    async def counted(scope, receive, send, call) -> None:
+        watch.happened += 1
+        await respond(send)
+
+    return Recorder({"/": counted})
+
+
+@on_contained
+async def test_requests_on_many_connections(start, dial) -> None:
+    watch = Watch()
+    port = await start(counting(watch))
+    wires = [await dial.wire(port) for _ in range(MANY)]
+    await wait_all_tasks_blocked(0.01)
+    async with watching(watch, MANY):
+        send_at_once(wires, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    assert watch.most_at_once <= 2
+    for wire in wires:
+        await wire.read_until(b"ok")
+
+
+@on_contained
+async def test_requests_on_one_http2_connection(start, dial) -> None:
+    watch = Watch()
+    peer = await dial.http2(await start(counting(watch)))
+    head = [(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), (":path", "/")]
+    streams = [1 + 2 * number for number in range(MANY)]
+    for stream in streams:
+        peer.state.send_headers(stream, head, end_stream=True)
+    async with watching(watch, MANY):
+        await peer.flush()
+    assert watch.most_at_once <= 2
+    for stream in streams:
+        assert (await peer.answer(stream)).body == b"ok"
+
+
+@on_contained
+async def test_messages_of_websockets(start, dial) -> None:
+    async def count(receive, send, app) -> None:
+        await accept(receive, send)
+        while (await receive())["type"] == "websocket.receive":
+            watch.happened += 1
+
+    watch = Watch()
+    port = await start(App(count))
+    peers = [await opened(dial, port) for _ in range(MANY // 10)]
+    await wait_all_tasks_blocked(0.01)
+    async with watching(watch, MANY):
+        send_at_once([peer.wire for peer in peers], frame(TEXT, b"x") * 10)
+    assert watch.most_at_once <= 2
+
+
+@on_contained
+async def test_small_frames_of_http2_are_parsed_some_at_a_time(start, dial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of them can come in one piece: whoever has something to do runs in between."""
+    parsed: list[tuple[int, int]] = []
+    receive_data = H2Connection.receive_data
+
+    def noted(self: H2Connection, data: bytes) -> list[object]:
+        if not self.config.client_side:
+            parsed.append((len(data), watch.passes))
+        return receive_data(self, data)
+
+    watch = Watch()
+    peer = await dial.http2(await start(Recorder({})))
+    window_update = b"\0\0\4\x08\0\0\0\0\0\0\0\0\1"
+    monkeypatch.setattr(H2Connection, "receive_data", noted)
+    async with watching(watch):
+        await peer.wire.send(window_update * 2000)
+        await peer.ping()
+    assert sum(size for size, _ in parsed) >= 2000 * len(window_update)
+    assert max(size for size, _ in parsed) <= PARSED_BYTES
+    # The scheduler shuffles each pass: the watch may be late in one and early in the next.
+    passes = [seen for _, seen in parsed]
+    assert len(passes) > 6
+    assert all(before < after for before, after in zip(passes, passes[2:], strict=False))
+
+
+async def test_one_after_the_other_and_who_leaves_the_queue_takes_no_turn() -> None:
+    turnstile, watch = Turnstile(), Watch()
+    scopes = [trio.CancelScope() for _ in range(10)]
+
+    async def go(scope: trio.CancelScope) -> None:
+        with scope:
+            await turnstile.through()
+            watch.happened += 1
+
+    async with watching(watch), trio.open_nursery() as nursery:
+        for scope in scopes:
+            nursery.start_soon(go, scope)
+        await trio.lowlevel.checkpoint()
+        for scope in scopes[::2]:
+            scope.cancel()
+        while len(nursery.child_tasks):
+            await trio.lowlevel.checkpoint()
+    assert 5 <= watch.happened < 10
+    assert watch.most_at_once <= 2
+    with trio.fail_after(PATIENCE_S):
+        await turnstile.through()
+
+
+async def test_who_came_first_goes_first() -> None:
+    turnstile, went = Turnstile(), []
+
+    async def go(number: int) -> None:
+        await turnstile.through()
+        went.append(number)
+
+    async with turnstile._gate, trio.open_nursery() as nursery:
+        for number in range(10):
+            nursery.start_soon(go, number)
+            await wait_all_tasks_blocked()
+        turnstile._gate.release()
+        while len(went) < 10:
+            await trio.lowlevel.checkpoint()
+        await turnstile._gate.acquire()
+    assert went == list(range(10))
