@@ -1,105 +1,18 @@
-"""The floods: what many clients do to one server at the same time, each until its time is up.
+"""The floods: what each of their workers does, again and again.
 
-A flood runs many workers. What it holds at its end (sessions, tasks, streams) it leaves behind: the server has to get
-rid of that by itself.
+What a worker holds at the end (sessions, tasks, streams) it leaves behind: the server has to get rid of that by itself.
 """
 
 from __future__ import annotations
 
-import socket
-import struct
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import count
-from typing import TypeAlias
 
 import trio
-from bench.http1 import BrokenResponseError, Connection
 
 from . import wire
-
-
-class Raw(Connection):
-    """A connection on which more than requests can be sent."""
-
-    async def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
-        await self._send(data)
-
-    def reset_on_close(self) -> None:
-        """Closing sends RST instead of FIN."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
-@dataclass(slots=True)
-class Flood:
-    """One flood on a port: until when, and what came of it.
-
-    `clients` gives each worker an address of its own, `turns` tells apart what is done in turn.
-    """
-
-    port: int
-    ends_at: float
-    done: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-    clients: count[int] = field(default_factory=lambda: count(1))
-    turns: count[int] = field(default_factory=count)
-
-    @property
-    def over(self) -> bool:
-        """Whether its time is up."""
-        return trio.current_time() >= self.ends_at
-
-    def note(self, status: int, body: bytes = b"") -> None:
-        """An answer came."""
-        kind = wire.fault(status, body)
-        if kind is None:
-            self.done += 1
-        else:
-            self.errors[kind] += 1
-
-    async def ask(self, connection: Connection, request: bytes) -> tuple[int, bytes, str]:
-        """One exchange, noted; its status, its body, and the session that it names."""
-        head, body = await connection.exchange(request)
-        self.note(head.status, body)
-        return head.status, body, (head.get(b"mcp-session-id") or b"").decode()
-
-    @asynccontextmanager
-    async def connected(self) -> AsyncIterator[Raw]:
-        """A connection; that it breaks is noted, and ends the block."""
-        try:
-            async with Raw(self.port) as connection:
-                yield connection
-        except (OSError, BrokenResponseError):
-            self.errors["closed"] += 1
-            # A server that refuses connections would otherwise be all that this process looks at.
-            await trio.sleep(0.01)
-
-
-Worker: TypeAlias = Callable[[Flood, str], Awaitable[None]]
-
-
-async def run(flood: Flood, worker: Worker, workers: int) -> None:
-    """So many at once, each again and again; at the end of its time everything is hung up.
-
-    They come one after the other in the first half of it: many clients that all begin in one moment would measure how
-    long their queue is.
-    """
-    pause_s = (flood.ends_at - trio.current_time()) / 2 / workers
-    with trio.move_on_at(flood.ends_at):
-        async with trio.open_nursery() as nursery:
-            for _ in range(workers):
-                nursery.start_soon(_again, flood, worker)
-                await trio.sleep(pause_s)
-
-
-async def _again(flood: Flood, worker: Worker) -> None:
-    client = wire.address(next(flood.clients))
-    while not flood.over:
-        await worker(flood, client)
+from .flood import Flood, Raw, Worker, run
 
 
 async def session(flood: Flood, client: str) -> None:
@@ -212,6 +125,48 @@ async def stranger(flood: Flood, client: str) -> None:
             await flood.ask(connection, wire.modern("server/discover", {}, _STRANGER, 1))
 
 
+async def reset(flood: Flood, client: str) -> None:
+    """Opens HTTP/2 streams and resets each in the same breath, a hundred calls in all; then asks for a ping."""
+    async with flood.connected() as connection:
+        await connection.send(wire.resets(client))
+        seen = b""
+        while wire.PONG not in seen:
+            part = await connection.part()
+            if not part:
+                flood.errors["closed"] += 1
+                return
+            seen = seen[-len(wire.PONG) :] + part
+        flood.done += wire.RESETS
+
+
+async def slow_body(flood: Flood, client: str) -> None:
+    """Sends nearly four megabytes of a body, a part now and then, and never its end."""
+    part, parts = b" " * 65536, 64
+
+    async def feed(connection: Raw) -> None:
+        for _ in range(parts - 1):
+            await trio.sleep(0.1)
+            await connection.send(part)
+
+    async with flood.connected() as connection, trio.open_nursery() as nursery:
+        nursery.start_soon(feed, connection)
+        head = await connection.open(wire.post_head(client, len(part) * parts))
+        flood.note(head.status)
+        nursery.cancel_scope.cancel()
+
+
+async def draft_stream(flood: Flood, client: str) -> None:
+    """Asks for four megabytes on draft streams, hangs up when each has begun, and never comes back for them."""
+    async with flood.connected() as connection:
+        _, _, id = await flood.ask(connection, wire.initialize(client, streams=True))
+    arguments = {"blocks": 60, "chars": 65536}
+    for number in range(2, 10 if id else 2):
+        async with flood.connected() as connection:
+            call = wire.tool("long_output", arguments, number)
+            flood.note((await connection.open(wire.post(call, client, wire.in_session(id)))).status)
+    await trio.sleep(0.2)
+
+
 FLOODS: dict[str, tuple[Worker, int]] = {
     "sessions and streams": (session, 2000),
     "slow readers": (slow_reader, 200),
@@ -221,6 +176,9 @@ FLOODS: dict[str, tuple[Worker, int]] = {
     "subscription flood": (subscription, 400),
     "WebSocket flood": (websocket, 200),
     "rate-limited strangers": (stranger, 64),
+    "HTTP/2 resets": (reset, 50),
+    "slow bodies": (slow_body, 200),
+    "abandoned draft streams": (draft_stream, 50),
 }
 """What each does, and how many do it at once."""
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
 
 PREFIX = "io.modelcontextprotocol/"
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
@@ -16,6 +21,10 @@ CLOCK_URI = "probe://clock"
 
 _NAMES = {"name": "load", "version": "1"}
 _CODE = re.compile(rb'"error":\{"code":(-?\d+)')
+RESETS = 100
+_PING = b"all sent"
+PONG = b"\0\0\x08\x06\x01\0\0\0\0" + _PING
+"""The answer to the ping of `resets` (RFC 9113 section 6.7)."""
 _MASK = b"\0\0\0\0"
 """A key that changes nothing: a frame has to have one, and this load is no proxy that could be poisoned."""
 
@@ -28,8 +37,13 @@ def address(number: int) -> str:
 def post(message: Mapping[str, Any], client: str, headers: Mapping[str, str]) -> bytes:
     """A POST of a message."""
     body = json.dumps(message, separators=(",", ":")).encode()
+    return post_head(client, len(body), headers) + body
+
+
+def post_head(client: str, length: int, headers: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    """The head of a POST with a body of so many bytes."""
     usual = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    return request("POST", client, {**usual, "content-length": str(len(body)), **headers}) + body
+    return request("POST", client, {**usual, "content-length": str(length), **headers})
 
 
 def request(method: str, client: str, headers: Mapping[str, str], path: str = "/mcp") -> bytes:
@@ -57,9 +71,10 @@ def modern_message(method: str, params: Mapping[str, Any], id: int, *, tasks: bo
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": meta}}
 
 
-def initialize(client: str) -> bytes:
-    """The request that opens a session."""
-    params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": _NAMES}
+def initialize(client: str, *, streams: bool = False) -> bytes:
+    """The request that opens a session, whose answers may come on draft streams."""
+    capabilities: dict[str, Any] = {"experimental": {"streams": {}}} if streams else {}
+    params = {"protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": _NAMES}
     return post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}, client, {})
 
 
@@ -91,6 +106,27 @@ def frame(message: Mapping[str, Any]) -> bytes:
     body = json.dumps(message, separators=(",", ":")).encode()
     size = bytes([0x80 | len(body)]) if len(body) < 126 else bytes([0x80 | 126]) + len(body).to_bytes(2)
     return b"\x81" + size + _MASK + body
+
+
+@cache
+def resets(client: str) -> bytes:
+    """A whole HTTP/2 connection: calls whose streams are reset as soon as they are complete, then a ping."""
+    state = H2Connection(H2Configuration(client_side=True))
+    state.initiate_connection()
+    call = modern("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 60_000}}, client, 1)
+    head, _, body = call.partition(b"\r\n\r\n")
+    fields = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
+    pseudo = [(":method", "POST"), (":scheme", "http"), (":authority", "127.0.0.1"), (":path", "/mcp")]
+    headers = pseudo + [(name, value) for name, value in fields if name != "host"]
+    sent = state.data_to_send()
+    for _ in range(RESETS):
+        stream = state.get_next_available_stream_id()
+        state.send_headers(stream, headers)
+        state.send_data(stream, body, end_stream=True)
+        state.reset_stream(stream)
+        sent += state.data_to_send()
+    state.ping(_PING)
+    return sent + state.data_to_send()
 
 
 def fault(status: int, body: bytes) -> str | None:
