@@ -6,6 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 import trio
@@ -16,7 +17,7 @@ from hypercorn.typing import Scope as HypercornScope
 from trio.lowlevel import ParkingLot
 
 from .outbox import HIGH_WATER, Outbox, PeerGoneError
-from .turnstile import Turnstile
+from .turnstile import Entrance
 
 LOG = logging.getLogger("probe.listener")
 
@@ -60,8 +61,8 @@ class Inbox:
     acknowledged only when taken, so the peer's flow-control window runs out.
     """
 
-    def __init__(self, turnstile: Turnstile) -> None:
-        self._turnstile = turnstile
+    def __init__(self, turn: Callable[[], Awaitable[None]]) -> None:
+        self._turn = turn
         self.size = 0
         self.taken: Callable[[int], None] = _nobody_counts
         self.cut_off = ""
@@ -90,7 +91,7 @@ class Inbox:
             await self._arrived.park()
         if self._messages[0]["type"] == "websocket.receive":
             # Each message is a request of its own.
-            await self._turnstile.through()
+            await self._turn()
         if self._messages[0]["type"].endswith(".disconnect"):
             return {**self._messages[0], "reason": self.cut_off} if self.cut_off else self._messages[0]
         message = self._messages.popleft()
@@ -126,10 +127,10 @@ class AppTasks(TaskGroup):
     The nursery is hypercorn's own member; nothing here but `spawn_app` touches it.
     """
 
-    def __init__(self, outbox: Outbox, turnstile: Turnstile) -> None:
+    def __init__(self, outbox: Outbox, entrance: Entrance) -> None:
         super().__init__()
         self._outbox = outbox
-        self._turnstile = turnstile
+        self._entrance = entrance
         self.idle_since = trio.current_time()
         self._inboxes: set[Inbox] = set()
 
@@ -152,7 +153,7 @@ class AppTasks(TaskGroup):
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
     ) -> Inbox:
         """Start one application call; the result takes what the peer sends to it."""
-        inbox = Inbox(self._turnstile)
+        inbox = Inbox(partial(self._entrance.enter, cast(Any, scope)["headers"]))
         self._inboxes.add(inbox)
         assert self._nursery is not None
         self._nursery.start_soon(self._call, app, scope, inbox, send)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, NoReturn, cast
@@ -15,12 +16,13 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, ConnectionState, LifespanState
 from hypercorn.utils import parse_socket_addr
 
+from ..core.addresses import Network
 from ..settings import Settings
 from .calls import WRITE_TIMEOUT, App, AppTasks
 from .http1 import ContainedH11
 from .http2 import ContainedH2
 from .outbox import Outbox
-from .turnstile import Turnstile
+from .turnstile import Entrance, Turnstile
 from .websocket import Incomplete
 
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
@@ -60,6 +62,7 @@ class Service:
     config: Config
     tls: ssl.SSLContext | None
     incomplete: Incomplete
+    trusted: Sequence[Network]
     running: set[_Connection] = field(default_factory=set)
     turnstile: Turnstile = field(default_factory=Turnstile)
 
@@ -74,9 +77,10 @@ async def converse(service: Service, transport: trio.SocketStream) -> None:
     if opened is None:
         return
     outbox = Outbox()
-    tasks = AppTasks(outbox, service.turnstile)
+    entrance = Entrance(service.turnstile, opened.peer[0] if opened.peer else "", service.trusted)
+    tasks = AppTasks(outbox, entrance)
     async with tasks:
-        connection = _Connection(service, opened, tasks, outbox)
+        connection = _Connection(service, opened, tasks, outbox, entrance)
         service.running.add(connection)
         try:
             await connection.run(opened.first)
@@ -167,11 +171,14 @@ def _hung_up(stream: Stream) -> bool:
 class _Connection:
     """The parts of a running connection; `run` owns every task but the application calls, which `tasks` owns."""
 
-    def __init__(self, service: Service, opened: _Opened, tasks: AppTasks, outbox: Outbox) -> None:
+    def __init__(
+        self, service: Service, opened: _Opened, tasks: AppTasks, outbox: Outbox, entrance: Entrance
+    ) -> None:
         self._settings = service.settings
         self._stream = opened.stream
         self._tasks = tasks
         self._outbox = outbox
+        self._entrance = entrance
         self._finishing = False
         self._peer_left = trio.Event()
         self._over = trio.Event()
@@ -217,7 +224,7 @@ class _Connection:
         # The positional arguments are those of hypercorn's protocol classes.
         args: tuple[Any, ...] = (cast(AppWrapper, service.app), service.config, WorkerContext(None), self._tasks, state)
         args += (secure, opened.peer, opened.here, self._send)
-        shared: dict[str, Any] = {"outbox": self._outbox, "settings": self._settings, "turnstile": service.turnstile}
+        shared: dict[str, Any] = {"outbox": self._outbox, "settings": self._settings, "entrance": self._entrance}
         if _is_http2(opened.stream, opened.first):
             return ContainedH2(*args, tasks=self._tasks, **shared)
         return ContainedH11(*args, incomplete=service.incomplete, **shared)

@@ -20,7 +20,7 @@ from trio.lowlevel import ParkingLot
 from ..settings import Settings
 from .calls import Inbox
 from .outbox import Outbox
-from .turnstile import Turnstile
+from .turnstile import Entrance
 from .websocket import ContainedWebSocket, Incomplete, asks_for_websocket
 
 READ_AHEAD = 256 * 1024
@@ -79,7 +79,7 @@ class ContainedH11(H11Protocol):
     """One HTTP/1.1 connection. `run` is its parsing task; whoever made it starts `run` and cancels it."""
 
     def __init__(
-        self, *args: Any, outbox: Outbox, settings: Settings, turnstile: Turnstile, incomplete: Incomplete
+        self, *args: Any, outbox: Outbox, settings: Settings, entrance: Entrance, incomplete: Incomplete
     ) -> None:
         super().__init__(*args)
         self.connection = _Measured(self.config.h11_max_incomplete_size)
@@ -87,7 +87,7 @@ class ContainedH11(H11Protocol):
         """Whether the peer may still be sending when we close: closing at once could destroy the response."""
         self._outbox = outbox
         self._settings = settings
-        self._turnstile = turnstile
+        self._entrance = entrance
         self._incomplete = incomplete
         self._changed = ParkingLot()
         self._fresh = False
@@ -187,7 +187,7 @@ class ContainedH11(H11Protocol):
             raise _RefusedError(400)
 
     async def _create_stream(self, request: h11.Request) -> None:
-        await self._turnstile.through()
+        await self._entrance.enter(request.headers)
         if asks_for_websocket(request):
             await self._upgrade(request)
         else:

@@ -31,7 +31,7 @@ from trio.lowlevel import ParkingLot
 from ..settings import Settings
 from .calls import WRITE_TIMEOUT, AppTasks, Inbox
 from .outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
-from .turnstile import Turnstile
+from .turnstile import Entrance
 
 HARD_HEADERS = 4
 """A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
@@ -119,14 +119,14 @@ class ContainedH2(H2Protocol):
     """One HTTP/2 connection. Feeding it never waits for the application or the peer."""
 
     def __init__(
-        self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings, turnstile: Turnstile
+        self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings, entrance: Entrance
     ) -> None:
         super().__init__(*args)
         limits = settings.limits
         self.lingers = False
         """Whether the peer may still be sending when we close: closing at once would destroy our GOAWAY on its way."""
         self._tasks = tasks
-        self._turnstile = turnstile
+        self._entrance = entrance
         self._outbox = outbox
         self._limits = limits
         self._stall_s = settings.write_timeout_s
@@ -221,7 +221,7 @@ class ContainedH2(H2Protocol):
     # -- what the peer's frames cause
 
     async def _requested(self, event: events.RequestReceived) -> None:
-        await self._turnstile.through()
+        await self._entrance.enter(event.headers)
         status = _refusal(event.headers, self._limits.max_headers, self._limits.max_header_bytes)
         if self._tasks.running >= self._limits.max_streams_per_connection:
             # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.

@@ -44,7 +44,9 @@ async def serve(
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(found)) for found in sockets]
     try:
         tls = tls_context(settings)
-        service = Service(app, settings, _config(settings), tls, Incomplete(settings.limits.max_incoming_bytes))
+        incomplete = Incomplete(settings.limits.max_incoming_bytes)
+        trusted = networks(settings.trusted_proxies.split(","))
+        service = Service(app, settings, _config(settings), tls, incomplete, trusted)
         task_status.started(urls(sockets, secure=tls is not None))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, service)
@@ -73,7 +75,7 @@ class _Door:
         self._service = service
         self._most = settings.limits.max_connections
         self._shares = Shares(settings.limits.address_share)
-        self._trusted = networks(settings.trusted_proxies.split(","))
+        self._trusted = service.trusted
         self._inside = 0
         self._refused = 0
 
