@@ -6,19 +6,24 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
+import h2.events
 import pytest
 import trio
 from h2.connection import H2Connection
 from trio.testing import wait_all_tasks_blocked
 
+from probe import listener
 from probe.core.addresses import networks
+from probe.listener import http2
 from probe.listener.http2 import PARSED_BYTES
 from probe.listener.turnstile import Entrance, Turnstile
+from probe.listener.unbegun import MOST_EVENTS
+from probe.settings import build
 
 from ..support.websocket import TEXT, frame
-from .apps import Recorder, respond
-from .peers import PATIENCE_S, Wire
-from .servers import on_contained
+from .apps import Recorder, echo, plain, respond, until_disconnect
+from .peers import PATIENCE_S, Wire, soon
+from .servers import contained, on_contained
 from .test_websocket import App, accept, opened
 
 MANY = 60
@@ -259,3 +264,149 @@ async def test_a_client_with_many_connections_delays_another_by_one_of_its_reque
     # Some of hers begin before his is read: all are there, but the system tells of them in an order of its own.
     assert len(order) == MANY
     assert order.index(BEN[1]) < MANY / 3
+
+
+# -- while a request waits
+
+
+class Gate:
+    """Before the turnstile: until it is opened nobody gets there."""
+
+    def __init__(self) -> None:
+        self._opened = trio.Event()
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def close(self) -> None:
+        self._opened = trio.Event()
+
+    async def wait(self) -> None:
+        await self._opened.wait()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    closed, through = Gate(), Turnstile.through
+
+    async def held(self: Turnstile, lane: str | None) -> None:
+        await closed.wait()
+        await through(self, lane)
+
+    monkeypatch.setattr(Turnstile, "through", held)
+    return closed
+
+
+@on_contained
+async def test_http2_the_reset_of_another_stream_is_heard_meanwhile(start, dial, gate) -> None:
+    async def until_reset(scope, receive, send, call) -> None:
+        await until_disconnect(receive)
+
+    app = Recorder({"/long": until_reset})
+    peer = await dial.http2(await start(app))
+    gate.open()
+    long = await peer.request("/long")
+    await soon(app.call("/long").started)
+    gate.close()
+    behind = [await peer.request("/behind") for _ in range(30)]
+    await peer.reset(long)
+    await soon(app.call("/long").ended)
+    assert not app.call("/behind").started.is_set()
+    gate.open()
+    assert [(await peer.answer(stream)).status for stream in behind] == [200] * 30
+
+
+@on_contained
+async def test_http2_what_comes_of_a_request_comes_after_it(start, dial, gate) -> None:
+    app = Recorder({"/echo": echo})
+    peer = await dial.http2(await start(app))
+    whole, reset = await peer.request("/echo", end=False), await peer.request("/echo", end=False)
+    for stream in (whole, reset):
+        await peer.data(stream, b"few ")
+    await peer.reset(reset)
+    await peer.data(whole, b"words", end=True)
+    await peer.ping()
+    gate.open()
+    assert (await peer.answer(whole)).body == b"few words"
+    await peer.ping()
+    assert app.running == 0, "the other one has begun and ended"
+
+
+@on_contained
+async def test_http2_so_much_waits_and_then_nothing_is_read(start, dial, gate) -> None:
+    peer = await dial.http2(await start(Recorder({})))
+    await peer.ping()
+    pongs = peer.count(h2.events.PingAckReceived)
+    streams = [await peer.request("/") for _ in range(MOST_EVENTS)]
+    peer.state.ping(b"not read")
+    await peer.flush()
+    with trio.move_on_after(0.2) as silence:
+        await peer.drained(lambda: peer.count(h2.events.PingAckReceived) > pongs)
+    assert silence.cancelled_caught
+    gate.open()
+    await peer.drained(lambda: peer.count(h2.events.PingAckReceived) > pongs)
+    for stream in streams:
+        assert (await peer.answer(stream)).status == 200
+
+
+@on_contained
+@pytest.mark.parametrize("http2", [False, True])
+async def test_a_request_whose_sender_has_left_still_has_its_turn(start, dial, gate, http2) -> None:
+    app = Recorder({"/late": plain})
+    port = await start(app)
+    if http2:
+        peer = await dial.http2(port)
+        await peer.request("/late")
+        await peer.wire.close()
+    else:
+        wire = await dial.wire(port)
+        await wire.send(b"GET /late HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await wire.close()
+    await wait_all_tasks_blocked(0.05)
+    gate.open()
+    await soon(app.call("/late").ended)
+
+
+@on_contained
+async def test_http2_who_has_left_long_ago_has_none(start, dial, gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http2, "UNBEGUN_S", 0.0)
+    app = Recorder({"/late": plain})
+    peer = await dial.http2(await start(app))
+    await peer.request("/late")
+    await peer.wire.close()
+    await wait_all_tasks_blocked(0.05)
+    gate.open()
+    await wait_all_tasks_blocked(0.05)
+    assert not app.call("/late").started.is_set()
+
+
+async def test_http1_is_told_to_come_again_when_the_server_ends(dial, gate) -> None:
+    async with trio.open_nursery() as nursery:
+        sockets = listener.open_sockets(build({"port": 0}))
+        await nursery.start(contained, Recorder({}), build({"port": 0}), sockets)
+        wire = await dial.wire(sockets[0].getsockname()[1])
+        await wire.send(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await wait_all_tasks_blocked(0.05)
+        nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True):
+            answer = (await wire.read_to_end()).lower()
+    assert answer.startswith(b"http/1.1 503")
+    assert b"retry-after: 5" in answer
+
+
+async def test_http2_is_told_which_requests_may_be_sent_again(dial, gate) -> None:
+    """RFC 9113 section 6.8: what is above the last stream of a GOAWAY was not processed, so it may be sent again."""
+    async with trio.open_nursery() as nursery:
+        sockets = listener.open_sockets(build({"port": 0}))
+        await nursery.start(contained, Recorder({}), build({"port": 0}), sockets)
+        peer = await dial.http2(sockets[0].getsockname()[1])
+        gate.open()
+        begun = await peer.request("/")
+        await peer.answer(begun)
+        gate.close()
+        assert await peer.request("/") > begun
+        await peer.ping()
+        nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True):
+            goodbye = await peer.until(h2.events.ConnectionTerminated)
+    assert goodbye.last_stream_id == begun

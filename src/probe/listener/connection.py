@@ -246,6 +246,7 @@ class _Connection:
             if not self._finishing:
                 await protocol.handle(RawData(bytes(data)))
             data = await self._receive(protocol)
+        await protocol.begun()
         self._peer_left.set()
         self._over.set()
 

@@ -18,7 +18,7 @@ from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
 from trio.lowlevel import ParkingLot
 
 from ..settings import Settings
-from .calls import Inbox
+from .calls import UNAVAILABLE, Inbox
 from .outbox import Outbox
 from .turnstile import Entrance
 from .websocket import ContainedWebSocket, Incomplete, asks_for_websocket
@@ -91,6 +91,7 @@ class ContainedH11(H11Protocol):
         self._incomplete = incomplete
         self._changed = ParkingLot()
         self._fresh = False
+        self._unbegun = False
         self._unparsed = 0
 
     async def run(self) -> None:
@@ -123,7 +124,11 @@ class ContainedH11(H11Protocol):
             await self._changed.park()
 
     def goodbye(self) -> None:
-        """HTTP/1.1 has no last word; that of a WebSocket was said when its stream ended."""
+        """To a request that was waiting for its turn: 503. The last word of others was said when their call ended."""
+        if self._unbegun:
+            head = h11.Response(status_code=503, headers=[*UNAVAILABLE])
+            for event in (head, h11.EndOfMessage()):
+                self._outbox.write(self.connection.send(event))
 
     def check(self, now: float) -> str:
         """Why the connection has to be cut off, or nothing: only a WebSocket has a limit of its own."""
@@ -134,6 +139,13 @@ class ContainedH11(H11Protocol):
             # here, and a ping waits behind what is being sent, for which there is the write timeout.
             self.stream.pardon(now)
         return self.stream.check(now)
+
+    async def begun(self) -> None:
+        """Wait until a request that was read before the peer left has had its turn."""
+        # The parser may be about to look at it in this very pass.
+        await trio.lowlevel.checkpoint()
+        while self._unbegun:
+            await self._changed.park()
 
     @property
     def full(self) -> bool:
@@ -187,7 +199,10 @@ class ContainedH11(H11Protocol):
             raise _RefusedError(400)
 
     async def _create_stream(self, request: h11.Request) -> None:
+        self._unbegun = True
         await self._entrance.enter(request.headers)
+        self._unbegun = False
+        self._changed.unpark_all()
         if asks_for_websocket(request):
             await self._upgrade(request)
         else:

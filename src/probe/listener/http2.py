@@ -32,9 +32,14 @@ from ..settings import Settings
 from .calls import WRITE_TIMEOUT, AppTasks, Inbox
 from .outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
 from .turnstile import Entrance
+from .unbegun import Unbegun
 
 HARD_HEADERS = 4
 """A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
+
+UNBEGUN_S = 0.5
+"""How long requests of a peer that has gone may still begin; then they are forgotten. Else it could leave work here as
+fast as it can connect."""
 
 PARSED_BYTES = 4 * 1024
 """What is parsed in one go: some hundred of the smallest frames, so that others wait for milliseconds."""
@@ -116,7 +121,11 @@ class BoundedBuffer(StreamBuffer):
 
 
 class ContainedH2(H2Protocol):
-    """One HTTP/2 connection. Feeding it never waits for the application or the peer."""
+    """One HTTP/2 connection. Feeding it never waits for the application or the peer.
+
+    `run` begins the requests in their turn, so that what comes behind them, such as the reset of another one, is heard
+    while they wait; whoever made this starts it and cancels it.
+    """
 
     def __init__(
         self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings, entrance: Entrance
@@ -131,6 +140,8 @@ class ContainedH2(H2Protocol):
         self._limits = limits
         self._stall_s = settings.write_timeout_s
         self._receiving: set[int] = set()
+        self._unbegun = Unbegun()
+        self._begun = 0
         self._frames = _FrameSizes(self.config.h2_max_inbound_frame_size)
         # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
         self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
@@ -154,7 +165,19 @@ class ContainedH2(H2Protocol):
         self.connection.decoder.max_header_list_size = HARD_HEADERS * limits.max_header_bytes
 
     async def run(self) -> None:
-        """HTTP/2 needs no parsing task."""
+        """Begin the requests, each in its turn; until cancelled."""
+        while True:
+            request = await self._unbegun.first()
+            await self._entrance.enter(request.headers)
+            self._begun = request.stream_id
+            while (event := self._unbegun.take(request.stream_id)) is not None:
+                await self._reactions[type(event)](event)
+            self._flush_now()
+
+    async def begun(self) -> None:
+        """Wait until what was read before the peer left has begun, or for `UNBEGUN_S`: then it is forgotten."""
+        with trio.move_on_after(UNBEGUN_S):
+            await self._unbegun.begun()
 
     @property
     def full(self) -> bool:
@@ -166,9 +189,9 @@ class ContainedH2(H2Protocol):
         await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
 
     def goodbye(self) -> None:
-        """Say which streams were served: a GOAWAY, unless one was sent."""
+        """Say which streams were begun: a GOAWAY, unless one was sent. Clients may ask again for later ones."""
         with suppress(ProtocolError):
-            self.connection.close_connection()
+            self.connection.close_connection(last_stream_id=self._begun)
         self._flush_now()
 
     def check(self, now: float) -> str:
@@ -181,11 +204,16 @@ class ContainedH2(H2Protocol):
     async def handle(self, event: Event) -> None:
         """Take bytes and act on them, or learn that the connection is over."""
         if not isinstance(event, RawData):
+            self._unbegun.clear()
             await super().handle(event)
             for stream_id in list(self.stream_buffers):
                 self._discard(stream_id)
             return
         for start in range(0, len(event.data), PARSED_BYTES):
+            if start:
+                # Whoever says so much at once lets others go in between.
+                await self._entrance.enter(())
+            await self._unbegun.room()
             if not self.closed:
                 await self._take(event.data[start : start + PARSED_BYTES])
 
@@ -198,7 +226,6 @@ class ContainedH2(H2Protocol):
             await self._violated(error)
         else:
             await self._react(received)
-            await trio.lowlevel.checkpoint()
 
     async def _violated(self, error: ProtocolError) -> None:
         with suppress(ProtocolError):
@@ -210,6 +237,8 @@ class ContainedH2(H2Protocol):
 
     async def _react(self, received: list[events.Event]) -> None:
         for event in received:
+            if self._unbegun.keep(event):
+                continue
             reaction = self._reactions.get(type(event))
             if reaction is not None:
                 await reaction(event)
@@ -221,7 +250,6 @@ class ContainedH2(H2Protocol):
     # -- what the peer's frames cause
 
     async def _requested(self, event: events.RequestReceived) -> None:
-        await self._entrance.enter(event.headers)
         status = _refusal(event.headers, self._limits.max_headers, self._limits.max_header_bytes)
         if self._tasks.running >= self._limits.max_streams_per_connection:
             # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.

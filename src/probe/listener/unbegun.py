@@ -1,0 +1,72 @@
+"""The requests of one HTTP/2 connection that wait for their turn at the turnstile."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeAlias
+
+from h2 import events
+from trio.lowlevel import ParkingLot
+
+MOST_EVENTS = 256
+"""Heads, parts of bodies, ends and resets that wait on one connection; while there are as many, nothing is read. What
+stands behind fewer, such as the reset of a request that has begun, is heard at once."""
+
+StreamEvent: TypeAlias = events.RequestReceived | events.DataReceived | events.StreamEnded | events.StreamReset
+
+
+class Unbegun:
+    """In the order in which they came: each request with what has come of its stream since."""
+
+    def __init__(self) -> None:
+        self._streams: dict[int, deque[StreamEvent]] = {}
+        self._events = 0
+        self._came = ParkingLot()
+        self._went = ParkingLot()
+
+    def keep(self, event: events.Event) -> bool:
+        """Whether the event waits with its request, or is one."""
+        if isinstance(event, events.RequestReceived):
+            self._streams[event.stream_id] = deque([event])
+            self._came.unpark_all()
+        elif isinstance(event, StreamEvent) and event.stream_id in self._streams:
+            self._streams[event.stream_id].append(event)
+        else:
+            return False
+        self._events += 1
+        return True
+
+    async def room(self) -> None:
+        """Wait until there is room for another event."""
+        while self._events >= MOST_EVENTS:
+            await self._went.park()
+
+    async def first(self) -> events.RequestReceived:
+        """The request that came before the others; waits for one."""
+        while not self._streams:
+            await self._came.park()
+        request = next(iter(self._streams.values()))[0]
+        assert isinstance(request, events.RequestReceived)
+        return request
+
+    def take(self, stream_id: int) -> StreamEvent | None:
+        """The next event of a stream. None after the last one: the stream waits no more; and after `clear`."""
+        waiting = self._streams.get(stream_id)
+        if not waiting:
+            self._streams.pop(stream_id, None)
+            self._went.unpark_all()
+            return None
+        self._events -= 1
+        self._went.unpark_all()
+        return waiting.popleft()
+
+    async def begun(self) -> None:
+        """Wait until nothing waits."""
+        while self._streams:
+            await self._went.park()
+
+    def clear(self) -> None:
+        """Forget all: nothing of it will begin."""
+        self._streams.clear()
+        self._events = 0
+        self._went.unpark_all()
