@@ -34,7 +34,8 @@ param ingressNetworks string = '100.64.0.0/10'
 var defaultHost = '${name}.${environmentDomain}'
 var publicHost = empty(customDomain) ? defaultHost : customDomain
 var hosts = empty(customDomain) ? defaultHost : '${customDomain},${defaultHost}'
-// after SIGTERM: the probe's grace_s, the flush of what is sent last, and time to spare before it is killed
+// after SIGTERM: the probe's grace_s; what may follow at the worst (cleanup, flushing, stubborn work, the audit's rows) has
+// 20 seconds more before it is killed
 var graceSeconds = 20
 var fixed = {
   MCP_PROBE_ALLOWED_HOSTS: hosts
@@ -84,7 +85,7 @@ resource app 'Microsoft.App/containerApps@2026-07-01' = {
       secrets: concat(toolhostSecrets, keysSecrets)
     }
     template: {
-      terminationGracePeriodSeconds: graceSeconds + 10
+      terminationGracePeriodSeconds: graceSeconds + 20
       containers: [
         {
           name: 'probe'

@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -37,6 +37,7 @@ from .observe.audit_claim import AuditFileError
 from .settings import Settings
 from .telemetry.printer import Printer, adopt_logging
 from .telemetry.service import TelemetryError, following
+from .telemetry.standard_error import StandardError
 from .tools.catalogue import TOOLSETS
 
 # After the drain every response has its last bytes; this is how long slow peers may take to read them.
@@ -48,7 +49,8 @@ _JOIN_S = 5.0
 # written for two seconds.
 _GONE_S = 7.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_STDERR = 2
+# What is said last has so long to be read.
+_SAID_S = 0.5
 
 
 class StartError(Exception):
@@ -66,7 +68,7 @@ def new_id() -> str:
 def main(settings: Settings) -> int:
     """Serve HTTP until a signal; returns the exit code. Raises `StartError`."""
     printer = _printer(settings)
-    return _run(partial(serve, settings, announce=printer.say, printer=printer))
+    return _run(partial(serve, settings, announce=printer.say, printer=printer), printer)
 
 
 def stdio(settings: Settings, dashboard: int | None) -> int:
@@ -75,16 +77,21 @@ def stdio(settings: Settings, dashboard: int | None) -> int:
     `dashboard` is the port for the pages about it, None for no pages. Raises `StartError`.
     """
     printer = _printer(settings)
-    return _run(partial(serve_stdio, settings, dashboard, announce=printer.say, printer=printer))
+    return _run(partial(serve_stdio, settings, dashboard, announce=printer.say, printer=printer), printer)
 
 
 def _printer(settings: Settings) -> Printer:
-    printer = Printer(settings.log_format, settings.log_level, _write)
+    if sys.__stderr__ is None:
+        # It was closed from the start; by now the descriptor is that of something else.
+        printer = Printer(settings.log_format, settings.log_level, bytes)
+    else:
+        err = StandardError()
+        printer = Printer(settings.log_format, settings.log_level, err.write, err.write_all, err.flush)
     adopt_logging(printer)
     return printer
 
 
-def _run(service: Callable[[], Awaitable[None]]) -> int:
+def _run(service: Callable[[], Awaitable[None]], printer: Printer) -> int:
     _tune_garbage_collection()
     try:
         trio.run(service, strict_exception_groups=True)
@@ -97,6 +104,8 @@ def _run(service: Callable[[], Awaitable[None]]) -> int:
         TelemetryError,
     ) as group:
         raise StartError(str(_first(group))) from None
+    finally:
+        printer.flush(_SAID_S)
     return 0
 
 
@@ -104,15 +113,6 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _write(text: bytes) -> None:
-    # Not with `print`: who started this program need not read what it says, and may have closed standard error. If it
-    # was closed from the start, the descriptor is by now that of something else.
-    if sys.__stderr__ is not None:
-        with suppress(OSError):
-            while text:
-                text = text[os.write(_STDERR, text) :]
 
 
 def _tune_garbage_collection() -> None:
@@ -140,7 +140,7 @@ async def serve(
         # Before any socket is open: it is what can refuse its settings.
         paths = Paths(engine, metrics=metrics)
         sockets = listener.open_sockets(settings)
-        async with _last_resort(engine, announce) as leaving, trio.open_nursery() as root:
+        async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
             urls = await root.start(partial(listener.serve, paths, settings, sockets))
             with trio.open_signal_receiver(*_SIGNALS) as signals:
@@ -169,7 +169,7 @@ async def serve_stdio(
     async with following(engine, printer) as page:
         metrics = None if page is None else Metrics(page)
         sockets = [] if dashboard is None else listener.open_sockets(settings)
-        async with _last_resort(engine, announce) as leaving, trio.open_nursery() as root:
+        async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
             urls: list[str] = []
             if sockets:
@@ -214,6 +214,8 @@ async def _serve_client(
             waiting.start_soon(_clean_up, gone, leaving)
             await serve_pipe(engine, wire, peer, on_end=gone.set)
             waiting.cancel_scope.cancel()
+    # What it began elsewhere, as legacy calls and tasks are, is cancelled with the rest, and may not let itself be.
+    leaving.set()
     root.cancel()
 
 
@@ -247,14 +249,16 @@ async def _hurried(signals: AsyncIterator[int], stopping: trio.CancelScope) -> N
 
 
 @asynccontextmanager
-async def _last_resort(engine: Engine, announce: Callable[[str], None]) -> AsyncIterator[trio.Event]:
+async def _last_resort(
+    engine: Engine, announce: Callable[[str], None], printer: Printer | None
+) -> AsyncIterator[trio.Event]:
     """Once the event is set, the block has `_JOIN_S` seconds to end: then the process ends without it.
 
     trio joins every task, and a tool may shield itself from its cancellation for as long as it likes.
     """
     leaving, watching = trio.Event(), trio.CancelScope(shield=True)
     async with trio.open_nursery() as around:
-        around.start_soon(_leave_late, engine, announce, leaving, watching)
+        around.start_soon(_leave_late, engine, announce, printer.flush if printer else bool, leaving, watching)
         try:
             yield leaving
         finally:
@@ -262,12 +266,17 @@ async def _last_resort(engine: Engine, announce: Callable[[str], None]) -> Async
 
 
 async def _leave_late(
-    engine: Engine, announce: Callable[[str], None], leaving: trio.Event, watching: trio.CancelScope
+    engine: Engine,
+    announce: Callable[[str], None],
+    flush: Callable[[float], object],
+    leaving: trio.Event,
+    watching: trio.CancelScope,
 ) -> None:
     with watching:
         await leaving.wait()
         await trio.sleep(_JOIN_S)
         announce("stopping: work that was cancelled goes on and is left behind")
         await engine.finish_audit()
+        flush(_SAID_S)
         # Not `sys.exit`, which is an exception, and so waits for the same work.
         os._exit(0)

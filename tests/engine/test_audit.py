@@ -419,7 +419,7 @@ async def test_the_oldest_rows_make_room(path: Path) -> None:
 async def test_the_end_of_the_server_does_not_wait_for_a_file_that_cannot_be_written(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(audit, "_FINAL_S", 0.3)
+    monkeypatch.setattr(audit, "FINAL_S", 0.3)
     async with auditing(path) as probe:
         client = await probe.client()
         await client.tool("chatty")

@@ -39,6 +39,13 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 """A server with a tool that nothing stops."""
 
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
+}
+
 # Three times half a second, the audit's last rows, and a busy machine.
 BOUND_S = 10
 
@@ -87,13 +94,21 @@ async def test_over_standard_streams(tmp_path: Path) -> None:
         await program.said("left behind")
 
 
-async def test_over_standard_streams_whose_client_has_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", ["modern call", "legacy call", "legacy task"])
+async def test_over_standard_streams_whose_client_has_gone(tmp_path: Path, begun: str) -> None:
     """Nobody sends a signal then: the end of the input is all that there is."""
     path = tmp_path / "audit.db"
     command = [sys.executable, "-c", STUBBORN, "stdio", "--tools", "all", "--audit-db", str(path)]
     async with followed([*command, "--audit-flush-s", "60"], {}) as program:
         await program.said("speaks on standard input")
-        await program.tell(json.dumps(call("stubborn", id="it")))
+        if begun == "modern call":
+            await program.tell(json.dumps(call("stubborn", id="it")))
+        else:
+            await program.tell(json.dumps(HELLO))
+            params = {"name": "stubborn", "arguments": {}, "_meta": {"progressToken": "t"}}
+            task = {"name": "task", "arguments": {}, "task": {}, "_meta": {"progressToken": "t"}}
+            params = task if begun == "legacy task" else params
+            await program.tell(json.dumps({"jsonrpc": "2.0", "id": "it", "method": "tools/call", "params": params}))
         await program.said('"progress":1')
         await program.end_input()
         assert await program.ended() == 0

@@ -50,11 +50,12 @@ class McpHttp:
         self._open += 1
         by = "the server gave it up"
         try:
-            await self._serve(exchange)
+            try:
+                await self._serve(exchange)
+            except Rejection as rejection:
+                await exchange.reject(rejection)
             # Whoever returns without having responded found nobody left to respond to.
             by = "client"
-        except Rejection as rejection:
-            await exchange.reject(rejection)
         except ClientGoneError:
             by = "client"
         except OSError:

@@ -169,5 +169,6 @@ class _Response:
             # The writer knows why it left; where it was made to leave, the watch knows.
             by = self._gone if self._gone and writer.ended_by == "server" else writer.ended_by
             exchange.log.append(HttpClosed(exchange.number, exchange.session, stream.id, by, writer.written))
+            reading.close("the connection is gone")
         if not stream.replay.closed:
             self._cancel("the client read too slowly: messages were lost before it got them")

@@ -40,7 +40,7 @@ _ANEW: Final = "the file was opened anew; the calls in memory are written to it 
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 # What the end of the server waits for the last rows.
-_FINAL_S: Final = 3.0
+FINAL_S: Final = 3.0
 # Between two attempts on a file that cannot be written, at most; and at the end of the server.
 _LONGEST_PAUSE_S: Final = 5.0
 _FINAL_PAUSE_S: Final = 0.05
@@ -66,7 +66,7 @@ class Audit:
     """The audit of one engine. `calls` answers what is asked of it, from memory or from the file.
 
     `serve` owns the file. It goes on through the cancellation of the engine, to write what that brings about, and ends
-    within `_FINAL_S` seconds after `finish`.
+    within `FINAL_S` seconds after `finish`.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Audit:
         """Nothing more will happen: write the rest, and end."""
         self._finished = True
         self._bell.set()
-        self._scope.deadline = trio.current_time() + _FINAL_S
+        self._scope.deadline = trio.current_time() + FINAL_S
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Write until `finish`. Raises `AuditFileError` for a file that cannot be used; it is then as it was before.

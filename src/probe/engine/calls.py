@@ -203,6 +203,8 @@ class CallScope:
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
+        # What would answer knows the call: a cycle, for the collector to find much later.
+        self.answer = _nobody
         now = self._clock.now()
         if not self.machine.settle(now):
             gone = self.machine.cause is Cause.DISCONNECT
@@ -223,7 +225,8 @@ class CallScope:
         What the work comes to later is for nobody.
         """
         if self.machine.cause is not None and not self.machine.settled:
-            self.answer(self.settle(None))
+            answer = self.answer
+            answer(self.settle(None))
 
     def abandon(self) -> None:
         """The whole engine is being torn down around the call: record it, answer nothing."""

@@ -29,11 +29,10 @@ def _nobody_waits() -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """A connection that reads a stream; `hung_up` counts the hang-ups that came before it, `ring` wakes its writer."""
+    """A connection that reads a stream; `hung_up` counts the hang-ups that came before it."""
 
     exchange: int
     hung_up: int
-    ring: Callable[[], None]
 
 
 class Stream:
@@ -69,6 +68,9 @@ class Stream:
         self.unanswered = False
         self.weighed: Callable[[], None] | None = None
         self._bell = trio.lowlevel.ParkingLot()
+        # Wakes the present reader's writer. Kept here and not by the reader, who outlives its reading: with that it
+        # would be a cycle.
+        self._ring = _nobody_waits
         self._hang_ups = 0
         self._on_delivery: dict[int, Callable[[], None]] = {}
         self._delivered = 0
@@ -134,15 +136,15 @@ class Stream:
 
     def attach(self, exchange: int, ring: Callable[[], None] = _nobody_waits) -> Reader:
         """A connection begins to read; the one before it, if any, is displaced. `ring` is called for what changes."""
-        before, self.reader = self.reader, Reader(exchange, self._hang_ups, ring)
-        if before is not None:
-            before.ring()
+        before, self._ring = self._ring, ring
+        self.reader = Reader(exchange, self._hang_ups)
+        before()
         return self.reader
 
     def detach(self, reader: Reader) -> None:
         """A connection has gone."""
         if self.reader is reader:
-            self.reader = None
+            self.reader, self._ring = None, _nobody_waits
 
     def dismissed(self, reader: Reader) -> str | None:
         """Why a reader must leave, or None."""
@@ -156,8 +158,7 @@ class Stream:
 
     def _wake(self) -> None:
         self._bell.unpark_all()
-        if self.reader is not None:
-            self.reader.ring()
+        self._ring()
 
     def delivered(self, first: int, last: int, exchange: int) -> None:
         """A socket took these messages."""

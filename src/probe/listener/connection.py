@@ -86,6 +86,7 @@ async def converse(service: Service, transport: trio.SocketStream) -> None:
             await connection.run(opened.first)
         finally:
             service.running.discard(connection)
+    connection.forget()
 
 
 async def watch(service: Service) -> NoReturn:
@@ -209,6 +210,10 @@ class _Connection:
         busy = self._tasks.running or self._outbox
         if not busy and now - self._tasks.idle_since >= self._settings.idle_connection_s:
             self._over.set()
+
+    def forget(self) -> None:
+        """All is over. The protocol knows this connection: a cycle, which the collector would find much later."""
+        del self._protocol
 
     async def _run_until_over(self, protocol: Protocol, first: bytes) -> None:
         async with trio.open_nursery() as nursery:

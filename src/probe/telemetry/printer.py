@@ -21,18 +21,29 @@ _STANDARD: Final[Mapping[str, int]] = {
 
 
 class Printer:
-    """Turns what is to be told into bytes for `write`, which gets whole lines and must not raise.
+    """Turns what is to be told into bytes for `write`, which gets whole lines and must neither raise nor wait.
 
+    `write_all` is for whoever can wait until there is room; `flush` waits for what was written, but not longer than
+    the seconds it is given.
     `format` and `level` are those of the settings.
     """
 
-    def __init__(self, format: str, level: str, write: Callable[[bytes], object]) -> None:
+    def __init__(
+        self,
+        format: str,
+        level: str,
+        write: Callable[[bytes], object],
+        write_all: Callable[[bytes], object] | None = None,
+        flush: Callable[[float], object] = bool,
+    ) -> None:
         self.level = level
         self.write = write
+        self.write_all = write_all or write
+        self.flush = flush
         self._json = format == "json"
 
     def say(self, text: str) -> None:
-        """What everybody is told who starts or stops the server, at any level. Writes at once."""
+        """What everybody is told who starts or stops the server, at any level."""
         members = {"level": "info", "event": "server", "message": text}
         self.write(self._whole(json_line({"time": iso(time.time()), **members}) if self._json else shown(text)))
 

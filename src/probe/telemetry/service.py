@@ -119,7 +119,7 @@ class _Told:
         # "can't start new thread": an exhausted system loses lines, not its server.
         with suppress(RuntimeError):
             # A reader that reads nothing would hold the thread for ever; it is left behind.
-            await trio.to_thread.run_sync(self._printer.write, text, abandon_on_cancel=True)
+            await trio.to_thread.run_sync(self._printer.write_all, text, abandon_on_cancel=True)
 
 
 class _Counters:
