@@ -128,7 +128,7 @@ async def stranger(flood: Flood, client: str) -> None:
 async def reset(flood: Flood, client: str) -> None:
     """Opens HTTP/2 streams and resets each in the same breath, a hundred calls in all; then asks for a ping."""
     async with flood.connected() as connection:
-        await connection.send(wire.resets(client))
+        await connection.send(wire.resets(next(flood.turns)))
         seen = b""
         while wire.PONG not in seen:
             part = await connection.part()

@@ -12,8 +12,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from h2.config import H2Configuration
-from h2.connection import H2Connection
+from hpack import Encoder
+from hyperframe.frame import DataFrame, HeadersFrame, PingFrame, RstStreamFrame, SettingsFrame
 
 PREFIX = "io.modelcontextprotocol/"
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
@@ -21,6 +21,8 @@ CLOCK_URI = "probe://clock"
 
 _NAMES = {"name": "load", "version": "1"}
 _CODE = re.compile(rb'"error":\{"code":(-?\d+)')
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_SOMEBODY = b"100.100.100.100"
 RESETS = 100
 _PING = b"all sent"
 PONG = b"\0\0\x08\x06\x01\0\0\0\0" + _PING
@@ -108,25 +110,32 @@ def frame(message: Mapping[str, Any]) -> bytes:
     return b"\x81" + size + _MASK + body
 
 
+def resets(number: int) -> bytes:
+    """A whole HTTP/2 connection: calls whose streams are reset as soon as they are complete, then a ping.
+
+    Its client is another one for each number. Of the same one most would be refused by its rate, which costs less.
+    """
+    parts = (100 + number // 100**place % 100 for place in (3, 2, 1, 0))
+    return _resets().replace(_SOMEBODY, ".".join(map(str, parts)).encode())
+
+
 @cache
-def resets(client: str) -> bytes:
-    """A whole HTTP/2 connection: calls whose streams are reset as soon as they are complete, then a ping."""
-    state = H2Connection(H2Configuration(client_side=True))
-    state.initiate_connection()
-    call = modern("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 60_000}}, client, 1)
+def _resets() -> bytes:
+    call = modern("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 60_000}}, "", 1)
     head, _, body = call.partition(b"\r\n\r\n")
     fields = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
     pseudo = [(":method", "POST"), (":scheme", "http"), (":authority", "127.0.0.1"), (":path", "/mcp")]
-    headers = pseudo + [(name, value) for name, value in fields if name != "host"]
-    sent = state.data_to_send()
-    for _ in range(RESETS):
-        stream = state.get_next_available_stream_id()
-        state.send_headers(stream, headers)
-        state.send_data(stream, body, end_stream=True)
-        state.reset_stream(stream)
-        sent += state.data_to_send()
-    state.ping(_PING)
-    return sent + state.data_to_send()
+    headers = pseudo + [(name, value) for name, value in fields if name not in ("host", "x-forwarded-for")]
+    encoder = Encoder()
+    sent = [_PREFACE, SettingsFrame(0).serialize()]
+    for stream in range(1, 2 * RESETS, 2):
+        # RFC 7541 section 6.2.2: a literal that no table keeps, and not in Huffman's code, so that it can be replaced.
+        name = b"x-forwarded-for"
+        who = bytes([0, len(name)]) + name + bytes([len(_SOMEBODY)]) + _SOMEBODY
+        sent.append(HeadersFrame(stream, encoder.encode(headers) + who, flags=["END_HEADERS"]).serialize())
+        sent.append(DataFrame(stream, body, flags=["END_STREAM"]).serialize())
+        sent.append(RstStreamFrame(stream, 8).serialize())
+    return b"".join([*sent, PingFrame(0, _PING).serialize()])
 
 
 def fault(status: int, body: bytes) -> str | None:

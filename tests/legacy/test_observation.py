@@ -287,6 +287,22 @@ async def test_a_client_that_goes_before_its_request_is_complete_is_recorded_as_
     assert (last[1]["by"], last[1]["stream"], last[1]["messages"]) == ("client", None, 0)
 
 
+async def test_who_leaves_while_being_refused_has_ended_the_exchange(probe: Probe) -> None:
+    client = await probe.client()
+    parts = [{"type": "http.request", "body": b"{", "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        return parts.pop() if parts else {"type": "http.disconnect"}
+
+    async def send(event: Any) -> None:
+        if event["type"] == "http.response.body":
+            raise OSError("the client has gone")
+
+    await probe.app(http_scope("POST", "/mcp", client.headers), receive, send)
+    refused, closed = probe.events("http.response", "http.closed")[-2:]
+    assert (refused["status"], closed["by"]) == (400, "client")
+
+
 async def test_an_exchange_that_fails_is_recorded_as_given_up(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
     client = await probe.client()
 

@@ -16,7 +16,7 @@ from probe import listener
 from probe.listener import connection
 from probe.settings import build
 
-from .apps import Recorder, echo, part, silent, stream_forever, until_disconnect
+from .apps import Recorder, echo, part, respond, silent, stream_forever, until_disconnect
 from .apps import start as begin
 from .peers import PATIENCE_S, soon
 from .servers import contained, fallback, on_both, on_contained
@@ -447,3 +447,37 @@ async def test_a_bad_certificate_closes_the_sockets() -> None:
     with pytest.raises(listener.ListenError):
         await listener.serve(Recorder({}), settings, sockets)
     assert sockets[0].fileno() == -1
+
+
+@on_contained
+@pytest.mark.parametrize(
+    ("target", "path", "query", "host"),
+    [
+        ("/x?a=1", "/x", b"a=1", b"named"),
+        ("http://there:81/x?a=1", "/x", b"a=1", b"there:81"),
+        ("HTTPS://there/x", "/x", b"", b"there"),
+        ("http://there", "/", b"", b"there"),
+        ("http://there?a=1", "/", b"a=1", b"there"),
+        ("/http://there/", "/http://there/", b"", b"named"),
+    ],
+)
+async def test_a_target_that_is_a_url_names_the_host(start, dial, target, path, query, host) -> None:
+    """RFC 9112 section 3.2.2: it MUST be accepted, and the Host header be ignored."""
+    seen = []
+
+    async def noted(scope, receive, send) -> None:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        seen.append((scope["path"], scope["query_string"], hosts))
+        await respond(send)
+
+    wire = await dial.wire(await start(noted))
+    await wire.send(f"GET {target} HTTP/1.1\r\nhost: named\r\n\r\n".encode())
+    await wire.read_until(b"ok")
+    assert seen == [(path, query, [host])]
+
+
+@on_contained
+async def test_a_target_that_is_another_kind_of_url_is_refused(start, dial) -> None:
+    wire = await dial.wire(await start(Recorder({})))
+    await wire.send(b"GET ftp://there/x HTTP/1.1\r\nhost: named\r\n\r\n")
+    assert (await wire.read_to_end()).lower().startswith(b"http/1.1 400")

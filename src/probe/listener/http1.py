@@ -6,6 +6,7 @@ pipelined request has to wait for its turn. So the reader keeps reading, within 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import h11
@@ -33,6 +34,7 @@ READ_ON = READ_AHEAD // 2
 
 _ALL_RECEIVED = frozenset({h11.DONE, h11.MUST_CLOSE, h11.CLOSED, MIGHT_SWITCH_PROTOCOL})
 
+_URL = re.compile(rb"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?]*)(?P<path>.*)", re.DOTALL)
 _BOTH_LENGTHS = {b"content-length", b"transfer-encoding"}
 
 
@@ -62,6 +64,23 @@ class _Measured(h11.Connection):
         if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > self._max_head_bytes:
             raise _RefusedError(431)
         return event
+
+
+def _in_origin_form(request: h11.Request) -> h11.Request:
+    """The request as if its target were a path; raises `_RefusedError` for a URL that is not of HTTP.
+
+    RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and of a request that has one "MUST
+    ignore the received Host header field (if any) and instead use the host information of the request-target".
+    """
+    found = _URL.fullmatch(request.target)
+    if found is None:
+        return request
+    if found["scheme"].lower() not in (b"http", b"https"):
+        raise _RefusedError(400)
+    headers = [(name, value) for name, value in request.headers if name != b"host"]
+    path = found["path"] if found["path"].startswith(b"/") else b"/" + found["path"]
+    headers.append((b"host", found["host"]))
+    return h11.Request(method=request.method, target=path, headers=headers, http_version=request.http_version)
 
 
 class _UntilAccepted(H11WSConnection):
@@ -199,6 +218,7 @@ class ContainedH11(H11Protocol):
             raise _RefusedError(400)
 
     async def _create_stream(self, request: h11.Request) -> None:
+        request = _in_origin_form(request)
         self._unbegun = True
         await self._entrance.enter(request.headers)
         self._unbegun = False
