@@ -108,10 +108,11 @@ async def _measure(options: argparse.Namespace, cores: Cores) -> list[Found]:
     async with target(SETTINGS, cores) as server:
         # Two rounds, of which the second counts: what the first one made the process grow to is no leak, unless the
         # second does it again.
+        lengths = floods.lengths(names, options.seconds / 2)
         for counts in (False, True):
-            for name in names:
+            for name, seconds in lengths.items():
                 _note(name if counts else f"warming up: {name}")
-                one = await _flooded(server, name, options.seconds / (2 * len(names)), options.share)
+                one = await _flooded(server, name, seconds, options.share)
                 found += [one] * counts
     return found
 
@@ -122,7 +123,7 @@ def _note(line: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="load", description="Flood a server, one flood after the other.")
-    parser.add_argument("--seconds", type=float, default=480, help="for two rounds of all floods; default 480")
+    parser.add_argument("--seconds", type=float, default=600, help="for two rounds of all floods; default 600")
     parser.add_argument("--only", action="append", choices=list(floods.FLOODS), help="one flood; may be repeated")
     parser.add_argument("--share", type=float, default=1.0, help="part of the usual clients, for a small machine")
     parser.add_argument("--aim-ms", type=float, default=AIM_MS, help="p99 of the client beside a flood")

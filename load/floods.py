@@ -5,7 +5,7 @@ What a worker holds at the end (sessions, tasks, streams) it leaves behind: the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from itertools import count
 
@@ -16,7 +16,7 @@ from .flood import Flood, Raw, Worker, run
 
 
 async def session(flood: Flood, client: str) -> None:
-    """A session with a GET stream that stays open, and a call every five seconds. Nobody ends the session."""
+    """A session with a GET stream that stays open, and a call every twenty seconds. Nobody ends the session."""
     async with flood.connected() as connection, flood.connected() as listening:
         _, _, id = await flood.ask(connection, wire.initialize(client))
         if not id:
@@ -29,7 +29,7 @@ async def session(flood: Flood, client: str) -> None:
         flood.note(head.status)
         for id_ in count(2):
             await flood.ask(connection, wire.post(wire.tool("simple_tool", {}, id_), client, headers))
-            await trio.sleep(5)
+            await trio.sleep(20)
 
 
 async def slow_reader(flood: Flood, client: str) -> None:
@@ -167,24 +167,34 @@ async def draft_stream(flood: Flood, client: str) -> None:
     await trio.sleep(0.2)
 
 
-FLOODS: dict[str, tuple[Worker, int]] = {
-    "sessions and streams": (session, 2000),
-    "slow readers": (slow_reader, 200),
-    "connection churn": (churn, 100),
-    "cancel storm": (cancel, 100),
-    "task flood": (task, 50),
-    "subscription flood": (subscription, 400),
-    "WebSocket flood": (websocket, 200),
-    "rate-limited strangers": (stranger, 64),
-    "HTTP/2 resets": (reset, 50),
-    "slow bodies": (slow_body, 200),
-    "abandoned draft streams": (draft_stream, 50),
+FLOODS: dict[str, tuple[Worker, int, int]] = {
+    "sessions and streams": (session, 2000, 5),
+    "slow readers": (slow_reader, 200, 1),
+    "connection churn": (churn, 100, 1),
+    "cancel storm": (cancel, 100, 1),
+    "task flood": (task, 50, 1),
+    "subscription flood": (subscription, 400, 1),
+    "WebSocket flood": (websocket, 200, 1),
+    "rate-limited strangers": (stranger, 64, 1),
+    "HTTP/2 resets": (reset, 50, 1),
+    "slow bodies": (slow_body, 200, 1),
+    "abandoned draft streams": (draft_stream, 50, 1),
 }
-"""What each does, and how many do it at once."""
+"""What each does, how many do it at once, and its part of the time.
+
+Two thousand sessions come slowly: to open one takes four requests, and more of them in a second than the server can
+answer would measure how long the queue gets, which is then the same for everybody.
+"""
+
+
+def lengths(names: Sequence[str], seconds: float) -> dict[str, float]:
+    """How many seconds each of these floods gets of so many."""
+    parts = {name: FLOODS[name][2] for name in names}
+    return {name: seconds * part / sum(parts.values()) for name, part in parts.items()}
 
 
 def start(name: str, port: int, seconds: float, share: float) -> tuple[Flood, Callable[[], Awaitable[None]]]:
     """A flood for so many seconds with this share of its usual workers, and what runs it."""
-    worker, workers = FLOODS[name]
+    worker, workers, _ = FLOODS[name]
     flood = Flood(port, trio.current_time() + seconds)
     return flood, partial(run, flood, worker, max(2, round(workers * share)))
