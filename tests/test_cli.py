@@ -56,8 +56,8 @@ def command(request: pytest.FixtureRequest) -> str:
 def other_value(spec: Described) -> Any:
     """A legal value that is not the default."""
     if spec.type is str:
-        given = {"public_url": "https://other", "toolhost_secret": "another-secret-16"}
-        return (given | {"log_format": "json", "log_level": "debug"}).get(spec.name, "other")
+        given = {"public_url": "https://other", "allowed_origins": "https://other", "log_format": "json"}
+        return (given | {"log_level": "debug", "toolhost_secret": "another-secret-16"}).get(spec.name, "other")
     return spec.type(spec.low if spec.high is not None and spec.default + 1 > spec.high else spec.default + 1)
 
 
@@ -146,6 +146,24 @@ def test_a_flag_below_its_bound(
     line = refusal(capsys, command, f"{spec.flag}={spec.type(spec.low - 1)}")
     assert spec.flag in line
     assert "not in the range" in line
+    assert started == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--allowed-origins=https://app.example/"],
+        ["--allowed-hosts=pub.example:8080"],
+        ["--stream-min-s=10", "--stream-max-s=1"],
+        ["--task-ttl-ms=2000", "--task-ttl-max-ms=1000"],
+        ["--public-url=http://["],
+    ],
+)
+def test_a_setting_that_cannot_work(
+    arguments: list[str], command: str, capsys: pytest.CaptureFixture[str], started: list[Settings]
+) -> None:
+    first = arguments[0].removeprefix("--").partition("=")[0].replace("-", "_")
+    assert refusal(capsys, command, *arguments).startswith(f"{first} must ")
     assert started == []
 
 

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from probe.settings import Described, Limits, SettingError, Settings, build, described
+from probe.checks import SettingError
+from probe.settings import Described, Limits, Settings, build, described
 
 EVERY = [*described(Settings), *described(Limits)]
 LOW = [spec for spec in EVERY if spec.low is not None]
 HIGH = [spec for spec in EVERY if spec.high is not None]
+BELOW = {"stream_max_s": {"stream_min_s": 0.0}, "task_ttl_max_ms": {"task_ttl_ms": 1000}}
+"""What must not be above a setting, where the default would be above its lowest value."""
 
 
 def name(spec: Described) -> str:
@@ -45,7 +48,8 @@ def test_flat_names_reach_their_group() -> None:
 @pytest.mark.parametrize("spec", LOW, ids=name)
 def test_the_lowest_value_is_accepted_and_one_below_is_not(spec: Described) -> None:
     assert spec.low is not None
-    assert value_of(build({spec.name: spec.type(spec.low)}), spec) == spec.low
+    lowest = {spec.name: spec.type(spec.low), **BELOW.get(spec.name, {})}
+    assert value_of(build(lowest), spec) == spec.low
     with pytest.raises(SettingError, match=f"^{spec.name} must be .*got "):
         build({spec.name: spec.type(spec.low - 1)})
 
@@ -69,12 +73,122 @@ def test_a_public_url_is_an_origin(url: str) -> None:
     assert build({"public_url": url}).public_url == url
 
 
-@pytest.mark.parametrize(
-    "url", ["probe.example", "ftp://x", "https://", "https://x/path", "https://x?a=b", "https://u:p@x", "javascript:x"]
-)
+NO_URLS = ["probe.example", "ftp://x", "https://", "https://x/path", "https://x?a=b", "https://u:p@x", "javascript:x"]
+NO_HOST_OR_PORT = ["http://[", "https://[1:2]", "https://x:port", "https://x:65536", "https://b\u00fccher.example"]
+
+
+@pytest.mark.parametrize("url", [*NO_URLS, *NO_HOST_OR_PORT])
 def test_a_public_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(SettingError, match="public_url"):
         build({"public_url": url})
+
+
+HOSTS = ["", " , ", "pub.example", "Pub.Example, 192.0.2.7", "localhost", "[2001:DB8::7]", "a_b.example,"]
+
+
+@pytest.mark.parametrize("hosts", HOSTS)
+def test_allowed_hosts_are_names_and_addresses(hosts: str) -> None:
+    assert build({"allowed_hosts": hosts}).allowed_hosts == hosts
+
+
+NO_HOSTS = {
+    "pub.example:8080": "it is named without a port, and served on each",
+    "pub.example:": "it is named without a port, and served on each",
+    "[::1]:8080": "it is named without a port, and served on each",
+    "https://x.example": "it is named without a scheme",
+    "x.example/": "it is the host alone, without a path or a user",
+    "me@x.example": "it is the host alone, without a path or a user",
+    "*": "there are no wildcards, each host is named",
+    "*.example": "there are no wildcards, each host is named",
+    "::1": "an IPv6 address stands in brackets",
+    "0.0.0.0": "that is every address of the machine, and nobody's name",
+    "[::]": "that is every address of the machine, and nobody's name",
+    "a.example b.example": "several are separated by commas",
+    "b\u00fccher.example": "clients send the ASCII form of such a name, xn--",
+    "x.example:http": "that is neither",
+    "[::1": "that is neither",
+    "[1:2]": "that is neither",
+    "[fe80::1%eth0]": "that is neither",
+}
+
+
+@pytest.mark.parametrize("host", NO_HOSTS)
+def test_a_host_that_no_request_could_name_is_refused(host: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        build({"allowed_hosts": f"pub.example, {host}"})
+    told = f"allowed_hosts must each be a host name or an address ([::1] for IPv6), got {host!r}: {NO_HOSTS[host]}"
+    assert str(caught.value) == told
+
+
+ORIGINS = [
+    "",
+    "https://app.example",
+    " https://app.example , http://localhost:5173,",
+    "http://[::1]:8080",
+    "http://192.0.2.7:443",
+    "https://app.example:80",
+    "https://app.example:65535",
+    "https://xn--bcher-kva.example:1",
+]
+
+
+@pytest.mark.parametrize("origins", ORIGINS)
+def test_allowed_origins_are_what_browsers_send(origins: str) -> None:
+    assert build({"allowed_origins": origins}).allowed_origins == origins
+
+
+NO_PATH = "it is scheme, host and port alone, without a path or a slash at the end"
+NO_ORIGINS = {
+    "app.example": "it has no scheme",
+    "app.example:8080": "it has no scheme",
+    "//app.example": "it has no scheme",
+    "*": "there are no wildcards, each origin is named",
+    "https://*.example": "there are no wildcards, each origin is named",
+    "null": "every sandboxed page is `null`, whoever made it",
+    "https://app.example/": NO_PATH,
+    "https://app.example/page": NO_PATH,
+    "https://app.example?a=b": NO_PATH,
+    "https://app.example#a": NO_PATH,
+    "https://u:p@app.example": NO_PATH,
+    "https://App.example": "it is written in lower case",
+    "HTTPS://app.example": "it is written in lower case",
+    "ws://app.example": "the scheme of a page is http or https",
+    "http://app.example:80": "browsers leave out the default port of a scheme",
+    "https://[::1]:443": "browsers leave out the default port of a scheme",
+    "https://a.example https://b.example": "several are separated by commas",
+    "https://b\u00fccher.example": "browsers send the ASCII form of such a name, xn--",
+    "https://": "its host or port is malformed",
+    "https://app.example:": "its host or port is malformed",
+    "https://app.example:0": "its host or port is malformed",
+    "https://app.example:08080": "its host or port is malformed",
+    "https://app.example:65536": "its host or port is malformed",
+    "https://::1": "its host or port is malformed",
+    "https://[1:2]": "its host or port is malformed",
+}
+
+
+@pytest.mark.parametrize("origin", NO_ORIGINS)
+def test_an_origin_that_no_browser_sends_is_refused(origin: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        build({"allowed_origins": f"https://app.example, {origin}"})
+    form = "http://host[:port] or https://host[:port]"
+    assert str(caught.value) == f"allowed_origins must each be {form}, got {origin!r}: {NO_ORIGINS[origin]}"
+
+
+ORDERED = [("stream_min_s", "stream_max_s", 7.5, 7.25), ("task_ttl_ms", "task_ttl_max_ms", 4001, 4000)]
+
+
+@pytest.mark.parametrize(("lower", "upper", "above", "most"), ORDERED)
+def test_of_two_settings_one_is_at_most_the_other(lower: str, upper: str, above: float, most: float) -> None:
+    assert getattr(build({lower: most, upper: most}), lower) == most
+    with pytest.raises(SettingError) as caught:
+        build({lower: above, upper: most})
+    assert str(caught.value) == f"{lower} must be at most {upper}, got {above} and {most}"
+
+
+def test_a_default_is_judged_with_what_was_given() -> None:
+    with pytest.raises(SettingError, match=r"^stream_min_s must be at most stream_max_s, got 5\.0 and 1\.0$"):
+        build({"stream_max_s": 1.0})
 
 
 def test_an_unknown_name_is_refused() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from . import __version__
-from .settings import Described, Limits, SettingError, Settings, build, described
+from .checks import SettingError
+from .settings import Described, Limits, Settings, build, described
 
 # what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
 _REFUSED = 2

@@ -10,18 +10,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+
+from .checks import SettingError, check_choice, check_hosts, check_order, check_origins, check_secret, check_url
 
 ENV_PREFIX = "MCP_PROBE_"
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 """From the quietest on."""
-
-_SHORTEST_SECRET = 16
-
-
-class SettingError(ValueError):
-    """A setting has a value outside its bounds; the message names the setting, the bounds and what was given."""
 
 
 def _setting(
@@ -48,25 +43,6 @@ def _check_bounds(instance: Any) -> None:
         if not (above and below):
             bounds = f"at least {spec.low}" if spec.high is None else f"between {spec.low} and {spec.high}"
             raise SettingError(f"{spec.name} must be {bounds} ({spec.unit}), got {value}")
-
-
-def _check_url(name: str, value: str) -> None:
-    """An origin that links can begin with; raises `SettingError` for anything more or less."""
-    parts = urlsplit(value)
-    origin = parts.scheme in ("http", "https") and parts.netloc and parts.path in ("", "/")
-    if value and (not origin or parts.query or parts.fragment or parts.username):
-        raise SettingError(f"{name} must be http://host[:port] or https://host[:port], got {value!r}")
-
-
-def _check_secret(name: str, value: str) -> None:
-    # It comes in an HTTP header, and is all that keeps strangers from offering tools.
-    if value and not (len(value) >= _SHORTEST_SECRET and value.isascii() and value.isprintable() and " " not in value):
-        raise SettingError(f"{name} must be at least {_SHORTEST_SECRET} visible ASCII characters")
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise SettingError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,13 +286,13 @@ class Settings:
     )
     allowed_hosts: str = _setting(
         "",
-        unit="names, comma separated",
+        unit="names or addresses without port, comma separated",
         public=True,
         reason="public Host names beside localhost and the bound address; others are refused (DNS rebinding)",
     )
     allowed_origins: str = _setting(
         "",
-        unit="origins, comma separated",
+        unit="scheme://host[:port], comma separated",
         public=True,
         reason="web pages beside the server's own that may call it",
     )
@@ -363,7 +339,11 @@ class Settings:
         300.0, unit="seconds", low=1, reason="how long a finished stream can still be resumed"
     )
     stream_min_s: float = _setting(
-        5.0, unit="seconds", low=0, high=3600, reason="resumeInterval.min of draft streams: sooner is an error"
+        5.0,
+        unit="seconds",
+        low=0,
+        high=3600,
+        reason="resumeInterval.min of draft streams, at most stream_max_s: sooner is an error",
     )
     stream_max_s: float = _setting(
         3600.0, unit="seconds", low=0.1, reason="resumeInterval.max: a draft stream is abandoned, its work cancelled"
@@ -393,7 +373,10 @@ class Settings:
         0.0, unit="seconds", low=0, reason="0: off. Otherwise each open GET stream is pinged this often"
     )
     task_ttl_ms: int = _setting(
-        300_000, unit="milliseconds", low=1000, reason="the lifetime of a task that asks for none"
+        300_000,
+        unit="milliseconds",
+        low=1000,
+        reason="the lifetime of a task that asks for none, at most task_ttl_max_ms",
     )
     task_ttl_max_ms: int = _setting(3_600_000, unit="milliseconds", low=1000, reason="longer requests get this much")
     task_poll_ms: int = _setting(500, unit="milliseconds", low=1, reason="pollInterval offered to clients")
@@ -437,12 +420,16 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        """Refuse values outside their bounds with `SettingError`."""
+        """Refuse values outside their bounds, and those that cannot work, with `SettingError`."""
         _check_bounds(self)
-        _check_url("public_url", self.public_url)
-        _check_secret("toolhost_secret", self.toolhost_secret)
-        _check_choice("log_format", self.log_format, LOG_FORMATS)
-        _check_choice("log_level", self.log_level, LOG_LEVELS)
+        check_url("public_url", self.public_url)
+        check_hosts("allowed_hosts", self.allowed_hosts)
+        check_origins("allowed_origins", self.allowed_origins)
+        check_order("stream_min_s", self.stream_min_s, "stream_max_s", self.stream_max_s)
+        check_secret("toolhost_secret", self.toolhost_secret)
+        check_order("task_ttl_ms", self.task_ttl_ms, "task_ttl_max_ms", self.task_ttl_max_ms)
+        check_choice("log_format", self.log_format, LOG_FORMATS)
+        check_choice("log_level", self.log_level, LOG_LEVELS)
 
 
 class Described(NamedTuple):
@@ -489,7 +476,7 @@ def described(owner: type) -> Iterator[Described]:
 def build(values: Mapping[str, Any]) -> Settings:
     """Settings from flat names, as flags and variables give them.
 
-    Raises `SettingError` for a value outside its bounds and `TypeError` for an unknown name.
+    Raises `SettingError` for a value outside its bounds or that cannot work, and `TypeError` for an unknown name.
     """
     limit_names = {spec.name for spec in described(Limits)}
     limits = Limits(**{name: value for name, value in values.items() if name in limit_names})

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ..checks import ANY_ADDRESS, HOST
 from ..wire.errors import Refusal, Rejection
 from ..wire.revisions import LEGACY
 
@@ -55,7 +56,7 @@ class HostPolicy:
         """The policy of a server bound to an address. A wildcard address is nobody's name, so it allows nothing."""
         own = f"[{bound}]" if ":" in bound else bound
         named = _LOOPBACK | {own.lower()} | {host.strip().lower() for host in hosts}
-        return cls(named - {"0.0.0.0", "[::]", ""}, frozenset(origin.strip().lower() for origin in origins) - {""})
+        return cls(named - {*ANY_ADDRESS, ""}, frozenset(origin.strip().lower() for origin in origins) - {""})
 
     def check(self, head: HttpHead) -> None:
         """Rungs 1 and 2. Raises `Rejection`."""
@@ -74,7 +75,7 @@ class HostPolicy:
 
 
 # RFC 3986, section 3.2, without userinfo, which neither Host nor Origin may have; an empty port is legal.
-_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{0,5}))?")
+_AUTHORITY = re.compile(rf"({HOST})(?::([0-9]{{0,5}}))?")
 
 
 def _hostname(authority: str) -> str | None:

@@ -22,7 +22,7 @@ from hashlib import sha256
 from string import hexdigits
 from typing import Any, Final
 
-from ..settings import SettingError
+from ..checks import SettingError
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json
 
