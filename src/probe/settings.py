@@ -376,7 +376,7 @@ class Settings:
         300_000,
         unit="milliseconds",
         low=1000,
-        reason="the lifetime of a task that asks for none, at most task_ttl_max_ms",
+        reason="the lifetime of a task that asks for none",
     )
     task_ttl_max_ms: int = _setting(3_600_000, unit="milliseconds", low=1000, reason="longer requests get this much")
     task_poll_ms: int = _setting(500, unit="milliseconds", low=1, reason="pollInterval offered to clients")
@@ -427,7 +427,6 @@ class Settings:
         check_origins("allowed_origins", self.allowed_origins)
         check_order("stream_min_s", self.stream_min_s, "stream_max_s", self.stream_max_s)
         check_secret("toolhost_secret", self.toolhost_secret)
-        check_order("task_ttl_ms", self.task_ttl_ms, "task_ttl_max_ms", self.task_ttl_max_ms)
         check_choice("log_format", self.log_format, LOG_FORMATS)
         check_choice("log_level", self.log_level, LOG_LEVELS)
 

@@ -95,6 +95,12 @@ async def test_a_public_name_is_served_once_it_is_named(endpoint: Endpoint, sett
         assert (await ask(probe.app, endpoint, [("host", "0.0.0.0:8000")])).status == 403
 
 
+async def test_a_public_address_is_served() -> None:
+    async with running(public_url="https://[2001:db8::7]") as probe:
+        assert (await ask(probe.app, GUARDED[0], [("host", "[2001:db8::7]")])).status != 403
+        assert (await ask(probe.app, GUARDED[0], [("host", "[2001:db8::8]")])).status == 403
+
+
 EMBEDS = [
     {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"},
     {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "script"},

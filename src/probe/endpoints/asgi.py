@@ -32,7 +32,8 @@ def http_head(scope: Scope) -> HttpHead:
 
 def host_policy(settings: Settings) -> HostPolicy:
     """Who may be named in Host and Origin, as the settings have it; `public_url` names its host, too."""
-    hosts = [*settings.allowed_hosts.split(","), urlsplit(settings.public_url).hostname or ""]
+    public = urlsplit(settings.public_url).hostname or ""
+    hosts = [*settings.allowed_hosts.split(","), f"[{public}]" if ":" in public else public]
     return HostPolicy.of(settings.host, hosts, settings.allowed_origins.split(","))
 
 
