@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probe.core.inbound import HttpHead
-from probe.core.modern_inbound import Inbound, climb, era_of
+from probe.core.modern_inbound import Inbound, climb, era_of, era_of_unread
 from probe.wire.errors import Refusal, Rejection
 from probe.wire.jsonrpc import Request
 from probe.wire.v2026.header_params import HeaderParam, header_params
@@ -477,3 +477,23 @@ SESSION = ("mcp-session-id", "s")
 def test_era(versions: list[str], session: bool, body: Any, era: str) -> None:
     headers = [("mcp-protocol-version", version) for version in versions] + [SESSION] * session
     assert era_of(HttpHead("POST", headers), body) == era
+
+
+@pytest.mark.parametrize(
+    ("versions", "session", "methods", "era"),
+    [
+        ([NOW], False, ["tools/list"], "modern"),
+        ([NOW], False, [], "modern"),
+        ([], False, ["tools/list"], "modern"),
+        (["v999.0.0"], False, ["tools/list"], "modern"),
+        ([], False, [], "legacy"),
+        ([], True, [], "legacy"),
+        (["2025-11-25"], False, [], "legacy"),
+        (["2025-11-25"], True, ["tools/list"], "legacy"),
+        ([], False, ["initialize"], "legacy"),
+    ],
+)
+def test_era_without_a_body(versions: list[str], session: bool, methods: list[str], era: str) -> None:
+    """A request of 2026-07-28 has both headers, `initialize` has none; what breaks that is judged by what it has."""
+    headers = [("mcp-protocol-version", version) for version in versions] + [SESSION] * session
+    assert era_of_unread(HttpHead("POST", [*headers, *(("mcp-method", method) for method in methods)])) == era

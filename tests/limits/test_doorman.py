@@ -16,7 +16,7 @@ from probe.wire.toolhost import SUBPROTOCOL
 
 from ..support.api import LOCAL as PAGE
 from ..support.http import exchange
-from ..support.legacy import HEADERS
+from ..support.legacy import HEADERS, Legacy
 from ..support.modern import Modern
 from ..support.probe import Probe, running
 from .strangers import ANN, BEN, LOCAL, legacy, modern, reached, seen_from
@@ -68,6 +68,9 @@ async def test_both_eras_are_told_in_their_own_words(autojump_clock: MockClock) 
         async with other.post(other.request("server/discover")) as answer:
             assert (answer.status, answer.headers["retry-after"]) == (429, "2")
             assert (await answer.json())["error"]["code"] == 1002
+        first = Legacy(seen_from(probe.app, ANN), "/mcp")
+        async with first.post(first.request("initialize")) as answer:
+            assert (await answer.json())["error"]["code"] == -32000, "it has no header that says a revision"
         assert len(probe.events("http.request")) == 3, "what is refused leaves no trace that could push out others"
 
 
@@ -199,7 +202,7 @@ async def test_a_body_below_a_piece_counts_once(autojump_clock: MockClock) -> No
 class Socket:
     """The application's side of a WebSocket: what the client says is put into `say`."""
 
-    def __init__(self, probe: Probe, address: str) -> None:
+    def __init__(self, probe: Probe, address: str, path: str = "/ws") -> None:
         self.say, self._receive = trio.open_memory_channel[dict[str, Any]](100)
         self.sent: list[dict[str, Any]] = []
         self.heard: list[tuple[float, Any]] = []
@@ -208,7 +211,7 @@ class Socket:
             "type": "websocket",
             "scheme": "ws",
             "http_version": "1.1",
-            "path": "/ws",
+            "path": path,
             "query_string": b"",
             "headers": [(b"host", b"127.0.0.1:8000")],
             "subprotocols": ["mcp"],
@@ -238,6 +241,19 @@ async def test_a_handshake_beyond_the_burst_is_refused(autojump_clock: MockClock
         head, body = socket.sent
         assert (head["type"], head["status"]) == ("websocket.http.response.start", 429)
         assert (b"retry-after", b"2") in head["headers"]
+        assert (b"content-type", b"application/json") in head["headers"]
+        error = json.loads(body["body"])["error"]
+        assert (error["code"], "requests_per_second" in error["message"]) == (-32000, True)
+
+
+async def test_a_tool_host_beyond_the_burst_is_refused_as_it_always_is(autojump_clock: MockClock) -> None:
+    async with running(**SLOWLY) as probe:
+        await spend(seen_from(probe.app, ANN))
+        socket = Socket(probe, ANN, "/toolhost")
+        await socket.run()
+        head, body = socket.sent
+        assert head["status"] == 429
+        assert (b"content-type", b"application/problem+json") in head["headers"]
         assert "requests_per_second" in json.loads(body["body"])["detail"]
 
 

@@ -68,6 +68,15 @@ def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
     return "legacy" if (opens or has_session) and not _is_modern(value) else "modern"
 
 
+def era_of_unread(head: HttpHead) -> Literal["legacy", "modern"]:
+    """Which era a request seems to belong to whose body nobody has read.
+
+    Mcp-Method says what a modern body would be ("Required For: All requests"); a request without it, a session and a
+    served revision can only be `initialize`.
+    """
+    return era_of(head, {"method": head.all("mcp-method") or "initialize"})
+
+
 def _is_modern(value: Any) -> bool:
     params = value.get("params") if isinstance(value, Mapping) else None
     meta = params.get("_meta") if isinstance(params, Mapping) else None

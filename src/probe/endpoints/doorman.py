@@ -12,13 +12,12 @@ from typing import Any
 import trio
 
 from ..core.addresses import client_key, forwarded_client, networks
-from ..core.inbound import HttpHead
-from ..core.modern_inbound import era_of
+from ..core.modern_inbound import era_of_unread
 from ..core.rates import Rates, Verdict
 from ..engine.engine import Engine
 from ..observe.events import LimitReached
-from ..wire.errors import too_many
-from ..wire.jsonrpc import encode
+from ..wire.errors import Rejection, too_many
+from ..wire.jsonrpc import Json, encode
 from ..wire.v2026.codec import modern_error
 from .asgi import Receive, Scope, Send, before_upgrade, http_head, respond
 from .exchange import JSON_HEADERS
@@ -86,17 +85,17 @@ class Doorman:
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, wait_s: int) -> None:
         rejection = too_many(_WHY, wait_s)
-        refused = RefusedError(rejection.refusal.status, _WHY, rejection.headers)
+        status, headers = rejection.refusal.status, rejection.headers
         if scope["type"] == "websocket":
             await receive()
-            await refuse(before_upgrade(send), HttpHead("GET", []), refused)
-        elif scope["path"] == "/mcp":
-            body = rejection.body()
-            if era_of(http_head(scope), None) == "modern":
-                body["error"] = modern_error(body["error"])
-            await respond(send, refused.status, [*JSON_HEADERS, *rejection.headers], encode(body))
+            scope, send = {**scope, "method": "GET"}, before_upgrade(send)
+            speaks_mcp = scope["path"] == "/ws"
         else:
-            await refuse(send, http_head(scope), refused)
+            speaks_mcp = scope["path"] == "/mcp"
+        if speaks_mcp:
+            await respond(send, status, [*JSON_HEADERS, *headers], encode(_error(scope, rejection)))
+        else:
+            await refuse(send, http_head(scope), RefusedError(status, _WHY, headers))
 
 
 class _WeighedBody:
@@ -117,6 +116,13 @@ class _WeighedBody:
             # What is not taken stays with the client, whose window runs out.
             await trio.sleep(self._doorman.charge(self._key, more))
         return event
+
+
+def _error(scope: Scope, rejection: Rejection) -> Json:
+    body = rejection.body()
+    # A handshake belongs to no era.
+    modern = scope["type"] == "http" and era_of_unread(http_head(scope)) == "modern"
+    return {**body, "error": modern_error(body["error"])} if modern else body
 
 
 def _key(scope: Scope) -> str | None:
