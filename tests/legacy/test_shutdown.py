@@ -63,19 +63,25 @@ async def test_readiness_is_withdrawn_and_liveness_is_not(probe: Probe, autojump
 
 async def test_new_work_is_refused_with_503_and_retry_after(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
+    task = (await client.tool("pure_task", {"durationMs": 5000}, task={}))["task"]["taskId"]
     async with client.post(slow(client, 5)) as running_call:
-        await running_call.first(1)
+        (begun,) = await running_call.first(1)
         async with draining(probe):
             for request in (
                 client.request("tools/call", {"name": "simple_tool"}),
                 client.request("tools/call", {"name": "pure_task", "task": {}}),
                 client.request("tools/list"),
+                client.request("tasks/get", {"taskId": task}),
+                client.request("tasks/cancel", {"taskId": task}),
             ):
                 async with client.post(request) as answer:
                     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
-                    client.check(await answer.json())
-            async with client.get() as answer:
-                assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+                    error = await answer.json()
+                    client.check(error)
+                    assert (error["id"], error["error"]["code"]) == (request["id"], -32000)
+            for place in (None, begun.id):
+                async with client.get(place) as answer:
+                    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
             fresh = Legacy(probe.app, "/mcp")
             initialize = {
                 "protocolVersion": "2025-11-25",
@@ -85,7 +91,7 @@ async def test_new_work_is_refused_with_503_and_retry_after(probe: Probe, autoju
             async with fresh.post(fresh.request("initialize", initialize), HEADERS) as answer:
                 assert (answer.status, "mcp-session-id" in answer.headers) == (503, False)
             assert messages(await client.read(running_call))[-1]["result"]
-    assert len(list(newest(probe.engine.records, 10))) == 1
+    assert len(list(newest(probe.engine.records, 10))) == 2
 
 
 async def test_nothing_to_do_is_over_at_once(probe: Probe, autojump_clock: MockClock) -> None:
@@ -212,6 +218,19 @@ async def test_a_running_call_can_be_cancelled_meanwhile(autojump_clock: MockClo
                 await over.wait()
             assert trio.current_time() - began == pytest.approx(2.5)
         assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("cancelled", "notification")
+
+
+async def test_a_session_can_be_ended_meanwhile(autojump_clock: MockClock) -> None:
+    async with running(grace_s=GRACE_S) as probe:
+        client = await probe.client()
+        async with client.post(slow(client, 60)) as answer:
+            await answer.first(1)
+            began = trio.current_time()
+            async with draining(probe) as over:
+                assert await client.delete() == 204
+                await over.wait()
+            assert trio.current_time() == began
+        assert (probe.record()["outcome"], probe.record()["cancelled_by"]) == ("cancelled", "session_end")
 
 
 async def test_a_question_can_be_answered_meanwhile(autojump_clock: MockClock) -> None:

@@ -41,9 +41,10 @@ class LegacyHttp:
             await self._initialize(exchange, first, selection)
             return
         single = None if isinstance(value, list) else [read_message(value, limits)]
-        session = self._session(exchange, read_id(value, limits))
+        id = read_id(value, limits)
+        session = self._session(exchange, id)
         messages = single or read_batch(value, session.machine.revision, limits)
-        self._refuse_while_draining(messages)
+        self._refuse_while_draining(messages, id)
         await self._answer(exchange, session, messages, batch=single is None)
 
     async def get(self, exchange: Exchange) -> None:
@@ -89,7 +90,7 @@ class LegacyHttp:
             await self._write(exchange, session, reading)
 
     async def _initialize(self, exchange: Exchange, request: Request, selection: str) -> None:
-        self._refuse_while_draining([request])
+        self._refuse_while_draining([request], request.id)
         headers = list(JSON_HEADERS)
         try:
             session, result = self._engine.initialize(
@@ -124,10 +125,10 @@ class LegacyHttp:
             session.misuse("another protocol version", clause, f"{version} instead of {session.machine.revision}")
         return session
 
-    def _refuse_while_draining(self, messages: Sequence[Message] | None) -> None:
+    def _refuse_while_draining(self, messages: Sequence[Message] | None, id: RequestId | None = None) -> None:
         """New work and new streams are refused; notifications and answers still reach the work that runs."""
         if self._engine.draining and (messages is None or any(isinstance(item, Request) for item in messages)):
-            raise shutting_down()
+            raise shutting_down(id)
 
     def _resumed(self, session: Session, last_event_id: str) -> tuple[Stream, int]:
         """The stream and the cursor to go on from. Raises `Rejection`: silence about a loss would be worse."""
