@@ -88,10 +88,18 @@ async def test_what_is_so_at_this_moment(autojump_clock: MockClock) -> None:
         await trio.sleep(SOON_S)
         get = await samples(probe)
     assert (get("sessions"), get("in_flight", era="legacy"), get("tasks", status="working")) == (0, 0, 0)
+    assert (get("streams", purpose="response"), get("streams", purpose="standalone")) == (0, 0)
     assert (get("sessions_opened_total"), get("sessions_closed_total", why="deleted")) == (1, 1)
     assert get("task_changes_total", status="working") == 1
-    assert get("streams", purpose="response") is None
     assert get("requests_total", era="legacy", method="tools/call", outcome="cancelled") == 1
+
+
+async def test_what_nothing_has_happened_to_is_0(autojump_clock: MockClock) -> None:
+    async with watched(metrics=True) as probe:
+        get = await samples(probe)
+    purposes = ("response", "standalone", "subscription", "resumable")
+    assert [get("streams", purpose=purpose) for purpose in purposes] == [0] * 4
+    assert [get("connections", transport=transport) for transport in ("websocket", "stdio")] == [0] * 2
 
 
 async def test_deadlines_limits_and_bytes(autojump_clock: MockClock) -> None:

@@ -29,6 +29,8 @@ _LATENESS_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
 _MOST_HOSTED: Final = 200
 # Streams, connections and tasks that are open at a time by default, several times over, of each.
 _MOST_OPEN: Final = 10_000
+_PURPOSES: Final = ("response", "standalone", "subscription", "resumable")
+_TRANSPORTS: Final = ("websocket", "stdio")
 
 
 @dataclass(slots=True)
@@ -191,8 +193,11 @@ class Tally:
     def families(self) -> Iterator[Family]:
         """All of them, as they are now."""
         yield from (counter.family() for counter in self._counters)
-        yield _open("streams", "Streams of messages that may go on, by what they are for.", "purpose", self._streams)
-        yield _open("connections", "WebSockets and standard streams that are open.", "transport", self._connections)
+        streams, connections = CountOf(self._streams.values()), CountOf(self._connections.values())
+        help = "Streams of messages that may go on, by what they are for."
+        yield _open("streams", help, "purpose", _PURPOSES, streams)
+        help = "WebSockets and standard streams that are open."
+        yield _open("connections", help, "transport", _TRANSPORTS, connections)
 
     def _received(self, step: Step, event: events.MessageReceived) -> None:
         self._messages.add("in")
@@ -227,7 +232,7 @@ class Tally:
         self.tools.admit(event.tools)
 
 
-def _open(name: str, help: str, label: str, things: Mapping[Any, str]) -> Family:
-    """How many of each kind are open, as far as the log was read without a gap."""
-    counts = CountOf(things.values())
+def _open(name: str, help: str, label: str, kinds: Collection[str], open_ones: CountOf[str]) -> Family:
+    """How many of each kind are open, of known `kinds` also none, as far as the log was read without a gap."""
+    counts = {**dict.fromkeys(kinds, 0), **open_ones}
     return Family("gauge", name, "", help, (label,), [((kind,), count) for kind, count in counts.items()])
