@@ -9,8 +9,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.observe.events import CallSettled, CallStarted, MessageEmitted, MessageReceived
 from probe.observe.log import EventLog
 from probe.telemetry.requests import Requests
+from probe.wire.jsonrpc import encode
 
 from ..support.calls import slow
+from ..support.http import exchange
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
 from .watched import outcomes, over, steps
@@ -68,6 +70,24 @@ async def test_a_deadline_and_a_question(autojump_clock: MockClock) -> None:
         await (await probe.client()).tool("simple_tool", {"delayMs": 5000})
         await probe.modern().tool("sampling_demo")
     assert outcomes(probe)[1:] == [("legacy", "timed_out"), ("modern", "input_required")]
+
+
+async def test_headers_of_a_trace_that_stand_twice(probe: Probe, autojump_clock: MockClock) -> None:
+    client = await probe.client()
+    for names in (
+        ("TraceParent", "tracestate", "TraceState"),
+        ("traceparent", "Traceparent", "tracestate"),
+        ("tracestate", "tracestate"),
+    ):
+        sent = [*client.headers.items(), *((name, f"value={at}") for at, name in enumerate(names))]
+        async with exchange(probe.app, "POST", "/mcp", sent, encode(client.request("ping"))) as answer:
+            assert answer.status == 200
+    heads = [request.head for request in over(probe) if request.method == "ping"]
+    assert [head and head.trace for head in heads] == [
+        {"traceparent": "value=0", "tracestate": "value=1,value=2"},
+        {},
+        {},
+    ]
 
 
 async def test_what_http_refuses(probe: Probe, autojump_clock: MockClock) -> None:

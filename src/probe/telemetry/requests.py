@@ -11,7 +11,7 @@ until then. The calls of tasks outlive their requests and are no part of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -167,12 +167,7 @@ class Requests:
             open_ones.clear()
 
     def _head(self, step: Step, event: events.HttpRequest) -> None:
-        trace = {
-            name.lower(): value
-            for name, value in event.headers
-            if name.lower() in TRACE_MEMBERS and len(value) <= LONGEST_TRACE
-        }
-        self._heads.put(event.exchange, Head(event.http_version, event.client, trace))
+        self._heads.put(event.exchange, Head(event.http_version, event.client, _trace(event.headers)))
 
     def _connected(self, step: Step, event: events.ConnectionOpened) -> None:
         self._transports.put(event.connection, event.transport)
@@ -255,3 +250,18 @@ class Requests:
             self._of_exchange.pop(request.exchange, None)
         step.over.append(request)
 
+
+def _trace(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The trace context in the head of a request; of two `traceparent` nobody can say which is the parent.
+
+    W3C Trace Context, tracestate Header Field Values: "When receiving multiple tracestate header fields, they MUST be
+    combined into a single header according to RFC7230". And it "MUST NOT" be read without a traceparent.
+    """
+    said: dict[str, list[str]] = {}
+    for name, value in headers:
+        if name.lower() in TRACE_MEMBERS:
+            said.setdefault(name.lower(), []).append(value)
+    if len(said.get("traceparent", ())) != 1:
+        return {}
+    joined = {name: ",".join(values) for name, values in said.items()}
+    return {name: value for name, value in joined.items() if len(value) <= LONGEST_TRACE}
