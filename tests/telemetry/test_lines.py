@@ -21,12 +21,13 @@ from probe.observe.records import CallRecords
 from probe.telemetry import escaping
 from probe.telemetry.lines import Line, Lines
 from probe.telemetry.printer import Printer, Records, adopt_logging
+from probe.telemetry.service import following
 
 from ..observe.vocabulary import EVENT
 from ..support.calls import slow
 from ..support.legacy import Legacy
-from ..support.probe import Probe
-from .watched import watched
+from ..support.probe import Probe, running
+from .watched import Samples, watched
 
 HOSTILE = {
     "a line of its own": "x\n2026-01-01T00:00:00.000Z ERROR the server is on fire",
@@ -248,6 +249,23 @@ async def test_the_end_does_not_wait_for_who_reads_nothing() -> None:
         await trio.sleep(SOON_S)
     assert trio.current_time() - started < 20
     reads.set()
+
+
+async def test_who_reads_nothing_costs_the_counters_no_entry() -> None:
+    reads, asked = Event(), Event()
+
+    def write(text: bytes) -> None:
+        asked.set()
+        reads.wait(60)
+
+    async with running(metrics=True) as probe:
+        async with following(probe.engine, Printer("json", "warning", write)) as page:
+            probe.engine.log.append(LIMIT)
+            await trio.to_thread.run_sync(asked.wait, 60)
+            probe.engine.log.append(LimitReached(None, "max_sessions", 1))
+        reads.set()
+        assert page is not None
+        assert Samples(page.text().decode())("limits_reached_total", limit="max_sessions") == 1
 
 
 @pytest.fixture

@@ -83,7 +83,8 @@ async def following(engine: Engine, printer: Printer | None = None) -> AsyncIter
 
 async def _finish(engine: Engine, pumps: list[Pump], counters: _Counters | None) -> None:
     with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_S):
-        for pump in reversed(pumps):
+        # In their order: lines may have to wait for who reads them, counters wait for nobody.
+        for pump in pumps:
             await pump.reach(engine.log.last)
     if counters is not None:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _EXPORT_S):
