@@ -12,9 +12,11 @@ import trio
 
 from probe.telemetry.conventions import BOUNDS
 from probe.telemetry.service import TelemetryError, following
+from probe.wire.jsonrpc import encode
 
 from ..support.calls import slow
 from ..support.hosts import SECRET, connected
+from ..support.http import exchange
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
 from .collector import Collector, collecting
@@ -111,6 +113,19 @@ async def test_a_trace_that_is_none_begins_a_new_one(wrong: Any, collector: Coll
     span = collector.named("prompts/list")
     assert (span.parent, span.status) == ("", ("UNSET", ""))
     assert span.trace != TRACE
+
+
+async def test_two_parents_are_none(collector: Collector) -> None:
+    other = f"00-{TRACE}-{OTHER}-01"
+    async with exporting() as probe:
+        client = await probe.client()
+        for parents in ((TRACEPARENT, other), (TRACEPARENT, TRACEPARENT)):
+            headers = [*client.headers.items(), *(("traceparent", value) for value in parents)]
+            body = encode(client.request("ping"))
+            async with exchange(probe.app, "POST", "/mcp", headers, body) as answer:
+                assert answer.status == 200
+    spans = [span for span in collector.spans if span.name == "ping"]
+    assert [(span.parent, span.links, span.trace == TRACE) for span in spans] == [("", [], False)] * 2
 
 
 async def test_a_trace_that_is_not_sampled_is_not_sent(collector: Collector) -> None:
@@ -276,6 +291,16 @@ async def test_what_the_variables_say(collector: Collector, monkeypatch: pytest.
         ("OTEL_TRACES_EXPORTER", "zipkin", "must be otlp or none, got 'zipkin'"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "0", "at least 1, got '0'"),
         ("OTEL_METRIC_EXPORT_INTERVAL", "soon", "at least 1, got 'soon'"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "-1", "at least 1, got '-1'"),
+        ("OTEL_BSP_EXPORT_TIMEOUT", "x", "at least 1, got 'x'"),
+        ("OTEL_TRACES_SAMPLER", "sometimes", "parentbased_always_on, .* or traceidratio, got 'sometimes'"),
+        ("OTEL_TRACES_SAMPLER", "always_on ", "got 'always_on '"),
+        *[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", value, "must be an http or https URL, got ")
+            for value in ("::::", "localhost:4318", "http://", "ftp://127.0.0.1", "http://[x]", "http://127.0.0.1:65536")
+        ],
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/v1/traces", "must be an http or https URL, got '/v1/traces'"),
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "/v1/metrics", "must be an http or https URL, got '/v1/metrics'"),
     ],
 )
 async def test_variables_that_cannot_be_followed(
@@ -286,6 +311,31 @@ async def test_variables_that_cannot_be_followed(
         with pytest.raises(TelemetryError, match=f"{variable} .*{said}"):
             async with following(probe.engine):
                 pass
+
+
+@pytest.mark.parametrize("ratio", ["1.5", "-1", "half", "nan"])
+async def test_a_share_of_traces_that_is_none(
+    ratio: str, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "TraceIdRatio")
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", ratio)
+    async with running(telemetry=True) as probe:
+        with pytest.raises(TelemetryError, match=f"OTEL_TRACES_SAMPLER_ARG must be .* from 0 to 1, got '{ratio}'"):
+            async with following(probe.engine):
+                pass
+
+
+async def test_samplers(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "Always_Off")
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "for others")
+    async with exporting() as probe:
+        await probe.client()
+    assert not collector.spans
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "traceidratio")
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "1")
+    async with exporting() as probe:
+        await probe.client()
+    assert [span.name for span in collector.spans] == ["initialize"]
 
 
 async def test_a_collector_that_does_not_answer_delays_the_end_by_a_bounded_time(

@@ -132,6 +132,8 @@ def test_over_stdio_only_the_protocol_is_on_standard_output(collector: Collector
     ("arguments", "variables", "said"),
     [
         (["--telemetry"], {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf"),
+        (["--telemetry"], {"OTEL_PROPAGATORS": "tracecontext,unheard_of"}, "Propagator unheard_of not found"),
+        (["--telemetry"], {"OTEL_EXPORTER_OTLP_ENDPOINT": "::::"}, "OTEL_EXPORTER_OTLP_ENDPOINT must be an http"),
         (["--log-level", "loud"], {}, "log_level must be one of off, error, warning, info, debug, got 'loud'"),
         (["--log-format", "xml"], {}, "log_format must be one of console, json, got 'xml'"),
     ],

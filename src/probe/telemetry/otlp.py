@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -32,11 +33,27 @@ from .tally import Family, Names
 _QUEUE: Final = ("OTEL_BSP_MAX_QUEUE_SIZE", 2048)
 _BATCH: Final = ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512)
 _INTERVAL: Final = ("OTEL_METRIC_EXPORT_INTERVAL", 60_000)
+_DELAY: Final = ("OTEL_BSP_SCHEDULE_DELAY", 5000)
+_TIMEOUT: Final = ("OTEL_BSP_EXPORT_TIMEOUT", 30_000)
 _EXPORTERS: Final = ("OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER")
 _PROTOCOLS: Final = (
     "OTEL_EXPORTER_OTLP_PROTOCOL",
     "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
     "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+)
+_ENDPOINTS: Final = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+)
+# Those that a `TracerProvider` knows; for another it would warn, and take the first.
+_SAMPLERS: Final = (
+    "parentbased_always_on",
+    "parentbased_always_off",
+    "parentbased_traceidratio",
+    "always_on",
+    "always_off",
+    "traceidratio",
 )
 
 
@@ -50,8 +67,11 @@ def check() -> None:
         _choice(variable, "http/protobuf")
     for variable in _EXPORTERS:
         _choice(variable, "otlp", "none")
-    for variable, default in (_QUEUE, _BATCH, _INTERVAL):
+    for variable in _ENDPOINTS:
+        _check_endpoint(variable)
+    for variable, default in (_QUEUE, _BATCH, _INTERVAL, _DELAY, _TIMEOUT):
         _whole(variable, default)
+    _check_sampler()
 
 
 def _choice(variable: str, *choices: str) -> str:
@@ -67,6 +87,38 @@ def _whole(variable: str, default: int) -> int:
     if not given.isdecimal() or int(given) < 1:
         raise SetupError(f"{variable} must be a whole number of at least 1, got {given!r}")
     return int(given)
+
+
+def _check_endpoint(variable: str) -> None:
+    given = os.environ.get(variable)
+    if given and not _is_http(given):
+        raise SetupError(f"{variable} must be an http or https URL, got {given!r}")
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        # Brackets that are no address, or a port beyond the last.
+        return False
+
+
+def _check_sampler() -> None:
+    name = os.environ.get("OTEL_TRACES_SAMPLER") or _SAMPLERS[0]
+    # As the SDK reads it: in any case, and not stripped.
+    if name.lower() not in _SAMPLERS:
+        raise SetupError(f"OTEL_TRACES_SAMPLER must be {', '.join(_SAMPLERS[:-1])} or {_SAMPLERS[-1]}, got {name!r}")
+    ratio = os.environ.get("OTEL_TRACES_SAMPLER_ARG")
+    if ratio and name.lower().endswith("traceidratio") and not _is_ratio(ratio):
+        raise SetupError(f"OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, got {ratio!r}")
+
+
+def _is_ratio(text: str) -> bool:
+    try:
+        return 0 <= float(text) <= 1
+    except ValueError:
+        return False
 
 
 class _Counted(SpanExporter):

@@ -164,10 +164,11 @@ class _Counters:
         # The API alone comes with other packages.
         if not (_is_there("opentelemetry.sdk") and _is_there("opentelemetry.exporter.otlp.proto.http")):
             raise TelemetryError("telemetry needs packages that are not installed: pip install 'mcp-probe[telemetry]'")
-        from . import otlp
-
         run, tools = self._engine.run, self._tally.tools
         try:
+            # Some variables are followed when this is imported: OTEL_PROPAGATORS, OTEL_SPAN_*_LIMIT.
+            from . import otlp
+
             otlp.check()
             self._traces = otlp.start_traces(run, self._requests, tools, Names(prompts))
             self._metrics = otlp.start_metrics(run, self._requests, tools)
