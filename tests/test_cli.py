@@ -155,7 +155,6 @@ def test_a_flag_below_its_bound(
         ["--allowed-origins=https://app.example/"],
         ["--allowed-hosts=pub.example:8080"],
         ["--stream-min-s=10", "--stream-max-s=1"],
-        ["--task-ttl-ms=2000", "--task-ttl-max-ms=1000"],
         ["--public-url=http://["],
     ],
 )
