@@ -5,7 +5,7 @@ root nursery
   engine      the audit's writer, and within it tasks, sessions and the observer of the log
   listener    sockets and connections; with `stdio` only for the pages, if they are wanted
   client      `stdio` only: standard input and output; when the client has gone, everything ends
-  signals     SIGINT and SIGTERM: the first drains, the second ends at once
+  signals     SIGINT and SIGTERM: the first drains, the second makes the drain wait for no work
 last resort   around the root: work that does not let itself be cancelled does not keep the process
 """
 
@@ -42,6 +42,8 @@ from .tools.catalogue import TOOLSETS
 
 # After the drain every response has its last bytes; this is how long slow peers may take to read them.
 _FLUSH_S = 2.0
+# The same after a second signal.
+_HURRIED_FLUSH_S = 1.0
 # Once all is cancelled, nothing that this server does takes longer: connections end within one second, the audit's last
 # rows within three.
 _JOIN_S = 5.0
@@ -232,19 +234,22 @@ async def _stopped(
     wait_flushed: Callable[[], Awaitable[object]],
     announce: Callable[[str], None],
 ) -> None:
-    """Returns when the server may end: it has drained after the first signal, or there was a second one."""
+    """Returns when the server may end: it has drained after the first signal, or hardly waited after a second."""
     await anext(signals)
     announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; signal again to stop at once")
     async with trio.open_nursery() as stopping:
-        stopping.start_soon(_hurried, signals, stopping.cancel_scope)
+        stopping.start_soon(_hurried, signals, engine, stopping.cancel_scope)
         await engine.drain()
         with trio.move_on_after(_FLUSH_S):
             await wait_flushed()
         stopping.cancel_scope.cancel()
 
 
-async def _hurried(signals: AsyncIterator[int], stopping: trio.CancelScope) -> None:
+async def _hurried(signals: AsyncIterator[int], engine: Engine, stopping: trio.CancelScope) -> None:
     await anext(signals)
+    engine.hurry()
+    await engine.drained.wait()
+    await trio.sleep(_HURRIED_FLUSH_S)
     stopping.cancel()
 
 

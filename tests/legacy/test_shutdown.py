@@ -303,11 +303,11 @@ async def test_a_teardown_records_what_it_interrupts(autojump_clock: MockClock) 
     call, done, task = newest(probe.engine.records, 3)
     assert (call.outcome, call.cancelled_by, call.cancel_reason, call.answered) == (
         "cancelled",
-        "session_end",
+        "shutdown",
         "the server stopped",
         False,
     )
-    assert (task.outcome, task.cancelled_by, task.answered) == ("cancelled", "session_end", True)
+    assert (task.outcome, task.cancelled_by, task.answered) == ("cancelled", "shutdown", True)
     assert (done.outcome, done.answered) == ("completed", True)
     assert len(probe.events("call.settled")) == 3
     assert [event["why"] for event in probe.events("task.removed")] == ["stopped", "stopped"]

@@ -147,22 +147,49 @@ async def test_what_takes_too_long_ends_with_its_last_message_everywhere(dial: D
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
-async def test_a_second_signal_ends_it_at_once(dial: Dialer, tmp_path: Any, second: signal.Signals) -> None:
-    """With work in flight, and rows to write."""
+async def test_a_second_signal_waits_for_no_work_and_leaves_nobody_without_an_end(
+    dial: Dialer, tmp_path: Any, second: signal.Signals
+) -> None:
+    """With work in flight whose answers would each come in another way, and rows to write."""
     path = tmp_path / "audit.db"
-    async with serving("--grace-s", "600", "--audit-db", str(path), "--audit-flush-s", "60") as server:
-        runs, socket = await dial.wire(server.port), Socket(await dial.wire(server.port))
+    async with serving(
+        "--grace-s", "600", "--audit-db", str(path), "--audit-flush-s", "60", "--log-format", "json"
+    ) as server:
+        runs, silent, listening = [await dial.wire(server.port) for _ in range(3)]
+        two, socket = await dial.http2(server.port), Socket(await dial.wire(server.port))
         await runs.send(post(steps(100, 500, id="http1")))
-        await runs.read_until(b'"progress":1')
+        begun = await runs.read_until(b'"progress":1')
+        await silent.send(post(steps(*LONG, id="json")))
+        await listening.send(post(modern("subscriptions/listen", CLOCK, "listen")))
+        await listening.read_until(b"acknowledged")
+        silent2 = await post2(two, steps(*LONG, id="json2"))
+        await two.ping()
         await socket.open()
         await socket.say(steps(*LONG, id="ws"))
+        await socket.say(modern("subscriptions/listen", CLOCK, "ws listen"))
         await socket.say(call("chatty", id="done"))
-        assert await socket.hear() is not None
+        while (found := await socket.hear()) is None or b'"done"' not in found.payload:
+            assert found is not None
         await stopping(server)
         server.program.signal(second)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read2, two)
+            begun, alone, listened = [before + await wire.read_to_end() for before, wire in
+                                      ((begun, runs), (b"", silent), (b"", listening))]
+            frames = await socket.hear_all()
         assert await server.program.ended() == 0
-        await runs.read_to_end()
-        assert await socket.hear_all() is not None
-    assert {id: (row["outcome"], row["cancelled_by"]) for id, row in rows(path).items()} == {
-        "http1": ("cancelled", "shutdown"), "ws": ("cancelled", "shutdown"), "done": ("completed", None)
+    assert (is_complete(begun), "shutting down" in events(begun)[-1]["error"]["message"]) == (True, True)
+    assert (alone[:12], b"\r\nretry-after: 5\r\n" in alone) == (b"HTTP/1.1 503", True)
+    assert json.loads(alone.partition(b"\r\n\r\n")[2])["id"] == "json"
+    answer = await two.answer(silent2)
+    assert (answer.status, answer.headers[b"retry-after"], json.loads(answer.body)["id"]) == (503, b"5", "json2")
+    assert (is_complete(listened), events(listened)[-1]["id"]) == (True, "listen")
+    said = [json.loads(found.payload) for found in frames if found.opcode == TEXT]
+    assert {"ws", "ws listen"} <= {message.get("id") for message in said}
+    assert (frames[-1].opcode, frames[-1].code) == (CLOSE, 1001)
+    found = {id: (row["outcome"], row["cancelled_by"], row["answered"], row["answer_delivered"])
+             for id, row in rows(path).items()}
+    assert found == {
+        **dict.fromkeys(("http1", "json", "json2", "ws"), ("cancelled", "shutdown", True, True)),
+        "done": ("completed", None, True, True),
     }

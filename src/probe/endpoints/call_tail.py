@@ -39,7 +39,7 @@ class CallTail:
         self._readers = readers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, until its reader goes."""
+        """Serve one request, until its reader goes or the server has stopped."""
         await self._readers.serve(scope, receive, send, self._open)
 
     def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
@@ -52,6 +52,7 @@ class _Reader:
 
     def __init__(self, engine: Engine, wanted: CallFilter, resumes: str | None, send: Send) -> None:
         self._run = engine.run
+        self._drained = engine.drained
         self._log = engine.log
         self._records = engine.records
         self._observer = engine.observer
@@ -64,7 +65,7 @@ class _Reader:
         self.headers = EVENT_HEADERS
 
     async def run(self) -> None:
-        """Write until cancelled, which is how the reader's going ends it."""
+        """Write until the server has stopped, or until cancelled, which is how the reader's going ends it."""
         self._observer.catch_up()
         known = None if self._resumes is None else place(self._resumes, self._run, self._changes.version)
         self._version = self._changes.version if known is None else known
@@ -80,16 +81,21 @@ class _Reader:
             if text:
                 await write(self._send, text)
                 silent_since = trio.current_time()
+            if self._drained.is_set() and self._has_all():
+                return
             await self._wait(silent_since + self._keep_alive_s)
 
     async def _wait(self, until: float) -> None:
-        # What the log has, the tables must have: if they took it while this sleeps, nothing would wake it.
-        self._observer.catch_up()
-        if self._version == self._changes.version:
+        if self._has_all():
             with trio.move_on_at(until):
                 await self._log.wait_beyond(self._log.last)
         await trio.sleep(_INTERVAL_S)
         self._observer.catch_up()
+
+    def _has_all(self) -> bool:
+        # What the log has, the tables must have: if they took it while this sleeps, nothing would wake it.
+        self._observer.catch_up()
+        return self._version == self._changes.version
 
     async def _next(self) -> bytes:
         """The rows that changed since the last time and pass, or the first of them."""

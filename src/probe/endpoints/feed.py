@@ -2,7 +2,8 @@
 
 One loop for each reader: wait for something new, sleep until the next tick, send all of it in one piece. All readers
 wake at the same ticks, so they ask for the same pieces, which are made once. A reader that does not read holds one
-chunk and its place in the log, nothing else; the listener disconnects it.
+chunk and its place in the log, nothing else; the listener disconnects it. Who reads has the log up to the entry
+`stopped`, and then its end.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..wire import sse
 from ..wire.jsonrpc import encode
 from .asgi import Headers, Receive, Scope, Send, start
 from .exchange import EVENT_HEADERS
-from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, Piece, Pieces, pack, tail_start
+from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, PackedEnd, Piece, Pieces, tail_start
 from .feed_query import Wishes, place, read
 from .pages.answers import FeedGap, FeedHello, FeedReader
 from .readers import Readers, write
@@ -48,7 +49,7 @@ class Feed:
         return sorted(states, key=lambda state: state.since)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, until its reader goes."""
+        """Serve one request, until its reader goes or the server has stopped."""
         await self._readers.serve(scope, receive, send, self._open)
 
     def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
@@ -116,6 +117,7 @@ class _Reader:
         self._sent_at = trio.current_time()
         self._cursor = self._cursor_at(engine.log.last)
         self._chunk = bytearray()
+        self._packed_end = PackedEnd()
 
     @property
     def headers(self) -> Headers:
@@ -128,11 +130,11 @@ class _Reader:
         return FeedReader(self._since, self._cursor.position, self._log.last - self._cursor.position)
 
     async def run(self) -> None:
-        """Write until cancelled, which is how the reader's going ends it."""
+        """Write up to the entry `stopped`, or until cancelled, which is how the reader's going ends it."""
         await start(self._send, 200, self.headers)
         await self._begin()
-        while True:
-            await self._send_new()
+        await self._send_new()
+        while not self._has_all:
             if trio.current_time() >= self._sent_at + self._keep_alive_s:
                 self._say(sse.comment("keep-alive", id=self._pieces.id(self._cursor.position)))
                 await self._flush()
@@ -140,6 +142,15 @@ class _Reader:
                 with trio.move_on_at(self._sent_at + self._keep_alive_s):
                     await self._log.wait_beyond(self._cursor.position)
             await self._ticks.next()
+            await self._send_new()
+        if self._wishes.packed:
+            self._chunk += self._packed_end.encoded()
+            await self._flush()
+
+    @property
+    def _has_all(self) -> bool:
+        stopped = self._engine.stopped
+        return stopped is not None and self._cursor.position >= stopped
 
     async def _begin(self) -> None:
         asked = self._wishes.since
@@ -193,7 +204,7 @@ class _Reader:
                 continue
             piece = self._pieces.entries(step, self._wishes.wanted)
             self._cursor.took(piece.reached, piece.cost)
-            self._chunk += piece.packed if self._wishes.packed else piece.text
+            self._append(piece)
             await self._pieces.let_others_run()
         return True
 
@@ -203,7 +214,7 @@ class _Reader:
 
     def _say(self, text: bytes) -> None:
         """Put what is for this reader alone into the chunk."""
-        self._chunk += pack(text) if self._wishes.packed else text
+        self._append(Piece(text, 0))
 
     async def _take_rows(self, table: _Table) -> None:
         """The next rows of a table: a piece of what changed, or all of it for who has nothing or missed something."""
@@ -221,10 +232,15 @@ class _Reader:
         await self._add(piece)
 
     async def _add(self, piece: Piece) -> None:
-        self._chunk += piece.packed if self._wishes.packed else piece.text
+        self._append(piece)
         if len(self._chunk) >= _CHUNK_BYTES:
             await self._flush()
         await self._pieces.let_others_run()
+
+    def _append(self, piece: Piece) -> None:
+        if self._wishes.packed:
+            self._packed_end.count(piece.text)
+        self._chunk += piece.packed if self._wishes.packed else piece.text
 
     def _unsent_rows(self) -> bool:
         if not self._tables:

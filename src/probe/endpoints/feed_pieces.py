@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -37,6 +38,9 @@ _LOOKED_AT = 0.05
 PACKED_BEGIN = bytes.fromhex("1f8b08000000000004ff")
 """The header of gzip (RFC 1952), before the first text from `pack`."""
 
+# Of deflate, with nothing in it.
+_LAST_BLOCK = bytes.fromhex("0300")
+
 
 def pack(text: bytes) -> bytes:
     """The text as whole blocks of deflate that refer to nothing before them: one after the other they are one stream.
@@ -46,6 +50,23 @@ def pack(text: bytes) -> bytes:
     """
     packer = zlib.compressobj(1 if len(text) <= _WORTH_PACKING else 0, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+class PackedEnd:
+    """What RFC 1952 has at the end of a stream: the last block, and checksum and size of all texts before it."""
+
+    def __init__(self) -> None:
+        self._checksum = 0
+        self._size = 0
+
+    def count(self, text: bytes) -> None:
+        """A text was sent, packed."""
+        self._checksum = zlib.crc32(text, self._checksum)
+        self._size += len(text)
+
+    def encoded(self) -> bytes:
+        """As bytes."""
+        return _LAST_BLOCK + struct.pack("<II", self._checksum, self._size % 2**32)
 
 
 @dataclass(slots=True)

@@ -79,10 +79,11 @@ class Paths:
             await self._page(scope, receive, send)
 
     async def wait_idle(self) -> None:
-        """Wait until no response of the protocol is being written and no connection of it is open."""
+        """Wait until no response of the protocol is being written, no connection of it is open, and no feed is read."""
         await self.mcp.wait_idle()
         await self.websocket.wait_idle()
         await self.toolhost.wait_idle()
+        await self.readers.wait_idle()
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = http_head(scope)

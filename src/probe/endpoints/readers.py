@@ -1,7 +1,7 @@
 """Endpoints whose answer lasts: event streams for whoever watches the server. What they have in common is here, once.
 
 Each has a function that makes a reader of a request. `Readers` refuses with a problem, counts those that read, over all
-streams, and ends each when its client goes.
+streams, and ends each when its client goes, or when it has what the server had to say.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class Reader(Protocol):
         """Those of its response, which is 200."""
 
     async def run(self) -> None:
-        """Write the response until cancelled, which is how the reader's going ends it."""
+        """Write the response up to the entry `stopped`, or until cancelled, which is how the reader's going ends it.
+
+        Its last chunk is not this one's to send.
+        """
 
 
 Opens: TypeAlias = Callable[[HttpHead, str, Send], Reader]
@@ -40,16 +43,20 @@ Opens: TypeAlias = Callable[[HttpHead, str, Send], Reader]
 
 
 class Readers:
-    """Those of one engine; `open` are at most `max_feed_readers`, of all streams together."""
+    """Those of one engine; `open` are at most `max_feed_readers`, of all streams together.
+
+    `wait_idle` tells when there is none any more.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._log = engine.log
         self._shares = engine.shares
         self._most = engine.settings.limits.max_feed_readers
         self.open: set[Reader] = set()
+        self._left = trio.lowlevel.ParkingLot()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, opens: Opens) -> None:
-        """Serve one request, until its reader goes."""
+        """Serve one request, until its reader goes or the server has stopped."""
         head = http_head(scope)
         try:
             holder = client_key((scope.get("client") or ("", 0))[0])
@@ -62,7 +69,12 @@ class Readers:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         else:
             with self._shares.holding("max_feed_readers", holder):
-                await self._follow(reader, receive)
+                await self._follow(reader, receive, send)
+
+    async def wait_idle(self) -> None:
+        """Wait until nobody reads."""
+        while self.open:
+            await self._left.park()
 
     def _admit(self, head: HttpHead, holder: str | None, query: str, send: Send, opens: Opens) -> Reader:
         """Raises `RefusedError`."""
@@ -86,14 +98,17 @@ class Readers:
             raise RefusedError(429, str(full), full.rejection().headers) from None
         return reader
 
-    async def _follow(self, reader: Reader, receive: Receive) -> None:
+    async def _follow(self, reader: Reader, receive: Receive, send: Send) -> None:
         self.open.add(reader)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_watch, receive, nursery.cancel_scope)
                 await reader.run()
+                await write(send, b"", more=False)
+                nursery.cancel_scope.cancel()
         finally:
             self.open.discard(reader)
+            self._left.unpark_all()
 
 
 async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
@@ -101,10 +116,10 @@ async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-async def write(send: Send, text: bytes) -> None:
+async def write(send: Send, text: bytes, *, more: bool = True) -> None:
     """Send a part of a reader's response; returns when the connection has taken it."""
     try:
-        await send({"type": "http.response.body", "body": text, "more_body": True})
+        await send({"type": "http.response.body", "body": text, "more_body": more})
     except OSError:
         # The reader has gone. Who watches for that is told so too, and cancels this.
         await trio.sleep_forever()

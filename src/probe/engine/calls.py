@@ -38,6 +38,10 @@ from .tool import ToolResult
 MAX_REASON = 500
 """Characters of a cancellation's reason that are kept: a sentence or two, in every one of the call records."""
 
+_KINDS = {Cause.DISCONNECT: "disconnected", Cause.DEADLINE: "timed_out"}
+"""The outcome of a call by what ended it; `cancelled` for other causes."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallFacts:
     """What identifies a call in the log."""
@@ -207,16 +211,13 @@ class CallScope:
         self.answer = _nobody
         now = self._clock.now()
         if not self.machine.settle(now):
-            gone = self.machine.cause is Cause.DISCONNECT
-            # A task's call was answered, with its handle, before the task began.
-            self._record("disconnected" if gone else "cancelled", None, answered=self.facts.task is not None)
+            self._record_silence()
             return None
         if self.machine.cause is not None:
             outcome = self._expiry(now)
         assert outcome is not None, "work that nobody cancelled has an outcome"
-        expired = "timed_out" if self.machine.cause is Cause.DEADLINE else "cancelled"
         own = "cancelled" if outcome.kind == "given_up" else outcome.kind
-        self._record(expired if self.machine.cause else own, outcome, answered=True)
+        self._record(_KINDS.get(self.machine.cause, "cancelled") if self.machine.cause else own, outcome, answered=True)
         return outcome
 
     def give_up(self) -> None:
@@ -231,14 +232,21 @@ class CallScope:
     def abandon(self) -> None:
         """The whole engine is being torn down around the call: record it, answer nothing."""
         if not self.machine.settled:
-            self.machine.cancel(Cause.SESSION_END, self._clock.now(), "the server stopped")
-            self.settle(None)
+            now = self._clock.now()
+            self.machine.cancel(Cause.SHUTDOWN, now, "the server stopped")
+            self.machine.settle(now)
+            self._record_silence()
 
     def _expiry(self, now: float) -> Outcome:
         if self.machine.cause is Cause.DEADLINE and self.deadlines is not None:
             return Outcome("tool_error", result=deadline_failure(*self.deadlines.error(now)))
         error = McpError(Code.BUSY, "The server is shutting down; the request was cancelled")
         return Outcome("protocol_error", error=error)
+
+    def _record_silence(self) -> None:
+        assert self.machine.cause is not None, "only what was cancelled is not answered"
+        # A task's call was answered, with its handle, before the task began.
+        self._record(_KINDS.get(self.machine.cause, "cancelled"), None, answered=self.facts.task is not None)
 
     def _record(self, kind: str, outcome: Outcome | None, *, answered: bool) -> None:
         machine, record, facts = self.machine, self.record, self.facts

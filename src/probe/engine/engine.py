@@ -58,6 +58,8 @@ INSTRUCTIONS = (
 
 # How long cancelled work may take to clean up at shutdown.
 _CLEANUP_S = 5.0
+# The same after a second signal: what heeds its cancellation needs no time, and can say how long it took.
+_HURRIED_CLEANUP_S = 0.25
 # Enough to tell apart the lives of one server, short enough to be read.
 _RUN_BYTES = 4
 
@@ -67,7 +69,7 @@ class Engine:
 
     `epoch` is the wall clock at the moment of making it, in seconds since 1970; `new_id` gives unguessable ids of
     visible ASCII characters, `random_bytes` so many fresh bytes. `run` names this life of the server. Raises
-    `SettingError` for unusable request state keys.
+    `SettingError` for unusable request state keys. `stopped` is the last entry of its work, once it is there.
     """
 
     def __init__(
@@ -103,6 +105,8 @@ class Engine:
         self.piped_bytes = 0
         self.draining = False
         self.drained = trio.Event()
+        self.stopped: int | None = None
+        self._patience = trio.CancelScope()
         self._audited = trio.Event()
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
@@ -230,23 +234,31 @@ class Engine:
         """
         self.draining = True
         self.log.append(ServerState("draining"))
-        try:
-            with trio.move_on_after(self.settings.grace_s):
+        with self._patience:
+            try:
+                with trio.move_on_after(self.settings.grace_s):
+                    await self._wait_idle()
+            finally:
+                # Also where the wait is cut short, so that nobody takes this for a client's going.
+                self._stop_work()
+            # A handler may shield its cleanup; the server's end does not depend on its good manners.
+            with trio.move_on_after(_CLEANUP_S):
                 await self._wait_idle()
-        finally:
-            # Also where a second signal cuts the wait short, so that nobody takes this for a client's going.
-            self._stop_work()
-        # A handler may shield its cleanup; the server's end does not depend on its good manners.
-        with trio.move_on_after(_CLEANUP_S):
-            await self._wait_idle()
+        if self._patience.cancelled_caught:
+            with trio.move_on_after(_HURRIED_CLEANUP_S):
+                await self._wait_idle()
         for call in [*self._running(), *self.modern.running, *(task.call for task in self.tasks.everyone())]:
             call.give_up()
         for session in self.sessions:
             session.end(Cause.SHUTDOWN, "shutdown")
         # Last, so that they still hear what became of the tasks.
         self.modern.listeners.end_all()
-        self.log.append(ServerState("stopped"))
+        self.stopped = self.log.append(ServerState("stopped"))
         self.drained.set()
+
+    def hurry(self) -> None:
+        """`drain`, now or later, waits for nothing that takes long; all else that it does it does."""
+        self._patience.cancel()
 
     def _stop_work(self) -> None:
         for call in [*self._running(), *self.modern.running]:

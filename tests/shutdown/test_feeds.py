@@ -1,0 +1,123 @@
+"""Whoever watches the server hears of its end: the log up to the entry `stopped`, and then a proper end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ..sockets.peers import Dialer
+from ..support.process import serving
+from .peers import call, ended2, head, is_complete, post, read2, steps
+
+FEED, CALLS = "/dashboard/events?tail=1000&tables=calls", "/api/calls/live"
+END = [("server.state", "draining"), ("server.state", "stopped")]
+# Peers that do not read have two seconds, their connections half of one more: and as much again for a busy machine.
+BOUND_S = 8
+TINY = 4096
+
+
+def chunks(answer: bytes) -> Iterator[bytes]:
+    """The chunks of the body of an answer over HTTP/1.1; fails where the last one is missing."""
+    rest = answer.partition(b"\r\n\r\n")[2]
+    while True:
+        size, _, rest = rest.partition(b"\r\n")
+        if not int(size, 16):
+            break
+        yield rest[: int(size, 16)]
+        rest = rest[int(size, 16) + 2 :]
+
+
+def told(body: bytes) -> list[Any]:
+    """The data of all events of a body, the names of which do not matter here."""
+    return [json.loads(line[6:]) for line in body.split(b"\n") if line.startswith(b"data: ")]
+
+
+def states(body: bytes) -> list[tuple[str, str]]:
+    """What a feed told of the server's end."""
+    entries = [value for value in told(body) if value.get("kind") == "server.state"]
+    return [(entry["kind"], entry["state"]) for entry in entries if entry["state"] != "ready"]
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+async def test_an_idle_servers_feeds_tell_its_end(dial: Dialer, signals: int) -> None:
+    async with serving("--grace-s", "600", "--keep-alive-s", "600") as server:
+        port = server.port
+        feed, packed, live, works = [await dial.wire(port) for _ in range(4)]
+        two = await dial.http2(port)
+        await feed.send(head("GET", {}, FEED))
+        await packed.send(head("GET", {"accept-encoding": "gzip"}, FEED))
+        await live.send(head("GET", {}, CALLS))
+        stream, calls2 = await two.request(FEED), await two.request(CALLS)
+        # The last entry that each has read, so that all of them wait for another.
+        seen = {wire: await wire.read_until(b"event: hello" if wire is feed else b"\r\n\r\n")
+                for wire in (feed, packed, live)}
+        seen[live] += b"" if b"calls from here on" in seen[live] else await live.read_until(b"calls from here on")
+        await two.drained(lambda: b"event: hello" in two.body(stream) and b"calls from" in two.body(calls2))
+        if signals == 2:
+            await works.send(post(steps(100, 5000)))
+            await live_row(live, seen)
+        server.program.signal(signal.SIGTERM)
+        if signals == 2:
+            await server.program.said("stopping:")
+            server.program.signal(signal.SIGTERM)
+        await read2(two)
+        answers = {wire: seen[wire] + await wire.read_to_end() for wire in seen}
+        assert await server.program.ended() == 0
+    assert {is_complete(answer) for answer in answers.values()} == {True}
+    plain = b"".join(chunks(answers[feed]))
+    assert states(plain) == END
+    assert states(gzip.decompress(b"".join(chunks(answers[packed])))) == END
+    assert states(two.body(stream)) == END
+    assert [ended2(two, stream), ended2(two, calls2)] == [True, True]
+    if signals == 2:
+        for body in (b"".join(chunks(answers[live])), two.body(calls2)):
+            assert [row["outcome"] for row in told(body)][-1] == "cancelled"
+
+
+async def live_row(live: Any, seen: dict[Any, bytes]) -> None:
+    """Wait until the call that works was told of."""
+    seen[live] += await live.read_until(b'"tool":"progress"')
+
+
+async def test_the_last_change_of_a_call_is_told(dial: Dialer) -> None:
+    """It ends while the server drains, and that is what both of them say last of it."""
+    async with serving("--grace-s", "60", "--keep-alive-s", "600") as server:
+        feed, live, works = [await dial.wire(server.port) for _ in range(3)]
+        await feed.send(head("GET", {}, FEED))
+        await live.send(head("GET", {}, CALLS))
+        seen = await feed.read_until(b"event: hello")
+        begun = await live.read_until(b"calls from here on")
+        await works.send(post(steps(4, 50)))
+        await works.read_until(b'"progress":1')
+        server.program.signal(signal.SIGTERM)
+        seen += await feed.read_to_end()
+        begun += await live.read_to_end()
+        assert await server.program.ended() == 0
+    rows = [row for value in told(b"".join(chunks(seen))) if value.get("table") == "calls" for row in value["rows"]]
+    assert [rows[-1]["outcome"], told(b"".join(chunks(begun)))[-1]["outcome"]] == ["completed", "completed"]
+
+
+async def test_readers_that_do_not_read_delay_nothing_for_long(dial: Dialer) -> None:
+    """A log of some megabytes, of which a reader takes its first kilobytes; one that reads has all of it meanwhile."""
+    async with serving("--grace-s", "0", "--write-timeout-s", "3600") as server:
+        works = await dial.wire(server.port)
+        for number in range(20):
+            await works.send(post(call("long_output", {"blocks": 20, "chars": 8000}, number)))
+            await works.read_until(b'"resultType"')
+        stuck = await dial.wire(server.port, receive_buffer=TINY)
+        await stuck.send(head("GET", {}, FEED))
+        reads = await dial.wire(server.port)
+        await reads.send(head("GET", {}, FEED))
+        seen = await reads.read_until(b"event: hello")
+        began = time.monotonic()
+        server.program.signal(signal.SIGTERM)
+        seen += await reads.read_to_end()
+        assert await server.program.ended() == 0
+        assert time.monotonic() - began < BOUND_S
+    assert (is_complete(seen), states(b"".join(chunks(seen)))) == (True, END)
