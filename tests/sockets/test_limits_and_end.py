@@ -11,6 +11,7 @@ from functools import partial
 import h2.events
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
 from probe.listener import connection
@@ -94,7 +95,7 @@ async def test_http1_the_limit_of_a_head_is_exact_however_it_is_cut(start, dial,
     sent = one * before + head.replace(b"x-large: ", b"x-large: ".ljust(9 + size - len(head), b"x"))
     for at in range(0, len(sent), piece):
         await wire.send(sent[at : at + piece])
-        await trio.testing.wait_all_tasks_blocked()
+        await wait_all_tasks_blocked()
     received = await wire.read_to_end()
     assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"200"] * before + [b"%d" % status]
 
@@ -299,6 +300,32 @@ async def test_shutdown_answers_a_request_that_is_not_complete(stoppable, dial) 
     assert head.startswith(b"http/1.1 503")
     assert b"\r\nretry-after: 5\r\n" in head
     assert b"\r\nconnection: close\r\n" in head
+    while await two.receive():
+        pass
+    answer = await two.answer(stream)
+    assert (answer.status, answer.headers[b"retry-after"]) == (503, b"5")
+
+
+async def test_shutdown_answers_a_request_whose_call_takes_some_passes_to_end(stoppable, dial) -> None:
+    """As each nursery costs one."""
+
+    async def deep(scope, receive, send, call) -> None:
+        try:
+            call.released.set()
+            await until_disconnect(receive)
+        finally:
+            with trio.CancelScope(shield=True):
+                await wait_all_tasks_blocked()
+
+    app = Recorder({"/one": deep, "/two": deep})
+    port, stop = await stoppable(app)
+    one, two = await dial.wire(port), await dial.http2(port)
+    await one.send(b"GET /one HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    stream = await two.request("/two")
+    await soon(app.call("/one").released)
+    await soon(app.call("/two").released)
+    await stop()
+    assert (await one.read_to_end()).lower().startswith(b"http/1.1 503")
     while await two.receive():
         pass
     answer = await two.answer(stream)

@@ -133,11 +133,17 @@ class AppTasks(TaskGroup):
         self._entrance = entrance
         self.idle_since = trio.current_time()
         self._inboxes: set[Inbox] = set()
+        self._ended = ParkingLot()
 
     @property
     def running(self) -> int:
         """How many application calls run."""
         return len(self._inboxes)
+
+    async def wait_ended(self) -> None:
+        """Wait until no application call runs."""
+        while self._inboxes:
+            await self._ended.park()
 
     def cut_off(self, why: str) -> None:
         """Let the calls that run know why their disconnect is going to come: it is not the peer that leaves."""
@@ -179,6 +185,7 @@ class AppTasks(TaskGroup):
                 await send(None)
             finally:
                 self._inboxes.discard(inbox)
+                self._ended.unpark_all()
                 self.idle_since = trio.current_time()
 
 

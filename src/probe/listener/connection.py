@@ -41,6 +41,10 @@ FLUSH_S = 0.5
 """How long what is queued may take to leave when the connection has to end: a last frame is lost only by a peer that
 does not read. This is also what bounds shutdown, whatever the write timeout is."""
 
+LAST_WORDS_S = 0.25
+"""How long calls that are cancelled with their connection may take to end, so that what is not answered gets its 503.
+This, too, bounds shutdown."""
+
 CHECKS_PER_LIMIT = 4
 """How often within the shortest limit connections are looked at, so that a limit is exceeded by a quarter at most."""
 
@@ -70,8 +74,8 @@ class Service:
 async def converse(service: Service, transport: trio.SocketStream) -> None:
     """Serve one accepted connection until it is over. The caller closes `transport` and contains the errors.
 
-    Cancelled, the connection ends within `FLUSH_S` seconds, whatever its peer does. The limits of its peer's idleness
-    need `watch` to run.
+    Cancelled, the connection ends within `LAST_WORDS_S` and `FLUSH_S` seconds, whatever its peer does. The limits of
+    its peer's idleness need `watch` to run.
     """
     opened = await _open(service, transport)
     if opened is None:
@@ -196,10 +200,17 @@ class _Connection:
             try:
                 await self._run_until_over(protocol, first)
             finally:
+                await self._hear_last_words()
                 await protocol.handle(Closed())
                 protocol.goodbye()
                 self._outbox.close()
                 self._writing.deadline = trio.current_time() + FLUSH_S
+
+    async def _hear_last_words(self) -> None:
+        """At the end of the server the calls are cancelled, too, and their last words come before the protocol's."""
+        if trio.current_effective_deadline() == -inf:
+            with trio.move_on_after(LAST_WORDS_S, shield=True):
+                await self._tasks.wait_ended()
 
     def check(self, now: float) -> None:
         """Abort a connection whose peer does not read or is dead, and end one on which no call has run for too long."""
