@@ -20,6 +20,10 @@ _STANDARD: Final[Mapping[str, int]] = {
 }
 
 
+_SAID_S: Final = 0.1
+"""There are a handful of such lines in a server's life, so each may wait a moment until it is written."""
+
+
 class Printer:
     """Turns what is to be told into bytes for `write`, which gets whole lines and must neither raise nor wait.
 
@@ -46,6 +50,8 @@ class Printer:
         """What everybody is told who starts or stops the server, at any level."""
         members = {"level": "info", "event": "server", "message": text}
         self.write(self._whole(json_line({"time": iso(time.time()), **members}) if self._json else shown(text)))
+        # What a tool prints comes after it.
+        self.flush(_SAID_S)
 
     def line(self, line: Line) -> bytes:
         """A line of the event log, to be written when somebody can wait for that."""
