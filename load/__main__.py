@@ -102,10 +102,12 @@ def _percentile(values: list[float], percent: float) -> float:
     return values[min(len(values) - 1, int(len(values) * percent / 100))] if values else 0.0
 
 
-async def _measure(options: argparse.Namespace, cores: Cores) -> list[Found]:
+async def _measure(options: argparse.Namespace, cores: Cores) -> tuple[int, list[Found]]:
+    """The memory of a server that has served nobody, and what was found."""
     names = options.only or list(floods.FLOODS)
     found = []
     async with target(SETTINGS, cores) as server:
+        fresh, _ = await server.figures()
         # Two rounds, of which the second counts: what the first one made the process grow to is no leak, unless the
         # second does it again.
         lengths = floods.lengths(names, options.seconds / 2)
@@ -114,7 +116,7 @@ async def _measure(options: argparse.Namespace, cores: Cores) -> list[Found]:
                 _note(name if counts else f"warming up: {name}")
                 one = await _flooded(server, name, seconds, options.share)
                 found += [one] * counts
-    return found
+    return fresh, found
 
 
 def _note(line: str) -> None:
@@ -138,8 +140,8 @@ def main() -> int:
     options = _options()
     # A connection of each client, twice: here and, as it is inherited, in the server.
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    found = trio.run(_measure, options, Cores.divided(), strict_exception_groups=True)
-    lines = [*table(found, load(options.file)), ""]
+    fresh, found = trio.run(_measure, options, Cores.divided(), strict_exception_groups=True)
+    lines = [*table(found, load(options.file)), "", f"Before the first flood it had {fresh / 1e6:.0f} MB.", ""]
     wrong = [f"- {line}" for line in faults(found, aim_ms=options.aim_ms, margin_mb=options.margin_mb)]
     sys.stdout.write("\n".join([*lines, *(wrong or ["Everything is within its bounds."]), ""]))
     save(options.file, found, {"seconds": options.seconds, "share": options.share})

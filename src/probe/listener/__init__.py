@@ -4,6 +4,8 @@
     server.py       `serve`: accepts, counts, and contains each connection
     connection.py   one connection: its reader, its writer, its end
     outbox.py       the one write path of a connection, bounded, and never broken by a cancelled writer
+    turnstile.py    who goes next: one request in each pass of the scheduler, and the clients in turn
+    unbegun.py      the requests of an HTTP/2 connection whose turn has not come
     calls.py        the application calls of a connection, and what each of them has yet to receive
     http1.py        hypercorn's `H11Protocol` with its defects contained
     websocket.py    hypercorn's `WSStream` with its defects contained
