@@ -41,7 +41,8 @@ SETTINGS: dict[str, Any] = {
     "task_ttl_ms": 4000,
     "task_ttl_max_ms": 4000,
     "write_timeout_s": 4,
-    "idle_connection_s": 5,
+    # More than the twenty seconds between the calls of a session.
+    "idle_connection_s": 25,
     # So small that the first flood fills them: otherwise their filling would look like a leak.
     "event_log_events": 2000,
     "event_log_bytes": 8 * 1024 * 1024,
