@@ -120,6 +120,28 @@ async def test_messages_of_websockets(start, dial) -> None:
 
 
 @on_contained
+async def test_messages_of_websockets_whose_peers_have_gone(start, dial) -> None:
+    gone = trio.Event()
+
+    async def count_afterwards(receive, send, app) -> None:
+        await accept(receive, send)
+        await gone.wait()
+        while (await receive())["type"] == "websocket.receive":
+            watch.happened += 1
+
+    watch = Watch()
+    port = await start(App(count_afterwards))
+    peers = [await opened(dial, port) for _ in range(MANY // 10)]
+    send_at_once([peer.wire for peer in peers], frame(TEXT, b"x") * 10)
+    for peer in peers:
+        await peer.wire.close()
+    await wait_all_tasks_blocked(0.05)
+    async with watching(watch, MANY):
+        gone.set()
+    assert watch.most_at_once <= 2
+
+
+@on_contained
 async def test_small_frames_of_http2_are_parsed_some_at_a_time(start, dial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of them can come in one piece: whoever has something to do runs in between."""
     parsed: list[tuple[int, int]] = []
@@ -172,13 +194,19 @@ async def test_one_after_the_other_and_who_leaves_the_queue_takes_no_turn() -> N
     ("came", "go"),
     [
         ("a1 a2 a3 a4", "a1 a2 a3 a4"),
-        ("a1 a2 a3 b1", "a1 b1 a2 a3"),
-        ("a1 a2 a3 b1 b2 c1", "a1 b1 c1 a2 b2 a3"),
-        ("a1 b1 a2 - b2 a3", "a1 b1 a2 b2 a3"),
+        # A lane that has had no turn in this round waits for one of the others.
+        ("a1 a2 a3 b1", "a1 a2 b1 a3"),
+        ("a1 a2 a3 b1 b2 c1", "a1 a2 b1 a3 c1 b2"),
+        ("a1 a2 b1 b2 c1 c2 - a3 b3 c3", "a1 a2 b1 b2 c1 c2 a3 b3 c3"),
+        ("a1 a2 a3 a4 b1 b2 b3 | 3 v1 a5", "a1 a2 b1 a3 v1 b2 a4 b3 a5"),
+        # One that comes again in the same round is not new.
+        ("b1 b2 b3 c1 c2 c3 a1 | 5 a2 v1", "b1 b2 c1 b3 a1 c2 v1 a2 c3"),
+        # New ones without end: every second turn is for those who were there.
+        ("a1 a2 a3 a4 a5 | 1 p1 q1 r1 s1 t1 u1", "a1 a2 p1 a3 q1 a4 r1 a5 s1 t1 u1"),
     ],
 )
 async def test_the_lanes_take_turns(came: str, go: str) -> None:
-    """In each lane whoever came first goes first. At the dash everybody before has gone."""
+    """In each lane whoever came first goes first. At the dash everybody before has gone, at `| n` so many."""
     turnstile, went = Turnstile(), []
 
     async def pass_through(name: str) -> None:
@@ -186,13 +214,24 @@ async def test_the_lanes_take_turns(came: str, go: str) -> None:
         went.append(name)
 
     for batch in came.split("-"):
+        at_first, _, rest = batch.partition("|")
+        turns, *later = rest.split() or ["0"]
         turnstile._busy = True
         async with trio.open_nursery() as nursery:
-            for name in batch.split():
+            for name in at_first.split():
+                nursery.start_soon(pass_through, name)
+                await wait_all_tasks_blocked()
+            stopped, turnstile._next = turnstile._next, lambda: None
+            for _ in range(int(turns)):
+                stopped()
+                await wait_all_tasks_blocked()
+            turnstile._next = stopped
+            for name in later:
                 nursery.start_soon(pass_through, name)
                 await wait_all_tasks_blocked()
             turnstile._next()
-        assert not turnstile._lanes
+        assert not turnstile._new
+        assert not turnstile._served
         assert not turnstile._busy
     assert went == go.split()
 
@@ -215,7 +254,8 @@ async def test_a_lane_that_everybody_has_left_takes_no_turn() -> None:
         await wait_all_tasks_blocked()
         turnstile._next()
     assert went == ["b"]
-    assert not turnstile._lanes
+    assert not turnstile._new
+    assert not turnstile._served
 
 
 ANN, BEN = (b"x-forwarded-for", b"192.0.2.1"), (b"x-forwarded-for", b"192.0.2.2")

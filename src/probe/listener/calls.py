@@ -89,8 +89,8 @@ class Inbox:
         await trio.lowlevel.checkpoint()
         while not self._messages:
             await self._arrived.park()
-        if self._messages[0]["type"] == "websocket.receive" and not self.disconnected:
-            # Each message is a request of its own. What a peer has left behind costs a pass each, and no turn.
+        if self._messages[0]["type"] == "websocket.receive":
+            # Each message is a request of its own, also of a peer that has gone: what it left behind is work as any.
             await self._turn()
         if self._messages[0]["type"].endswith(".disconnect"):
             return {**self._messages[0], "reason": self.cut_off} if self.cut_off else self._messages[0]

@@ -22,18 +22,25 @@ class Turnstile:
     the call has not been told of it.
 
     Those who wait in one lane go in the order in which they came, and the lanes take turns: a client with a thousand
-    connections delays the others by no more than one with a single one.
+    connections delays the others by no more than one with a single one. A lane that has had no turn in this round does
+    not stand behind all that have had theirs: every second turn is for such lanes. So a client that asks now and then
+    waits for the few who come as it does, however many clients want more than their share (the sparse flows of
+    FQ-CoDel, RFC 8290 section 4.2). No more than every second: endless new clients do not starve the others.
     """
 
     def __init__(self) -> None:
         self._busy = False
-        # In the order of their turns. One that nobody waits in any more is dropped when its turn comes.
-        self._lanes: OrderedDict[str | None, ParkingLot] = OrderedDict()
+        self._new_ones_turn = False
+        # Both in the order of their turns. A lane that has had one goes to the end of `_served`, also when nobody waits
+        # in it any more: it is dropped when its turn comes again, and only then it is new once more.
+        self._new: OrderedDict[str | None, ParkingLot] = OrderedDict()
+        self._served: OrderedDict[str | None, ParkingLot] = OrderedDict()
 
     async def through(self, lane: str | None) -> None:
         """Wait for one's turn. A checkpoint; cancelled, the turn is somebody else's."""
         if self._busy:
-            await self._lanes.setdefault(lane, ParkingLot()).park()
+            lanes = self._served if lane in self._served else self._new
+            await lanes.setdefault(lane, ParkingLot()).park()
             self._next()
         else:
             self._busy = True
@@ -44,12 +51,14 @@ class Turnstile:
 
     def _next(self) -> None:
         """Let somebody through in the next pass, which is when a task runs that is woken now."""
-        while self._lanes:
-            lane, waiting = self._lanes.popitem(last=False)
-            if waiting:
-                waiting.unpark()
-                self._lanes[lane] = waiting
-                return
+        self._new_ones_turn = not self._new_ones_turn
+        for lanes in (self._new, self._served) if self._new_ones_turn else (self._served, self._new):
+            while lanes:
+                lane, waiting = lanes.popitem(last=False)
+                if waiting:
+                    waiting.unpark()
+                    self._served[lane] = waiting
+                    return
         self._busy = False
 
 
