@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.core.shares import Shares
+from probe.core.shares import SMALL_BYTES, Shares, has_bytes
 
 
 def test_a_share_is_a_part_and_one_at_least() -> None:
@@ -72,3 +72,22 @@ def test_who_gives_back_more_than_it_holds_is_a_defect() -> None:
     shares.take("x", "a")
     with pytest.raises(AssertionError):
         shares.give_back("x", "a", 2)
+
+
+@pytest.mark.parametrize(
+    ("taken", "size", "held", "room"),
+    [
+        (0, 7 * SMALL_BYTES, 0, True),
+        (0, 7 * SMALL_BYTES + 1, 0, False),
+        (SMALL_BYTES, 6 * SMALL_BYTES, SMALL_BYTES, True),
+        (SMALL_BYTES, 6 * SMALL_BYTES + 1, SMALL_BYTES, False),
+        (7 * SMALL_BYTES, SMALL_BYTES, 0, True),
+        (7 * SMALL_BYTES, 1, SMALL_BYTES, False),
+        (7 * SMALL_BYTES, 1, SMALL_BYTES - 1, True),
+        (7 * SMALL_BYTES + 1, SMALL_BYTES, 0, False),
+        (8 * SMALL_BYTES - 1, 1, 0, True),
+        (8 * SMALL_BYTES, 1, 0, False),
+    ],
+)
+def test_the_last_eighth_of_a_limit_in_bytes_is_for_what_is_small(taken: int, size: int, held: int, room: bool) -> None:
+    assert has_bytes(8 * SMALL_BYTES, taken, size, held) is room

@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.core.shares import SMALL_BYTES
 from probe.engine.replay_room import ReplayRoom
 from probe.engine.streams import Stream
 from probe.observe.log import EventLog
@@ -184,7 +185,7 @@ FREE: dict[str, Any] = {"requests_per_second": 1e9, "request_burst": 10**9, "max
     ("addresses", "status", "word"),
     [
         ([ANN] * 3, 429, "its share of max_incoming_bytes is 8388608 (address_share)"),
-        ([f"203.0.113.{n}" for n in range(9)], 503, "the limit max_incoming_bytes is 33554432"),
+        ([f"203.0.113.{n}" for n in range(8)], 503, "the limit max_incoming_bytes is 33554432"),
     ],
     ids=["one-address", "many"],
 )
@@ -203,10 +204,14 @@ async def test_bodies_on_their_way_are_bounded(addresses, status, word, autojump
         assert arriving.bytes == 4 * MIB * (len(senders) - 1)
         other = Slow(probe, BEN)
         nursery.start_soon(other.run)
-        if status == 429:
-            other.part(4 * MIB)
+        # What is small still has room when others have filled the limit.
+        other.part(4 * MIB if status == 429 else SMALL_BYTES)
+        await wait_all_tasks_blocked()
+        assert other.status == 0
+        if status == 503:
+            other.part(1)
             await wait_all_tasks_blocked()
-            assert other.status == 0
+            assert other.status == 503
         for sender in [*senders[:-1], other]:
             sender.leave()
         await wait_all_tasks_blocked()

@@ -18,6 +18,7 @@ import pytest
 import trio
 
 from probe.core.addresses import networks
+from probe.core.shares import SMALL_BYTES
 from probe.listener import server as door
 
 from ..sockets.apps import Recorder, silent
@@ -337,23 +338,27 @@ async def last_close(wire: Wire) -> tuple[int | None, str]:
 
 
 async def test_messages_on_their_way_are_bounded_over_all(proxied, echo_of) -> None:
-    """Eight of 4 MiB without their last byte fill 32 MiB; one byte more is one too many."""
+    """Seven of 4 MiB without their last byte fill what large ones may have of 32 MiB; one that is small has room."""
     size = 4 * 1024 * 1024
     port, _ = await proxied(max_incoming_bytes=8 * size)
-    wires, large = [await echo_of(port) for _ in range(9)], frame(TEXT, b" " * size, fin=False)
-    for wire in wires[:8]:
+    wires, large = [await echo_of(port) for _ in range(8)], frame(TEXT, b" " * size, fin=False)
+    for wire in wires[:7]:
         await wire.send(large)
         # The server has taken it all: it answers what comes behind.
         await wire.send(frame(0x9, b"there?"))
         await wire.read_until(b"there?")
-    await wires[8].send(frame(TEXT, b" ", fin=False))
-    code, why = await last_close(wires[8])
+    small = await echo_of(port)
+    with trio.fail_after(PATIENCE_S):
+        await small.send(frame(TEXT, b" " * (SMALL_BYTES - 1), fin=False) + frame(CONTINUATION, b"x"))
+        assert b"-32700" in await small.read()
+    await wires[7].send(frame(TEXT, b" " * (SMALL_BYTES + 1), fin=False))
+    code, why = await last_close(wires[7])
     assert code == 1013
     assert "max_incoming_bytes" in why
     await wires[0].close()
     wire = await echo_of(port)
     with trio.fail_after(PATIENCE_S):
-        await wire.send(frame(TEXT, b" ", fin=False) + frame(CONTINUATION, b"x"))
+        await wire.send(frame(TEXT, b" " * (2 * SMALL_BYTES), fin=False) + frame(CONTINUATION, b"x"))
         assert b"-32700" in await wire.read(), "there is room again"
 
 

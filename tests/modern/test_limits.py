@@ -64,6 +64,22 @@ async def test_an_answer_that_nobody_reads_holds_its_place(autojump_clock: MockC
         await client.tool("long_output", big["arguments"])
 
 
+async def test_a_small_answer_has_room_where_a_large_one_has_none(autojump_clock: MockClock) -> None:
+    """7.2 MB of 8 MiB are unread: 0.2 MB more would be beyond seven eighths of it."""
+    async with running(max_unsent_bytes=8 * 1024 * 1024) as probe, trio.open_nursery() as nursery:
+        client = probe.modern()
+        for blocks in (50, 50, 10):
+            call = {"name": "long_output", "arguments": {"blocks": blocks, "chars": 65536}}
+            nursery.start_soon(unread, probe.app, client, client.request("tools/call", call))
+        await wait_all_tasks_blocked()
+        few = {"name": "long_output", "arguments": {"blocks": 3, "chars": 65536}}
+        status, _, message = await refused(client, "tools/call", few)
+        assert status == 503
+        assert "max_unsent_bytes" in message
+        await client.tool("long_output", {"blocks": 1, "chars": 60_000})
+        nursery.cancel_scope.cancel()
+
+
 async def unread(app: Any, client: Modern, request: dict[str, Any]) -> None:
     """A request whose answer no socket takes."""
     body = json.dumps(request).encode()

@@ -11,6 +11,18 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+SMALL_BYTES = 64 * 1024
+"""What is no larger may take the last eighth of a limit in bytes."""
+
+
+def has_bytes(most: int, taken: int, size: int, held: int = 0) -> bool:
+    """Whether something may take `size` more bytes of a limit, of which it has `held` and all together have `taken`.
+
+    The last eighth is for what is small: whoever fills a limit with large things, slowly and under many addresses, does
+    not keep out those who send little or have little to read.
+    """
+    return taken + size <= (most if held + size <= SMALL_BYTES else most - most // 8)
+
 
 class Shares:
     """What is held, by its kind and its holder. The holder None stands for whoever has no share but all of it."""

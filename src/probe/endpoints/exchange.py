@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from ..core.addresses import client_key
 from ..core.inbound import HttpHead
+from ..core.shares import has_bytes
 from ..engine.outbox import Outbox
 from ..engine.shares import AddressLimitError, AddressShares
 from ..observe import redaction
@@ -42,7 +43,7 @@ class Unsent:
 
         Raises `Rejection` when it has no room: 503 because so much waits, 429 because so much waits for this `holder`.
         """
-        if self.bytes + size > self._most:
+        if not has_bytes(self._most, self.bytes, size):
             self._log.append(LimitReached(None, "max_unsent_bytes", self._most))
             raise busy(f"Too many answers wait to be read: the limit max_unsent_bytes is {self._most}", 5)
         try:
@@ -76,7 +77,7 @@ class Arriving:
 
         def count(size: int) -> None:
             nonlocal held
-            self._check(holder, size)
+            self._check(holder, size, held)
             self._shares.take("max_incoming_bytes", holder, size)
             self.bytes += size
             held += size
@@ -87,8 +88,8 @@ class Arriving:
             self._shares.give_back("max_incoming_bytes", holder, held)
             self.bytes -= held
 
-    def _check(self, holder: str | None, size: int) -> None:
-        if self.bytes + size > self._most:
+    def _check(self, holder: str | None, size: int, held: int) -> None:
+        if not has_bytes(self._most, self.bytes, size, held):
             self._log.append(LimitReached(None, "max_incoming_bytes", self._most))
             raise busy(f"Too many requests are on their way: the limit max_incoming_bytes is {self._most}", 5)
         try:

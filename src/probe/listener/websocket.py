@@ -24,6 +24,7 @@ from wsproto.events import Event as FrameEvent
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
+from ..core.shares import has_bytes
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
 
 CLOSE_S = 5.0
@@ -202,7 +203,7 @@ class ContainedWebSocket(WSStream):
             why = f"a message is larger than {self.buffer.max_length} bytes (max_body_bytes)"
             await self._fail(CloseReason.MESSAGE_TOO_BIG, why)
             return
-        if self._incomplete.bytes > self._incomplete.most:
+        if not has_bytes(self._incomplete.most, self._incomplete.bytes, 0, self._size):
             why = f"more than {self._incomplete.most} bytes are on their way (max_incoming_bytes)"
             await self._fail(CloseReason.TRY_AGAIN_LATER, why)
             return
