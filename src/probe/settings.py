@@ -95,13 +95,13 @@ class Limits:
         256 * 1024 * 1024,
         unit="bytes",
         low=32 * 1024 * 1024,
-        reason="bodies that are not complete, of all clients, and as much of WebSocket messages; 1/8 of it for small ones",
+        reason="bodies that are not complete, of all clients, and as much of WebSocket messages; 1/8 for small ones",
     )
     max_unsent_bytes: int = _setting(
         256 * 1024 * 1024,
         unit="bytes",
         low=8 * 1024 * 1024,
-        reason="JSON answers that no socket has taken yet, of all clients; 1/8 of it for small ones; beyond this it is 503",
+        reason="JSON answers that no socket has taken yet, of all clients, 1/8 for small ones; beyond this it is 503",
     )
     max_interactions: int = _setting(
         1000, unit="pages", low=1, reason="pages of URL mode elicitation that can be confirmed; one more is refused"
