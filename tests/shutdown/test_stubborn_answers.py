@@ -29,6 +29,7 @@ async def _stubborn(context: ToolContext) -> ToolResult:
     return structured({})
 
 
+CALL = {"name": "stubborn", "arguments": {}, "_meta": {"progressToken": "t"}}
 STUBBORN = Toolset(
     "stubborn",
     tuple(
@@ -66,8 +67,7 @@ async def ends(probe: Probe, began: float) -> None:
 async def test_a_legacy_call(autojump_clock: MockClock) -> None:
     async with running(toolsets=[STUBBORN], grace_s=0) as probe:
         client = await probe.client()
-        params = {"name": "stubborn", "arguments": {}, "_meta": {"progressToken": "t"}}
-        async with client.post(client.request("tools/call", params, "it")) as answer:
+        async with client.post(client.request("tools/call", CALL, "it")) as answer:
             await answer.first(1)
             began = trio.current_time()
             await probe.engine.drain()
@@ -115,8 +115,7 @@ async def test_a_task(autojump_clock: MockClock) -> None:
 async def test_what_its_client_has_cancelled_stays_silent(autojump_clock: MockClock) -> None:
     async with running(toolsets=[STUBBORN], grace_s=0) as probe:
         client = await probe.client()
-        params = {"name": "stubborn", "arguments": {}, "_meta": {"progressToken": "t"}}
-        async with client.post(client.request("tools/call", params, "it")) as answer:
+        async with client.post(client.request("tools/call", CALL, "it")) as answer:
             await answer.first(1)
             await client.notify("notifications/cancelled", {"requestId": "it"})
             await probe.engine.drain()

@@ -7,6 +7,7 @@ import re
 import socket
 from contextlib import ExitStack, suppress
 from functools import partial
+from typing import Any
 
 import h2.events
 import pytest
@@ -265,6 +266,18 @@ async def test_shutdown_with_a_tls_peer_that_does_not_read(stoppable, dial, cert
     await stop()
 
 
+async def stopping(stoppable, dial, handler) -> tuple[Any, Any, int, Any]:
+    """Peers of both versions whose calls have been released, the stream of the second, and what stops the server."""
+    app = Recorder({"/one": handler, "/two": handler})
+    port, stop = await stoppable(app)
+    one, two = await dial.wire(port), await dial.http2(port)
+    await one.send(b"GET /one HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    stream = await two.request("/two")
+    await soon(app.call("/one").released)
+    await soon(app.call("/two").released)
+    return one, two, stream, stop
+
+
 async def test_shutdown_delivers_what_was_sent(stoppable, dial) -> None:
     async def last_words(scope, receive, send, call) -> None:
         await begin(send)
@@ -272,13 +285,7 @@ async def test_shutdown_delivers_what_was_sent(stoppable, dial) -> None:
         call.released.set()
         await until_disconnect(receive)
 
-    app = Recorder({"/one": last_words, "/two": last_words})
-    port, stop = await stoppable(app)
-    one, two = await dial.wire(port), await dial.http2(port)
-    await one.send(b"GET /one HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    stream = await two.request("/two")
-    await soon(app.call("/one").released)
-    await soon(app.call("/two").released)
+    one, two, stream, stop = await stopping(stoppable, dial, last_words)
     await stop()
     assert b"the end" in await one.read_to_end()
     while await two.receive():
@@ -317,13 +324,7 @@ async def test_shutdown_answers_a_request_whose_call_takes_some_passes_to_end(st
             with trio.CancelScope(shield=True):
                 await wait_all_tasks_blocked()
 
-    app = Recorder({"/one": deep, "/two": deep})
-    port, stop = await stoppable(app)
-    one, two = await dial.wire(port), await dial.http2(port)
-    await one.send(b"GET /one HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    stream = await two.request("/two")
-    await soon(app.call("/one").released)
-    await soon(app.call("/two").released)
+    one, two, stream, stop = await stopping(stoppable, dial, deep)
     await stop()
     assert (await one.read_to_end()).lower().startswith(b"http/1.1 503")
     while await two.receive():
