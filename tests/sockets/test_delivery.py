@@ -13,8 +13,8 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from probe.listener import connection
-from probe.listener.http2 import BoundedBuffer
 from probe.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError
+from probe.listener.stream_buffer import BoundedBuffer
 
 from .apps import Recorder, part, respond, until_disconnect
 from .apps import start as begin

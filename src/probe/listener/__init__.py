@@ -10,6 +10,7 @@
     http1.py        hypercorn's `H11Protocol` with its defects contained
     websocket.py    hypercorn's `WSStream` with its defects contained
     http2.py        hypercorn's `H2Protocol` with its defects contained
+    stream_buffer.py, frame_sizes.py    its parts: what a stream has yet to send, and whether a frame is too large
 
 `docs/listener.md` lists each defect of hypercorn 0.18 and how it is contained.
 """

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from math import inf
 from typing import Any
 
 import trio
@@ -23,14 +22,14 @@ from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
 from hypercorn.protocol.http_stream import HTTPStream
-from hypercorn.trio.worker_context import EventWrapper
 from hypercorn.utils import filter_pseudo_headers
 from priority.priority import MissingStreamError, PriorityTree
-from trio.lowlevel import ParkingLot
 
 from ..settings import Settings
 from .calls import WRITE_TIMEOUT, AppTasks, Inbox
+from .frame_sizes import FrameSizes
 from .outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
+from .stream_buffer import BoundedBuffer, StreamStalledError
 from .turnstile import Entrance
 from .unbegun import Unbegun
 
@@ -44,81 +43,6 @@ fast as it can connect."""
 PARSED_BYTES = 4 * 1024
 """What is parsed in one go: some hundred of the smallest frames, so that others wait for milliseconds."""
 
-_PREFACE_BYTES = 24
-_FRAME_HEADER_BYTES = 9
-
-
-class StreamStalledError(Exception):
-    """The peer has granted a stream no window for the whole write timeout."""
-
-
-class BoundedBuffer(StreamBuffer):
-    """What one stream has yet to send. `push` and `drain` wait for the peer; each wait can be cancelled at no cost.
-
-    Both raise `StreamStalledError` when nothing at all could be sent for `stall_s` seconds, which `check` finds.
-    """
-
-    def __init__(self, stall_s: float) -> None:
-        super().__init__(EventWrapper)
-        self._stall_s = stall_s
-        self._sent = ParkingLot()
-        self._over = False
-        self._stuck_since = inf
-        self._stalled = False
-
-    @property
-    def ended(self) -> bool:
-        """Whether the application has said all it had to say."""
-        return self._complete
-
-    async def push(self, data: bytes) -> None:
-        """Append, then wait until all is handed to the connection. Raises `PeerGoneError` when the stream is over."""
-        if self._complete:
-            raise PeerGoneError("the stream is over")
-        self.buffer.extend(data)
-        while self.buffer:
-            await self._progress()
-        if self._over:
-            raise PeerGoneError("the stream was reset")
-
-    async def drain(self) -> None:
-        """Wait until all is handed to the connection, the end of the stream included if it was set."""
-        while self.buffer or (self._complete and not self._over):
-            await self._progress()
-
-    def check(self, now: float) -> None:
-        """Let go of who waits if nothing was sent for too long."""
-        if now - self._stuck_since >= self._stall_s:
-            self._stalled = True
-            self._sent.unpark_all()
-
-    async def pop(self, max_length: int) -> bytes:
-        """The next bytes, at most `max_length`."""
-        data = bytes(self.buffer[:max_length])
-        del self.buffer[:max_length]
-        if data:
-            self._sent.unpark_all()
-        return data
-
-    async def close(self) -> None:
-        """Forget what is there and let go of everyone who waits."""
-        self.finish()
-
-    def finish(self) -> None:
-        """The same without `await`: the end of the stream is sent, or nothing will be any more."""
-        self._complete = self._over = True
-        self.buffer.clear()
-        self._sent.unpark_all()
-
-    async def _progress(self) -> None:
-        self._stuck_since = trio.current_time()
-        try:
-            await self._sent.park()
-        finally:
-            self._stuck_since = inf
-        if self._stalled:
-            raise StreamStalledError
-
 
 class ContainedH2(H2Protocol):
     """One HTTP/2 connection. Feeding it never waits for the application or the peer.
@@ -127,9 +51,7 @@ class ContainedH2(H2Protocol):
     while they wait; whoever made this starts it and cancels it.
     """
 
-    def __init__(
-        self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings, entrance: Entrance
-    ) -> None:
+    def __init__(self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings, entrance: Entrance) -> None:
         super().__init__(*args)
         limits = settings.limits
         self.lingers = False
@@ -142,7 +64,7 @@ class ContainedH2(H2Protocol):
         self._receiving: set[int] = set()
         self._unbegun = Unbegun()
         self._begun = 0
-        self._frames = _FrameSizes(self.config.h2_max_inbound_frame_size)
+        self._frames = FrameSizes(self.config.h2_max_inbound_frame_size)
         # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
         self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
         self._reactions: dict[type[events.Event], Callable[[Any], Awaitable[None]]] = {
@@ -212,7 +134,7 @@ class ContainedH2(H2Protocol):
         for start in range(0, len(event.data), PARSED_BYTES):
             if start:
                 # Whoever says so much at once lets others go in between.
-                await self._entrance.enter(())
+                await self._entrance.go_on()
             await self._unbegun.room()
             if not self.closed:
                 await self._take(event.data[start : start + PARSED_BYTES])
@@ -413,36 +335,6 @@ class ContainedH2(H2Protocol):
             buffer.finish()
         with suppress(MissingStreamError):
             self.priority.remove_stream(stream_id)
-
-
-class _FrameSizes:
-    """Looks at the length of each frame as its header arrives.
-
-    h2 checks it when the frame is complete, which for a length of three bytes may be 16 MiB later.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._header = bytearray()
-        self._skip = _PREFACE_BYTES
-
-    def acceptable(self, data: bytes) -> bool:
-        """Whether no frame that begins in `data` is too large."""
-        at = 0
-        while at < len(data):
-            if self._skip:
-                step = min(self._skip, len(data) - at)
-                self._skip -= step
-            else:
-                step = min(_FRAME_HEADER_BYTES - len(self._header), len(data) - at)
-                self._header += data[at : at + step]
-            at += step
-            if len(self._header) == _FRAME_HEADER_BYTES:
-                self._skip = int.from_bytes(self._header[:3])
-                self._header.clear()
-                if self._skip > self._limit:
-                    return False
-        return True
 
 
 def _announced(max_streams: int, max_header_bytes: int) -> H2Settings:
