@@ -95,13 +95,13 @@ class Limits:
         256 * 1024 * 1024,
         unit="bytes",
         low=32 * 1024 * 1024,
-        reason="bodies that are not complete, of all clients, and as much of WebSocket messages; 1/8 for small ones",
+        reason="bodies that are not complete, over all clients, and as much again of messages on WebSockets",
     )
     max_unsent_bytes: int = _setting(
         256 * 1024 * 1024,
         unit="bytes",
         low=8 * 1024 * 1024,
-        reason="JSON answers that no socket has taken yet, of all clients, 1/8 for small ones; beyond this it is 503",
+        reason="JSON answers that no socket has taken yet, over all clients; beyond this an answer is 503 instead",
     )
     max_interactions: int = _setting(
         1000, unit="pages", low=1, reason="pages of URL mode elicitation that can be confirmed; one more is refused"
@@ -258,8 +258,9 @@ class Limits:
     api_page: int = _setting(500, unit="rows", low=1, reason="one API answer stays below a megabyte for usual events")
 
     def __post_init__(self) -> None:
-        """Refuse values outside their bounds with `SettingError`."""
+        """Refuse values outside their bounds, and those that cannot work, with `SettingError`."""
         _check_bounds(self)
+        check_order("max_body_bytes", self.max_body_bytes, "max_incoming_bytes", self.max_incoming_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,10 +77,15 @@ def test_who_gives_back_more_than_it_holds_is_a_defect() -> None:
 @pytest.mark.parametrize(
     ("taken", "size", "held", "room"),
     [
-        (0, 7 * SMALL_BYTES, 0, True),
-        (0, 7 * SMALL_BYTES + 1, 0, False),
-        (SMALL_BYTES, 6 * SMALL_BYTES, SMALL_BYTES, True),
-        (SMALL_BYTES, 6 * SMALL_BYTES + 1, SMALL_BYTES, False),
+        (1, 7 * SMALL_BYTES - 1, 0, True),
+        (1, 7 * SMALL_BYTES, 0, False),
+        (2 * SMALL_BYTES, 5 * SMALL_BYTES, SMALL_BYTES, True),
+        (2 * SMALL_BYTES, 5 * SMALL_BYTES + 1, SMALL_BYTES, False),
+        # What is alone may have all of it.
+        (0, 8 * SMALL_BYTES, 0, True),
+        (0, 8 * SMALL_BYTES + 1, 0, False),
+        (4 * SMALL_BYTES, 4 * SMALL_BYTES, 4 * SMALL_BYTES, True),
+        (4 * SMALL_BYTES, 4 * SMALL_BYTES + 1, 4 * SMALL_BYTES, False),
         (7 * SMALL_BYTES, SMALL_BYTES, 0, True),
         (7 * SMALL_BYTES, 1, SMALL_BYTES, False),
         (7 * SMALL_BYTES, 1, SMALL_BYTES - 1, True),
@@ -91,3 +96,8 @@ def test_who_gives_back_more_than_it_holds_is_a_defect() -> None:
 )
 def test_the_last_eighth_of_a_limit_in_bytes_is_for_what_is_small(taken: int, size: int, held: int, room: bool) -> None:
     assert has_bytes(8 * SMALL_BYTES, taken, size, held) is room
+
+
+@pytest.mark.parametrize(("declared", "room"), [(0, True), (SMALL_BYTES, True), (SMALL_BYTES + 1, False)])
+def test_what_says_that_it_will_be_large_is_large_from_its_first_byte(declared: int, room: bool) -> None:
+    assert has_bytes(8 * SMALL_BYTES, 7 * SMALL_BYTES, 1, 0, declared) is room

@@ -48,7 +48,7 @@ def test_what_has_a_share_is_what_is_asked_for() -> None:
     asked: set[str] = set()
     for path in (ROOT / "src" / "probe").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        asked |= set(re.findall(r"shares\.(?:check|take|held)\(\s*\"(\w+)\"", text))
+        asked |= set(re.findall(r"(?:shares\.(?:check|take|held)|__init__)\(\s*\"(max_\w+)\"", text))
     assert asked | {"max_calls", "max_listens", "max_connections"} == set(limits.SHARED)
 
 

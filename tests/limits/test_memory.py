@@ -155,7 +155,8 @@ MIB = 1024 * 1024
 class Slow:
     """A request whose body comes as the test says."""
 
-    def __init__(self, probe: Probe, address: str) -> None:
+    def __init__(self, probe: Probe, address: str, declared: int | None = None) -> None:
+        self._sent = HEADERS if declared is None else {**HEADERS, "content-length": str(declared)}
         self.say, self._receive = trio.open_memory_channel[dict[str, Any]](100)
         self.status = 0
         self.headers: dict[bytes, bytes] = {}
@@ -175,7 +176,7 @@ class Slow:
             else:
                 self.body += event["body"]
 
-        await self._app(http_scope("POST", "/mcp", HEADERS), self._receive.receive, send)
+        await self._app(http_scope("POST", "/mcp", self._sent), self._receive.receive, send)
 
 
 FREE: dict[str, Any] = {"requests_per_second": 1e9, "request_burst": 10**9, "max_incoming_bytes": 32 * MIB}
@@ -209,6 +210,11 @@ async def test_bodies_on_their_way_are_bounded(addresses, status, word, autojump
         await wait_all_tasks_blocked()
         assert other.status == 0
         if status == 503:
+            large = Slow(probe, BEN, declared=SMALL_BYTES + 1)
+            nursery.start_soon(large.run)
+            large.part(1)
+            await wait_all_tasks_blocked()
+            assert large.status == 503, "it has said that it will not be small"
             other.part(1)
             await wait_all_tasks_blocked()
             assert other.status == 503

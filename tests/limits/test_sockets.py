@@ -16,6 +16,7 @@ import h2.events
 import hyperframe.frame
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from probe.core.addresses import networks
 from probe.core.shares import SMALL_BYTES
@@ -319,9 +320,10 @@ async def test_http2_open_and_reset_without_end_starts_few_calls(start, dial) ->
 async def echo_of(proxied, dial) -> Any:  # noqa: F811
     """A connection that is a WebSocket, and how to make more."""
 
-    async def connect(port: int) -> Wire:
+    async def connect(port: int, address: str = "127.0.0.1") -> Wire:
         wire = await dial.wire(port)
-        await wire.send(upgrade(host="localhost", sec_websocket_protocol="mcp"))
+        said = {} if address == "127.0.0.1" else {"x_forwarded_for": address}
+        await wire.send(upgrade(host="localhost", sec_websocket_protocol="mcp", **said))
         assert (await wire.read_until(b"\r\n\r\n")).startswith(b"HTTP/1.1 101")
         return wire
 
@@ -357,9 +359,39 @@ async def test_messages_on_their_way_are_bounded_over_all(proxied, echo_of) -> N
     assert "max_incoming_bytes" in why
     await wires[0].close()
     wire = await echo_of(port)
+    await wait_all_tasks_blocked(0.05)
     with trio.fail_after(PATIENCE_S):
         await wire.send(frame(TEXT, b" " * (2 * SMALL_BYTES), fin=False) + frame(CONTINUATION, b"x"))
         assert b"-32700" in await wire.read(), "there is room again"
+
+
+async def test_messages_on_their_way_are_bounded_for_each_address(proxied, echo_of) -> None:
+    """Two of 4 MiB are a quarter of 32; one byte more of the same address is too much, and none of another."""
+    size = 4 * 1024 * 1024
+    port, _ = await proxied(max_incoming_bytes=8 * size, requests_per_second=1e6, request_burst=10**6)
+    wires = [await echo_of(port, ANN) for _ in range(3)]
+    for wire in wires[:2]:
+        await wire.send(frame(TEXT, b" " * size, fin=False) + frame(0x9, b"there?"))
+        await wire.read_until(b"there?")
+    await wires[2].send(frame(TEXT, b" ", fin=False))
+    code, why = await last_close(wires[2])
+    assert (code, "8388608 bytes of this address" in why, "address_share" in why) == (1013, True, True)
+    other = await echo_of(port, BEN)
+    with trio.fail_after(PATIENCE_S):
+        await other.send(frame(TEXT, b" " * size, fin=False) + frame(0x9, b"there?"))
+        await other.read_until(b"there?")
+
+
+async def test_one_message_may_be_larger_than_the_share_of_its_address(proxied, echo_of) -> None:
+    size = 4 * 1024 * 1024
+    port, _ = await proxied(
+        max_incoming_bytes=8 * size, address_share=0.1, requests_per_second=1e6, request_burst=10**6
+    )
+    large, small = await echo_of(port, ANN), await echo_of(port, ANN)
+    await large.send(frame(TEXT, b" " * size, fin=False) + frame(0x9, b"there?"))
+    await large.read_until(b"there?")
+    await small.send(frame(TEXT, b" ", fin=False))
+    assert (await last_close(small))[0] == 1013
 
 
 async def test_a_message_that_is_never_complete_ends_its_connection(proxied, echo_of) -> None:

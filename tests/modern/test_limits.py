@@ -65,17 +65,19 @@ async def test_an_answer_that_nobody_reads_holds_its_place(autojump_clock: MockC
 
 
 async def test_a_small_answer_has_room_where_a_large_one_has_none(autojump_clock: MockClock) -> None:
-    """7.2 MB of 8 MiB are unread: 0.2 MB more would be beyond seven eighths of it."""
-    async with running(max_unsent_bytes=8 * 1024 * 1024) as probe, trio.open_nursery() as nursery:
+    """Seven eighths of 8 MiB are unread, some of it small; what is large has no room then, and what is small has."""
+    most = 8 * 1024 * 1024
+    async with running(max_unsent_bytes=most) as probe, trio.open_nursery() as nursery:
         client = probe.modern()
-        for blocks in (50, 50, 10):
-            call = {"name": "long_output", "arguments": {"blocks": blocks, "chars": 65536}}
+        for blocks, chars in ((50, 65536), (50, 65536), (11, 65536), (1, 60_000), (1, 60_000)):
+            call = {"name": "long_output", "arguments": {"blocks": blocks, "chars": chars}}
             nursery.start_soon(unread, probe.app, client, client.request("tools/call", call))
-        await wait_all_tasks_blocked()
-        few = {"name": "long_output", "arguments": {"blocks": 3, "chars": 65536}}
+            await wait_all_tasks_blocked()
+        assert most - most // 8 < probe.app.mcp.unsent_bytes < most - 500_000
+        few = {"name": "long_output", "arguments": {"blocks": 2, "chars": 65536}}
         status, _, message = await refused(client, "tools/call", few)
         assert status == 503
-        assert "max_unsent_bytes" in message
+        assert "max_unsent_bytes is 8388608, and the last eighth of it is for small ones" in message
         await client.tool("long_output", {"blocks": 1, "chars": 60_000})
         nursery.cancel_scope.cancel()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
+from typing import Any
 
 import h2.events
 import pytest
@@ -119,26 +120,70 @@ async def test_messages_of_websockets(start, dial) -> None:
     assert watch.most_at_once <= 2
 
 
+class Left:
+    """An application of WebSockets that looks at nothing before its peer has left, and `go_on` is set."""
+
+    def __init__(self, then: Callable[[Any, Any], Awaitable[None]]) -> None:
+        self.there = 0
+        self.go_on = trio.Event()
+        self._then = then
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await accept(receive, send)
+        while not receive.__self__.disconnected:
+            await trio.lowlevel.checkpoint()
+        self.there += 1
+        await self.go_on.wait()
+        await self._then(receive, send)
+
+    async def wait_there(self, count: int) -> None:
+        """Until so many peers have left."""
+        with trio.fail_after(PATIENCE_S):
+            while self.there < count:
+                await trio.lowlevel.checkpoint()
+
+
 @on_contained
 async def test_messages_of_websockets_whose_peers_have_gone(start, dial) -> None:
-    gone = trio.Event()
-
-    async def count_afterwards(receive, send, app) -> None:
-        await accept(receive, send)
-        await gone.wait()
+    async def count(receive: Any, send: Any) -> None:
         while (await receive())["type"] == "websocket.receive":
             watch.happened += 1
 
-    watch = Watch()
-    port = await start(App(count_afterwards))
+    watch, app = Watch(), Left(count)
+    port = await start(app)
     peers = [await opened(dial, port) for _ in range(MANY // 10)]
     send_at_once([peer.wire for peer in peers], frame(TEXT, b"x") * 10)
     for peer in peers:
         await peer.wire.close()
-    await wait_all_tasks_blocked(0.05)
+    await app.wait_there(len(peers))
     async with watching(watch, MANY):
-        gone.set()
+        app.go_on.set()
     assert watch.most_at_once <= 2
+
+
+@on_contained
+async def test_what_nobody_will_read_takes_no_turns(start, dial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application that closes its WebSocket is told of the end next, not of what a peer has left that has gone."""
+    received: list[str] = []
+    over = trio.Event()
+
+    async def close(receive: Any, send: Any) -> None:
+        monkeypatch.setattr(Turnstile, "through", no_more)
+        await send({"type": "websocket.close"})
+        received.append((await receive())["type"])
+        over.set()
+
+    async def no_more(turnstile: Turnstile, lane: object) -> None:
+        await trio.sleep_forever()
+
+    app = Left(close)
+    peer = await opened(dial, await start(app))
+    await peer.wire.send(frame(TEXT, b"x") * MANY)
+    await peer.wire.close()
+    await app.wait_there(1)
+    app.go_on.set()
+    await soon(over)
+    assert received == ["websocket.disconnect"]
 
 
 @on_contained
@@ -152,8 +197,16 @@ async def test_small_frames_of_http2_are_parsed_some_at_a_time(start, dial, monk
             parsed.append((len(data), watch.passes))
         return receive_data(self, data)
 
+    turns: list[Entrance] = []
+    go_on = Entrance.go_on
+
+    async def counted(self: Entrance) -> None:
+        turns.append(self)
+        await go_on(self)
+
     watch = Watch()
     peer = await dial.http2(await start(Recorder({})))
+    monkeypatch.setattr(Entrance, "go_on", counted)
     window_update = b"\0\0\4\x08\0\0\0\0\0\0\0\0\1"
     monkeypatch.setattr(H2Connection, "receive_data", noted)
     async with watching(watch):
@@ -164,6 +217,7 @@ async def test_small_frames_of_http2_are_parsed_some_at_a_time(start, dial, monk
     # The scheduler shuffles each pass: the watch may be late in one and early in the next.
     passes = [seen for _, seen in parsed]
     assert len(passes) > 6
+    assert len(turns) > 3
     assert all(before < after for before, after in zip(passes, passes[2:], strict=False))
 
 
@@ -283,6 +337,21 @@ async def test_the_lane_is_the_clients(peer: str, trusted: str, headers: list[tu
 
     await Entrance(Noted(), peer, networks(trusted.split(","))).enter([(b"host", b"localhost"), *headers])
     assert taken == [lane]
+
+
+async def test_a_connection_goes_on_in_the_lane_of_its_client_and_that_of_a_proxy_in_its_own() -> None:
+    taken: list[object] = []
+
+    class Noted(Turnstile):
+        async def through(self, lane: object) -> None:
+            taken.append(lane)
+
+    client = Entrance(Noted(), "198.51.100.7", networks(["127.0.0.1"]))
+    one, other = (Entrance(Noted(), "127.0.0.1", networks(["127.0.0.1"])) for _ in range(2))
+    for entrance in (client, one, other, one):
+        await entrance.go_on()
+    assert taken == ["198.51.100.7", one, other, one]
+    assert one != other
 
 
 @on_contained

@@ -12,16 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SMALL_BYTES = 64 * 1024
-"""What is no larger may take the last eighth of a limit in bytes."""
+"""A body, message or answer of at most this size may use the last eighth of a limit in bytes."""
 
 
-def has_bytes(most: int, taken: int, size: int, held: int = 0) -> bool:
-    """Whether something may take `size` more bytes of a limit, of which it has `held` and all together have `taken`.
+def has_bytes(most: int, taken: int, size: int, held: int = 0, declared: int = 0) -> bool:
+    """Whether something may take `size` more bytes of a limit of which all together have `taken`.
 
-    The last eighth is for what is small: whoever fills a limit with large things, slowly and under many addresses, does
-    not keep out those who send little or have little to read.
+    It has `held` of these itself, and said that it will be `declared` bytes large, if it did. The last eighth is for
+    what is small: whoever fills a limit with large things, slowly and under many addresses, does not keep out those who
+    send little or have little to read. What is alone may have all of it, or it could never be served.
     """
-    return taken + size <= (most if held + size <= SMALL_BYTES else most - most // 8)
+    small = max(held + size, declared) <= SMALL_BYTES
+    return taken + size <= (most if small or taken == held else most - most // 8)
 
 
 class Shares:

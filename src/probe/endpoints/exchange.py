@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
 from ..core.addresses import client_key
 from ..core.inbound import HttpHead
-from ..core.shares import has_bytes
 from ..engine.outbox import Outbox
-from ..engine.shares import AddressLimitError, AddressShares
 from ..observe import redaction
-from ..observe.events import HttpClosed, HttpRequest, HttpResponse, LimitReached, MessagesDelivered
+from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessagesDelivered
 from ..observe.log import EventLog
-from ..wire.errors import Refusal, Rejection, busy
+from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Json
 from .asgi import Headers, Receive, Scope, Send, respond, start
 from .problem_details import MEDIA, RefusedError, refuse
+from .rooms import Unsent
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
 # 2026-07-28 basic/transports/streamable-http: servers SHOULD include X-Accel-Buffering, which "instructs reverse
@@ -26,76 +22,6 @@ EVENT_HEADERS: Headers = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
-
-
-class Unsent:
-    """The `bytes` of whole responses that no socket has taken yet, over all exchanges of an endpoint."""
-
-    def __init__(self, most: int, log: EventLog, shares: AddressShares) -> None:
-        self._most = most
-        self._log = log
-        self._shares = shares
-        self.bytes = 0
-
-    @contextmanager
-    def holding(self, size: int, holder: str | None) -> Iterator[None]:
-        """Count a response while it is written.
-
-        Raises `Rejection` when it has no room: 503 because so much waits, 429 because so much waits for this `holder`.
-        """
-        if not has_bytes(self._most, self.bytes, size):
-            self._log.append(LimitReached(None, "max_unsent_bytes", self._most))
-            raise busy(f"Too many answers wait to be read: the limit max_unsent_bytes is {self._most}", 5)
-        try:
-            self._shares.check("max_unsent_bytes", holder, None, size)
-        except AddressLimitError as full:
-            raise full.rejection() from None
-        self.bytes += size
-        try:
-            with self._shares.holding("max_unsent_bytes", holder, size):
-                yield
-        finally:
-            self.bytes -= size
-
-
-class Arriving:
-    """The `bytes` of request bodies that are not complete, over all exchanges of an endpoint."""
-
-    def __init__(self, most: int, log: EventLog, shares: AddressShares) -> None:
-        self._most = most
-        self._log = log
-        self._shares = shares
-        self.bytes = 0
-
-    @contextmanager
-    def counting(self, holder: str | None) -> Iterator[Callable[[int], None]]:
-        """Count one body while it is read: the value is called with the size of each part, before that is kept.
-
-        It raises `Rejection` where a part has no room: 503 for all together, 429 for this `holder`.
-        """
-        held = 0
-
-        def count(size: int) -> None:
-            nonlocal held
-            self._check(holder, size, held)
-            self._shares.take("max_incoming_bytes", holder, size)
-            self.bytes += size
-            held += size
-
-        try:
-            yield count
-        finally:
-            self._shares.give_back("max_incoming_bytes", holder, held)
-            self.bytes -= held
-
-    def _check(self, holder: str | None, size: int, held: int) -> None:
-        if not has_bytes(self._most, self.bytes, size, held):
-            self._log.append(LimitReached(None, "max_incoming_bytes", self._most))
-            raise busy(f"Too many requests are on their way: the limit max_incoming_bytes is {self._most}", 5)
-        try:
-            self._shares.check("max_incoming_bytes", holder, None, size)
-        except AddressLimitError as full:
-            raise full.rejection() from None
 
 
 class Exchange:

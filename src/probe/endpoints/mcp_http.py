@@ -17,10 +17,11 @@ from ..engine.engine import Engine
 from ..wire.errors import Refusal, Rejection
 from .asgi import ClientGoneError, Receive, Scope, Send, host_policy, read_body, wait_disconnect
 from .browsers import is_preflight
-from .exchange import Arriving, Exchange, Unsent, not_allowed
+from .exchange import Exchange, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
 from .messages import read_id, read_json, read_selection, record_received
 from .modern_http import ModernHttp
+from .rooms import Arriving, Unsent
 
 _WHO_S = 1.0
 """How long a server may take to tell of a disconnect that a failed write has shown; ours tells at once."""
@@ -96,8 +97,8 @@ class McpHttp:
 
     async def _post(self, exchange: Exchange) -> None:
         check_post(exchange.head)
-        self._check_declared_length(exchange.head)
-        with self._arriving.counting(exchange.holder) as count:
+        declared = self._declared_length(exchange.head)
+        with self._arriving.counting(exchange.holder, declared) as count:
             body = await read_body(
                 exchange.receive,
                 max_bytes=self._settings.limits.max_body_bytes,
@@ -122,12 +123,15 @@ class McpHttp:
         known = None if given is None else self._engine.sessions.find(given)
         return None if known is None else known.label
 
-    def _check_declared_length(self, head: HttpHead) -> None:
+    def _declared_length(self, head: HttpHead) -> int:
+        """How large the body is going to be, 0 where that is not said. Raises `Rejection` when it is far too large."""
         most, declared = self._settings.limits.max_body_bytes, head.get("content-length") or "0"
+        length = int(declared) if declared.isdecimal() and len(declared) < 20 else 0
         # What is only somewhat too large is read and then refused, so that its sender is there to hear the answer.
-        if declared.isdecimal() and len(declared) < 20 and int(declared) > 2 * most:
+        if length > 2 * most:
             why = f"The request body is larger than {most} bytes (max_body_bytes)"
             raise Rejection(Refusal.BODY_TOO_LARGE, why)
+        return length
 
     def _selection(self, exchange: Exchange, value: Any) -> str:
         """The `?tools=` of the URL, else the server's own.

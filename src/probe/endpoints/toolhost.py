@@ -17,8 +17,9 @@ from ..observe.events import LimitReached
 from ..wire.errors import Rejection
 from ..wire.toolhost import SUBPROTOCOL
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange, Unsent
+from .exchange import Exchange
 from .problem_details import RefusedError, refuse
+from .rooms import Unsent
 from .upgrade import accept, upgrade_exchange, upgrade_required
 from .websocket import WebSocketWire
 from .wires import Closed, Ending, WireBrokenError

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..engine.engine import Engine
 from ..observe.events import HttpResponse
 from .asgi import Receive, Scope, Send, before_upgrade
-from .exchange import Exchange, Unsent
+from .exchange import Exchange
 from .problem_details import RefusedError
+from .rooms import Unsent
 
 _SWITCHING_PROTOCOLS = 101
 

@@ -18,9 +18,10 @@ from ..engine.shares import AddressLimitError
 from ..observe.events import LimitReached
 from ..wire.errors import Refusal, Rejection, busy, shutting_down
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange, Unsent
+from .exchange import Exchange
 from .messages import read_selection
 from .problem_details import refuse
+from .rooms import Unsent
 from .upgrade import accept, upgrade_exchange, upgrade_required
 from .wires import Closed, Ending, Peer, WireBrokenError
 

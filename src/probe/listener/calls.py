@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
@@ -90,7 +90,7 @@ class Inbox:
         while not self._messages:
             await self._arrived.park()
         if self._messages[0]["type"] == "websocket.receive":
-            # Each message is a request of its own, also of a peer that has gone: what it left behind is work as any.
+            # Each message is a request of its own, also of a peer that has gone: to serve it is the same work.
             await self._turn()
         if self._messages[0]["type"].endswith(".disconnect"):
             return {**self._messages[0], "reason": self.cut_off} if self.cut_off else self._messages[0]
@@ -104,13 +104,22 @@ class Inbox:
         """Whether the connection or the stream is over."""
         return bool(self._messages) and self._messages[-1]["type"].endswith(".disconnect")
 
+    def hang_up(self) -> None:
+        """The call closes its WebSocket: the messages that are left are for nobody, the end is still told."""
+        self._keep([message for message in self._messages if message["type"] != "websocket.receive"])
+
     def close(self) -> None:
         """The call has ended: what is left and what still comes counts as taken."""
-        left = sum(_payload(message) for message in self._messages)
         self._closed = True
-        self._messages.clear()
-        self.size = 0
-        self.taken(left)
+        self._keep([])
+
+    def _keep(self, messages: Sequence[Message]) -> None:
+        """Only these are left to be received; the others count as taken."""
+        left = self.size - MESSAGE_COST * len(self._messages)
+        kept = sum(map(_payload, messages))
+        self._messages = deque(messages)
+        self.size = kept + MESSAGE_COST * len(messages)
+        self.taken(left - kept)
 
 
 def _nobody_counts(size: int) -> None:

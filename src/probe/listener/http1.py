@@ -243,6 +243,7 @@ class ContainedH11(H11Protocol):
             ping_s=self._settings.ws_ping_s,
             message_s=self._settings.idle_connection_s,
             incomplete=self._incomplete,
+            holder=self._entrance.client(request.headers),
             room=self._room,
         )
         self.stream = stream

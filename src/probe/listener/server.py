@@ -44,7 +44,7 @@ async def serve(
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(found)) for found in sockets]
     try:
         tls = tls_context(settings)
-        incomplete = Incomplete(settings.limits.max_incoming_bytes)
+        incomplete = Incomplete(settings.limits.max_incoming_bytes, settings.limits.address_share)
         trusted = networks(settings.trusted_proxies.split(","))
         service = Service(app, settings, _config(settings), tls, incomplete, trusted)
         task_status.started(urls(sockets, secure=tls is not None))

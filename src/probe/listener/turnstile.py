@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import trio
 from trio.lowlevel import ParkingLot
 
-from ..core.addresses import Network, client_key, forwarded_client
+from ..core.addresses import Network, client_key, forwarded_client, is_within
 
 
 class Turnstile:
@@ -22,10 +22,10 @@ class Turnstile:
     the call has not been told of it.
 
     Those who wait in one lane go in the order in which they came, and the lanes take turns: a client with a thousand
-    connections delays the others by no more than one with a single one. A lane that has had no turn in this round does
-    not stand behind all that have had theirs: every second turn is for such lanes. So a client that asks now and then
-    waits for the few who come as it does, however many clients want more than their share (the sparse flows of
-    FQ-CoDel, RFC 8290 section 4.2). No more than every second: endless new clients do not starve the others.
+    connections delays the others by no more than one with a single one. A lane that has had to wait for no turn in this
+    round does not stand behind all that have: every second turn is for such lanes. So a client that asks now and then
+    waits for others who do, and not for all who always want more (the sparse flows of FQ-CoDel, RFC 8290 section
+    4.2). No more than every second: endless new clients do not starve the others.
     """
 
     def __init__(self) -> None:
@@ -33,10 +33,10 @@ class Turnstile:
         self._new_ones_turn = False
         # Both in the order of their turns. A lane that has had one goes to the end of `_served`, also when nobody waits
         # in it any more: it is dropped when its turn comes again, and only then it is new once more.
-        self._new: OrderedDict[str | None, ParkingLot] = OrderedDict()
-        self._served: OrderedDict[str | None, ParkingLot] = OrderedDict()
+        self._new: OrderedDict[Hashable, ParkingLot] = OrderedDict()
+        self._served: OrderedDict[Hashable, ParkingLot] = OrderedDict()
 
-    async def through(self, lane: str | None) -> None:
+    async def through(self, lane: Hashable) -> None:
         """Wait for one's turn. A checkpoint; cancelled, the turn is somebody else's."""
         if self._busy:
             lanes = self._served if lane in self._served else self._new
@@ -62,7 +62,7 @@ class Turnstile:
         self._busy = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entrance:
     """The way of one connection through the turnstile; `peer` is the address at its other end."""
 
@@ -70,10 +70,21 @@ class Entrance:
     peer: str
     trusted: Sequence[Network]
 
-    async def enter(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Wait for the turn of the client whose request has these headers; all on this machine are one client."""
+    def client(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+        """The client whose request has these headers; None for all on this machine, who are one."""
         client = self.peer
         if self.trusted:
             values = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
             client = forwarded_client(self.peer, ",".join(values), self.trusted)
-        await self.turnstile.through(client_key(client))
+        return client_key(client)
+
+    async def enter(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Wait for the turn of the client whose request has these headers."""
+        await self.turnstile.through(self.client(headers))
+
+    async def go_on(self) -> None:
+        """Wait for the turn of this connection, in the middle of what it says.
+
+        A proxy's says what many clients do: as these cannot be told apart before it is parsed, it has a lane alone.
+        """
+        await self.turnstile.through(self if is_within(self.peer, self.trusted) else client_key(self.peer))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 from urllib.parse import unquote
@@ -24,7 +23,8 @@ from wsproto.events import Event as FrameEvent
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
-from ..core.shares import has_bytes
+from ..core.shares import Shares, has_bytes
+from .calls import Inbox
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
 
 CLOSE_S = 5.0
@@ -49,16 +49,38 @@ def asks_for_websocket(request: h11.Request) -> bool:
     return request.method == b"GET" and b"websocket" in upgrade and b"upgrade" in connection
 
 
+_KIND = "max_incoming_bytes"
+
 SLOW_MESSAGE = "a message is not complete in time"
 """Why the server cuts off a peer that has begun a message and does not end it."""
 
 
-@dataclass(slots=True)
 class Incomplete:
     """The `bytes` of messages of which more is to come, of all WebSockets of a listener: at most `most`."""
 
-    most: int
-    bytes: int = 0
+    def __init__(self, most: int, share: float) -> None:
+        self.bytes = 0
+        self._most = most
+        self._shares = Shares(share)
+
+    def take(self, holder: str | None, size: int) -> None:
+        """Count so many bytes more of what a client has said, also beyond the limit: they are here."""
+        self.bytes += size
+        self._shares.take(_KIND, holder, size)
+
+    def give_back(self, holder: str | None, size: int) -> None:
+        """They are here no longer."""
+        self.bytes -= size
+        self._shares.give_back(_KIND, holder, size)
+
+    def excess(self, holder: str | None, message: int) -> str:
+        """Why a message of which so many bytes are here is too much; empty if it is not."""
+        if not has_bytes(self._most, self.bytes, 0, message):
+            return f"more than {self._most} bytes are on their way, of which 1/8 are for small messages ({_KIND})"
+        share = self._shares.most(self._most)
+        if self._shares.held(_KIND, holder) > max(share, message):
+            return f"more than {share} bytes of this address are on their way (address_share of {_KIND})"
+        return ""
 
 
 class ContainedWebSocket(WSStream):
@@ -76,6 +98,7 @@ class ContainedWebSocket(WSStream):
         ping_s: float,
         message_s: float,
         incomplete: Incomplete,
+        holder: str | None,
         room: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(*args)
@@ -86,6 +109,7 @@ class ContainedWebSocket(WSStream):
         self._ping_s = ping_s
         self._message_s = message_s
         self._incomplete = incomplete
+        self._holder = holder
         self._room = room
         self._size = 0
         self._began_at = inf
@@ -203,8 +227,7 @@ class ContainedWebSocket(WSStream):
             why = f"a message is larger than {self.buffer.max_length} bytes (max_body_bytes)"
             await self._fail(CloseReason.MESSAGE_TOO_BIG, why)
             return
-        if not has_bytes(self._incomplete.most, self._incomplete.bytes, 0, self._size):
-            why = f"more than {self._incomplete.most} bytes are on their way (max_incoming_bytes)"
+        if why := self._incomplete.excess(self._holder, self._size):
             await self._fail(CloseReason.TRY_AGAIN_LATER, why)
             return
         self.buffer.extend(part)
@@ -217,11 +240,11 @@ class ContainedWebSocket(WSStream):
         if not self._size:
             self._began_at = trio.current_time()
         self._size += size
-        self._incomplete.bytes += size
+        self._incomplete.take(self._holder, size)
 
     def _forget(self) -> None:
         self.buffer.clear()
-        self._incomplete.bytes -= self._size
+        self._incomplete.give_back(self._holder, self._size)
         self._size, self._began_at = 0, inf
 
     async def _pong(self, ping: Ping) -> None:
@@ -269,6 +292,8 @@ class ContainedWebSocket(WSStream):
         to do so. Raises `PeerGoneError` when nobody is there any more to send to.
         """
         kind = None if message is None else message["type"]
+        if kind == "websocket.close" and isinstance(self.app_put, Inbox):
+            self.app_put.hang_up()
         if self.closed or (self.state is ASGIWebsocketState.CLOSED and kind is not None):
             if kind not in (None, "websocket.close"):
                 raise PeerGoneError("the WebSocket is closed")

@@ -1,0 +1,88 @@
+"""The bytes that all HTTP exchanges share: request bodies on their way, and answers that nobody has read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ..core.shares import has_bytes
+from ..engine.shares import AddressLimitError, AddressShares
+from ..observe.events import LimitReached
+from ..observe.log import EventLog
+from ..wire.errors import busy
+
+_RETRY_S = 5
+
+
+class _Room:
+    """The `bytes` of one limit that all exchanges of an endpoint share."""
+
+    def __init__(self, limit: str, what: str, most: int, log: EventLog, shares: AddressShares) -> None:
+        self.bytes = 0
+        self._limit = limit
+        self._what = what
+        self._most = most
+        self._log = log
+        self._shares = shares
+
+    def take(self, holder: str | None, size: int, held: int = 0, declared: int = 0) -> None:
+        """Count so many bytes more of something that has `held` and said to be `declared` bytes large.
+
+        Raises `Rejection` when there is no room: 503 for all together, 429 for this `holder`.
+        """
+        if not has_bytes(self._most, self.bytes, size, held, declared):
+            self._log.append(LimitReached(None, self._limit, self._most))
+            only = ", and the last eighth of it is for small ones"
+            raise busy(f"Too many {self._what}: the limit {self._limit} is {self._most}{only}", _RETRY_S)
+        try:
+            self._shares.check(self._limit, holder, None, size)
+        except AddressLimitError as full:
+            raise full.rejection() from None
+        self._shares.take(self._limit, holder, size)
+        self.bytes += size
+
+    def give_back(self, holder: str | None, size: int) -> None:
+        """So many bytes are held no longer."""
+        self._shares.give_back(self._limit, holder, size)
+        self.bytes -= size
+
+
+class Unsent(_Room):
+    """The bytes of whole responses that no socket has taken yet."""
+
+    def __init__(self, most: int, log: EventLog, shares: AddressShares) -> None:
+        super().__init__("max_unsent_bytes", "answers wait to be read", most, log, shares)
+
+    @contextmanager
+    def holding(self, size: int, holder: str | None) -> Iterator[None]:
+        """Count a response while it is written. Raises `Rejection` when it has no room."""
+        self.take(holder, size)
+        try:
+            yield
+        finally:
+            self.give_back(holder, size)
+
+
+class Arriving(_Room):
+    """The bytes of request bodies that are not complete."""
+
+    def __init__(self, most: int, log: EventLog, shares: AddressShares) -> None:
+        super().__init__("max_incoming_bytes", "requests are on their way", most, log, shares)
+
+    @contextmanager
+    def counting(self, holder: str | None, declared: int = 0) -> Iterator[Callable[[int], None]]:
+        """Count one body while it is read: the value is called with the size of each part, before that is kept.
+
+        It raises `Rejection` where a part has no room.
+        """
+        held = 0
+
+        def count(size: int) -> None:
+            nonlocal held
+            self.take(holder, size, held, declared)
+            held += size
+
+        try:
+            yield count
+        finally:
+            self.give_back(holder, held)
