@@ -43,7 +43,8 @@ DASHBOARD = ROOT / "dashboard"
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
 NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance", "--ignore=tests/infra")
 # whoever is done takes tests from the others: some files take minutes, and a few tests many seconds
-EVERYWHERE = ("-n", "auto", "--dist", "worksteal")
+# half as many workers again as there are processors, as most tests wait now and then
+EVERYWHERE = ("-n", str((os.cpu_count() or 2) * 3 // 2), "--dist", "worksteal")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -203,7 +204,7 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def interop(session: nox.Session) -> None:
     """Today's official clients, Python and TypeScript, against this server."""
-    pytest(session, "dev", "tests/clients", "--ignore=tests/clients/legacy", **node_environment(session))
+    pytest(session, "dev", "tests/clients", "--ignore=tests/clients/legacy", *EVERYWHERE, **node_environment(session))
 
 
 @nox.session

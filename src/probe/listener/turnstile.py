@@ -22,10 +22,10 @@ class Turnstile:
     the call has not been told of it.
 
     Those who wait in one lane go in the order in which they came, and the lanes take turns: a client with a thousand
-    connections delays the others by no more than one with a single one. A lane that has had to wait for no turn in this
-    round does not stand behind all that have: every second turn is for such lanes. So a client that asks now and then
-    waits for others who do, and not for all who always want more (the sparse flows of FQ-CoDel, RFC 8290 section
-    4.2). No more than every second: endless new clients do not starve the others.
+    connections delays the others by no more than one with a single one. Every second turn is for lanes that have had
+    none in this round. So a client that asks now and then waits for others who do, and not for all who always want more
+    (the sparse flows of FQ-CoDel, RFC 8290 section 4.2). No more than every second: endless new clients do not starve
+    the others.
     """
 
     def __init__(self) -> None:
