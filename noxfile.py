@@ -42,9 +42,10 @@ NODE = ROOT / "tests" / "node"
 DASHBOARD = ROOT / "dashboard"
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
 NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance", "--ignore=tests/infra")
+PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 # whoever is done takes tests from the others: some files take minutes, and a few tests many seconds
 # half as many workers again as there are processors, as most tests wait now and then
-EVERYWHERE = ("-n", str((os.cpu_count() or 2) * 3 // 2), "--dist", "worksteal")
+EVERYWHERE = ("-n", str(PROCESSORS * 3 // 2), "--dist", "worksteal")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -45,6 +45,11 @@ def _check_bounds(instance: Any) -> None:
             raise SettingError(f"{spec.name} must be {bounds} ({spec.unit}), got {value}")
 
 
+def for_large(most: int) -> int:
+    """How much of a limit in bytes may be used by what is large; the rest is for what is small (`core/shares.py`)."""
+    return most - most // 8
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one client, and all of them together, may use. Reaching a limit is answered, never a crash, hang or leak."""
@@ -260,7 +265,8 @@ class Limits:
     def __post_init__(self) -> None:
         """Refuse values outside their bounds, and those that cannot work, with `SettingError`."""
         _check_bounds(self)
-        check_order("max_body_bytes", self.max_body_bytes, "max_incoming_bytes", self.max_incoming_bytes)
+        whole = for_large(self.max_incoming_bytes)
+        check_order("max_body_bytes", self.max_body_bytes, "seven eighths of max_incoming_bytes", whole)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,9 @@ class Slow:
     def part(self, size: int) -> None:
         self.say.send_nowait({"type": "http.request", "body": b" " * size, "more_body": True})
 
+    def end(self) -> None:
+        self.say.send_nowait({"type": "http.request", "body": b"", "more_body": False})
+
     def leave(self) -> None:
         self.say.send_nowait({"type": "http.disconnect"})
 
@@ -180,6 +183,22 @@ class Slow:
 
 
 FREE: dict[str, Any] = {"requests_per_second": 1e9, "request_burst": 10**9, "max_incoming_bytes": 32 * MIB}
+
+
+async def test_one_body_may_be_larger_than_the_share_of_its_address(autojump_clock: MockClock) -> None:
+    async with running(**FREE, max_body_bytes=16 * MIB) as probe, trio.open_nursery() as nursery:
+        large, other = Slow(probe, ANN), Slow(probe, ANN)
+        nursery.start_soon(large.run)
+        nursery.start_soon(other.run)
+        for _ in range(3):
+            large.part(4 * MIB)
+            await wait_all_tasks_blocked()
+        other.part(1)
+        await wait_all_tasks_blocked()
+        assert (large.status, other.status) == (0, 429)
+        large.end()
+        await wait_all_tasks_blocked()
+        assert large.status == 400, "all of it was read, and is no JSON"
 
 
 @pytest.mark.parametrize(
@@ -215,9 +234,12 @@ async def test_bodies_on_their_way_are_bounded(addresses, status, word, autojump
             large.part(1)
             await wait_all_tasks_blocked()
             assert large.status == 503, "it has said that it will not be small"
+            senders[0].end()
+            await wait_all_tasks_blocked()
+            assert senders[0].status == 400, "it was complete, and is no JSON: its end takes no room"
             other.part(1)
             await wait_all_tasks_blocked()
-            assert other.status == 503
+            assert other.status == 0, "there is room again"
         for sender in [*senders[:-1], other]:
             sender.leave()
         await wait_all_tasks_blocked()

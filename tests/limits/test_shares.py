@@ -301,19 +301,19 @@ async def test_pipes_that_nobody_reads(autojump_clock: MockClock) -> None:
     check_empty(probe.engine)
 
 
-async def test_pipes_that_nobody_reads_share_what_is_for_large_ones(autojump_clock: MockClock) -> None:
-    """Of 8 MiB large ones may have seven eighths: the third is beyond that, and within 8 MiB."""
+async def test_pipes_that_nobody_reads_share_what_all_may_have(autojump_clock: MockClock) -> None:
+    """Of 8 MiB two have 6.5: the third that has three megabytes unread is given up, and who has little is not."""
     async with running(max_unsent_bytes=8 * 1024 * 1024) as probe, AsyncExitStack() as opened:
         clients = []
-        for blocks in (50, 50, 13):
+        for blocks in (50, 50, 50, 0):
             client = await opened.enter_async_context(slow_pipe(probe, transport="websocket"))
             call = {"name": "long_output", "arguments": {"blocks": blocks, "chars": 65536}}
-            for small in ({"name": "simple_tool", "arguments": {}}, call):
-                await client.say(client.modern("tools/call", small))
+            for named in ({"name": "simple_tool", "arguments": {}}, *([call] if blocks else [])):
+                await client.say(client.modern("tools/call", named))
                 await wait_all_tasks_blocked()
             clients.append(client)
         await trio.sleep(5)
-        assert [client.gone.is_set() for client in clients] == [False, False, True]
+        assert [client.gone.is_set() for client in clients] == [False, False, True, False]
 
 
 @pytest.mark.parametrize(

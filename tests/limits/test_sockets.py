@@ -16,18 +16,18 @@ import h2.events
 import hyperframe.frame
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
 
 from probe.core.addresses import networks
 from probe.core.shares import SMALL_BYTES
 from probe.listener import server as door
+from probe.listener.websocket import Incomplete
 
 from ..sockets.apps import Recorder, silent
 from ..sockets.conftest import certificate, dial, start  # noqa: F401 - fixtures
 from ..sockets.peers import PATIENCE_S, Dialer, Wire
 from ..sockets.servers import Server, contained
 from ..support.probe import running
-from ..support.websocket import CONTINUATION, TEXT, Reader, frame, upgrade
+from ..support.websocket import BINARY, CONTINUATION, TEXT, Reader, frame, upgrade
 from .strangers import ANN, BEN
 
 GET = b"GET %s HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -330,6 +330,35 @@ async def echo_of(proxied, dial) -> Any:  # noqa: F811
     return connect
 
 
+@pytest.fixture
+def incomplete(monkeypatch: pytest.MonkeyPatch) -> list[Incomplete]:
+    """What each listener counts."""
+    made: list[Incomplete] = []
+
+    class Kept(Incomplete):
+        def __init__(self, most: int, share: float) -> None:
+            super().__init__(most, share)
+            made.append(self)
+
+    monkeypatch.setattr(door, "Incomplete", Kept)
+    return made
+
+
+async def falls(incomplete: list[Incomplete], to: int) -> None:
+    with trio.fail_after(PATIENCE_S):
+        while incomplete[0].bytes > to:
+            await trio.lowlevel.checkpoint()
+    assert incomplete[0].bytes == to
+
+
+async def empty(incomplete: list[Incomplete], wires: list[Wire]) -> None:
+    """Nothing is counted when all have gone."""
+    for wire in wires:
+        await wire.close()
+    await falls(incomplete, 0)
+    assert len(incomplete[0]._shares) == 0
+
+
 async def last_close(wire: Wire) -> tuple[int | None, str]:
     reader, last = Reader(), None
     reader.feed(await wire.read_to_end())
@@ -339,7 +368,7 @@ async def last_close(wire: Wire) -> tuple[int | None, str]:
     return last.code, last.reason
 
 
-async def test_messages_on_their_way_are_bounded_over_all(proxied, echo_of) -> None:
+async def test_messages_on_their_way_are_bounded_over_all(proxied, echo_of, incomplete) -> None:
     """Seven of 4 MiB without their last byte fill what large ones may have of 32 MiB; one that is small has room."""
     size = 4 * 1024 * 1024
     port, _ = await proxied(max_incoming_bytes=8 * size)
@@ -357,15 +386,17 @@ async def test_messages_on_their_way_are_bounded_over_all(proxied, echo_of) -> N
     code, why = await last_close(wires[7])
     assert code == 1013
     assert "max_incoming_bytes" in why
+    await falls(incomplete, 7 * size)
     await wires[0].close()
+    await falls(incomplete, 6 * size)
     wire = await echo_of(port)
-    await wait_all_tasks_blocked(0.05)
     with trio.fail_after(PATIENCE_S):
         await wire.send(frame(TEXT, b" " * (2 * SMALL_BYTES), fin=False) + frame(CONTINUATION, b"x"))
         assert b"-32700" in await wire.read(), "there is room again"
+    await empty(incomplete, [*wires, small, wire])
 
 
-async def test_messages_on_their_way_are_bounded_for_each_address(proxied, echo_of) -> None:
+async def test_messages_on_their_way_are_bounded_for_each_address(proxied, echo_of, incomplete) -> None:
     """Two of 4 MiB are a quarter of 32; one byte more of the same address is too much, and none of another."""
     size = 4 * 1024 * 1024
     port, _ = await proxied(max_incoming_bytes=8 * size, requests_per_second=1e6, request_burst=10**6)
@@ -376,10 +407,13 @@ async def test_messages_on_their_way_are_bounded_for_each_address(proxied, echo_
     await wires[2].send(frame(TEXT, b" ", fin=False))
     code, why = await last_close(wires[2])
     assert (code, "8388608 bytes of this address" in why, "address_share" in why) == (1013, True, True)
-    other = await echo_of(port, BEN)
+    other, same = await echo_of(port, BEN), await echo_of(port, ANN)
     with trio.fail_after(PATIENCE_S):
         await other.send(frame(TEXT, b" " * size, fin=False) + frame(0x9, b"there?"))
         await other.read_until(b"there?")
+        await same.send(frame(TEXT, b"x"))
+        assert b"-32700" in await same.read(), "what comes whole is not on its way"
+    await empty(incomplete, [*wires, other, same])
 
 
 async def test_one_message_may_be_larger_than_the_share_of_its_address(proxied, echo_of) -> None:
@@ -392,6 +426,16 @@ async def test_one_message_may_be_larger_than_the_share_of_its_address(proxied, 
     await large.read_until(b"there?")
     await small.send(frame(TEXT, b" ", fin=False))
     assert (await last_close(small))[0] == 1013
+
+
+async def test_half_a_message_is_forgotten_when_the_server_closes(proxied, echo_of, incomplete) -> None:
+    port, _ = await proxied()
+    wire = await echo_of(port)
+    await wire.send(frame(BINARY, b"not text") + frame(TEXT, b" " * 1000, fin=False))
+    with trio.fail_after(PATIENCE_S):
+        assert b"messages are text" in await wire.read(), "and our answer to the close is still waited for"
+    assert incomplete[0].bytes == 0
+    await empty(incomplete, [wire])
 
 
 async def test_a_message_that_is_never_complete_ends_its_connection(proxied, echo_of) -> None:

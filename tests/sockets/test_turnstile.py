@@ -130,8 +130,9 @@ class Left:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await accept(receive, send)
-        while not receive.__self__.disconnected:
-            await trio.lowlevel.checkpoint()
+        with trio.fail_after(PATIENCE_S):
+            while not receive.__self__.disconnected:
+                await trio.lowlevel.checkpoint()
         self.there += 1
         await self.go_on.wait()
         await self._then(receive, send)
@@ -182,6 +183,39 @@ async def test_what_nobody_will_read_takes_no_turns(start, dial, monkeypatch: py
     await peer.wire.close()
     await app.wait_there(1)
     app.go_on.set()
+    await soon(over)
+    assert received == ["websocket.disconnect"]
+
+
+@on_contained
+async def test_who_waits_for_a_message_while_another_task_closes_is_told_of_the_end(start, dial, gate) -> None:
+    received: list[str] = []
+    over = trio.Event()
+
+    async def two_tasks(receive: Any, send: Any, app: App) -> None:
+        async def read() -> None:
+            received.append((await receive())["type"])
+            over.set()
+
+        await accept(receive, send)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read)
+            await app.go_on.wait()
+            await send({"type": "websocket.close"})
+
+    gate.open()
+    app = App(two_tasks)
+    peer = await opened(dial, await start(app))
+    gate.close()
+    await peer.wire.send(frame(TEXT, b"x"))
+    # The reader has seen the message, and waits for its turn.
+    await wait_all_tasks_blocked(0.05)
+    assert app.inbox.size
+    app.go_on.set()
+    await wait_all_tasks_blocked()
+    assert not app.inbox.size
+    gate.open()
+    await peer.wire.close()
     await soon(over)
     assert received == ["websocket.disconnect"]
 

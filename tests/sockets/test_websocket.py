@@ -451,6 +451,25 @@ async def test_our_close_waits_for_that_of_the_peer(start, dial, monkeypatch) ->
     assert app.end == {"type": "websocket.disconnect", "code": 1008, "reason": "too slow"}
 
 
+async def test_our_close_hears_a_peer_of_whom_much_was_unread(start, dial, monkeypatch) -> None:
+    """What nobody will read does not keep the answer from being heard that stands behind it."""
+
+    async def close_late(receive: Any, send: Any, app: App) -> None:
+        await accept(receive, send)
+        await app.go_on.wait()
+        await send({"type": "websocket.close"})
+
+    monkeypatch.setattr(websocket, "CLOSE_S", 3600)
+    app = App(close_late)
+    peer = await opened(dial, await start(app))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(peer.wire.send, frame(TEXT, b"x") * 12_000 + close())
+        await wait_all_tasks_blocked(0.1)
+        assert app.inbox.size >= READ_AHEAD
+        app.go_on.set()
+    await soon(app.ended)
+
+
 async def test_our_close_does_not_wait_for_ever(start, dial, monkeypatch) -> None:
     monkeypatch.setattr(websocket, "CLOSE_S", 0.2)
     app = App(say_goodbye)

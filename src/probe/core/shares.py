@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..settings import for_large
+
 SMALL_BYTES = 64 * 1024
 """A body, message or answer of at most this size may use the last eighth of a limit in bytes."""
 
@@ -20,10 +22,9 @@ def has_bytes(most: int, taken: int, size: int, held: int = 0, declared: int = 0
 
     It has `held` of these itself, and said that it will be `declared` bytes large, if it did. The last eighth is for
     what is small: whoever fills a limit with large things, slowly and under many addresses, does not keep out those who
-    send little or have little to read. What is alone may have all of it, or it could never be served.
+    send little or have little to read.
     """
-    small = max(held + size, declared) <= SMALL_BYTES
-    return taken + size <= (most if small or taken == held else most - most // 8)
+    return taken + size <= (most if max(held + size, declared) <= SMALL_BYTES else for_large(most))
 
 
 class Shares:

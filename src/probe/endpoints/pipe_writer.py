@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import trio
 
-from ..core.shares import has_bytes
 from ..engine.calls import CallScope
 from ..engine.engine import Engine
 from ..engine.reading import Reading, Track
@@ -135,12 +134,12 @@ class PipeWriter:
         first = len(self._said[0].body) if self._said else 0
         if unread - first > limits.max_pipe_bytes:
             self._slow("max_pipe_bytes")
-        elif unread > _UNREAD_BYTES and self._too_much_waits(first, unread):
+        elif unread > _UNREAD_BYTES and self._too_much_waits(first):
             self._slow("max_unsent_bytes")
 
-    def _too_much_waits(self, first: int, unread: int) -> bool:
+    def _too_much_waits(self, first: int) -> bool:
         engine, kind = self._engine, "max_unsent_bytes"
-        all_together = not has_bytes(engine.settings.limits.max_unsent_bytes, engine.piped_bytes, 0, unread)
+        all_together = engine.piped_bytes > engine.settings.limits.max_unsent_bytes
         return all_together or engine.shares.held(kind, self._holder) - first > engine.shares.share(kind)
 
     def _count(self, unread: int) -> None:

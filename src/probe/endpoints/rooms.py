@@ -32,14 +32,19 @@ class _Room:
         """
         if not has_bytes(self._most, self.bytes, size, held, declared):
             self._log.append(LimitReached(None, self._limit, self._most))
-            only = ", and the last eighth of it is for small ones"
+            only = "" if self.bytes + size > self._most else ", and the last eighth of it is for small ones"
             raise busy(f"Too many {self._what}: the limit {self._limit} is {self._most}{only}", _RETRY_S)
+        # One thing may be larger than a share, also when it comes in parts.
+        if self._shares.held(self._limit, holder) > held:
+            self._check_share(holder, size)
+        self._shares.take(self._limit, holder, size)
+        self.bytes += size
+
+    def _check_share(self, holder: str | None, size: int) -> None:
         try:
             self._shares.check(self._limit, holder, None, size)
         except AddressLimitError as full:
             raise full.rejection() from None
-        self._shares.take(self._limit, holder, size)
-        self.bytes += size
 
     def give_back(self, holder: str | None, size: int) -> None:
         """So many bytes are held no longer."""
@@ -79,8 +84,9 @@ class Arriving(_Room):
 
         def count(size: int) -> None:
             nonlocal held
-            self.take(holder, size, held, declared)
-            held += size
+            if size:
+                self.take(holder, size, held, declared)
+                held += size
 
         try:
             yield count

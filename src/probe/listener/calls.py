@@ -87,17 +87,22 @@ class Inbox:
         Beyond ASGI, `http.disconnect` has a `reason` where it was this server that cut the connection off.
         """
         await trio.lowlevel.checkpoint()
-        while not self._messages:
-            await self._arrived.park()
+        await self._something()
         if self._messages[0]["type"] == "websocket.receive":
             # Each message is a request of its own, also of a peer that has gone: to serve it is the same work.
             await self._turn()
+            # Another task of the call may have closed the WebSocket meanwhile.
+            await self._something()
         if self._messages[0]["type"].endswith(".disconnect"):
             return {**self._messages[0], "reason": self.cut_off} if self.cut_off else self._messages[0]
         message = self._messages.popleft()
         self.size -= _payload(message) + MESSAGE_COST
         self.taken(_payload(message))
         return message
+
+    async def _something(self) -> None:
+        while not self._messages:
+            await self._arrived.park()
 
     @property
     def disconnected(self) -> bool:

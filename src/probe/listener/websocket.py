@@ -49,8 +49,6 @@ def asks_for_websocket(request: h11.Request) -> bool:
     return request.method == b"GET" and b"websocket" in upgrade and b"upgrade" in connection
 
 
-_KIND = "max_incoming_bytes"
-
 SLOW_MESSAGE = "a message is not complete in time"
 """Why the server cuts off a peer that has begun a message and does not end it."""
 
@@ -66,20 +64,20 @@ class Incomplete:
     def take(self, holder: str | None, size: int) -> None:
         """Count so many bytes more of what a client has said, also beyond the limit: they are here."""
         self.bytes += size
-        self._shares.take(_KIND, holder, size)
+        self._shares.take("max_incoming_bytes", holder, size)
 
     def give_back(self, holder: str | None, size: int) -> None:
         """They are here no longer."""
         self.bytes -= size
-        self._shares.give_back(_KIND, holder, size)
+        self._shares.give_back("max_incoming_bytes", holder, size)
 
     def excess(self, holder: str | None, message: int) -> str:
         """Why a message of which so many bytes are here is too much; empty if it is not."""
         if not has_bytes(self._most, self.bytes, 0, message):
-            return f"more than {self._most} bytes are on their way, of which 1/8 are for small messages ({_KIND})"
+            return f"more than {self._most} bytes are on their way, 1/8 of it for small ones (max_incoming_bytes)"
         share = self._shares.most(self._most)
-        if self._shares.held(_KIND, holder) > max(share, message):
-            return f"more than {share} bytes of this address are on their way (address_share of {_KIND})"
+        if self._shares.held("max_incoming_bytes", holder) > max(share, message):
+            return f"more than {share} bytes of this address are on their way (address_share of max_incoming_bytes)"
         return ""
 
 
@@ -227,7 +225,8 @@ class ContainedWebSocket(WSStream):
             why = f"a message is larger than {self.buffer.max_length} bytes (max_body_bytes)"
             await self._fail(CloseReason.MESSAGE_TOO_BIG, why)
             return
-        if why := self._incomplete.excess(self._holder, self._size):
+        # What is complete is on its way no longer.
+        if not part.message_finished and (why := self._incomplete.excess(self._holder, self._size)):
             await self._fail(CloseReason.TRY_AGAIN_LATER, why)
             return
         self.buffer.extend(part)
@@ -312,6 +311,7 @@ class ContainedWebSocket(WSStream):
 
     async def _close(self, code: int, reason: str) -> None:
         self.state = ASGIWebsocketState.CLOSED
+        self._forget()
         self._code, self._why = code, reason or BY_APPLICATION
         self._write(CloseConnection(code, reason))
         try:

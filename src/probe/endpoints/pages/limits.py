@@ -138,10 +138,11 @@ A client is its address, and of an IPv6 address its /64. This machine has no lim
   says that has shown its secret. Of 10,000 clients the one that was away longest is forgotten first.
 - `address_share` is the part that one client may hold of each limit that all share: {shared}. The event log names it
   as in `address_share:max_sessions`. For `max_connections` it is a line in the log instead, and a trusted proxy has no
-  share, as it brings everybody.
+  share, as it brings everybody; for messages on WebSockets it is the reason of the close.
 - Of `max_incoming_bytes` and `max_unsent_bytes` the last eighth is for bodies, messages and answers of up to 64 KiB
   (by `Content-Length`, where there is one): who fills them with large ones under many addresses does not keep out
-  those who send and read little. What is alone may have all of it.
+  those who send and read little. What is unread on a WebSocket may use all of it, and who has little unread is not
+  closed.
 
 Behind a proxy every client has the proxy's address, unless `trusted_proxies` names it. Then the client is who the proxy
 says in `X-Forwarded-For`: the header is read from the right, as long as a trusted address said it, so what a client
