@@ -174,7 +174,7 @@ async def test_what_nobody_will_read_takes_no_turns(start, dial, monkeypatch: py
         received.append((await receive())["type"])
         over.set()
 
-    async def no_more(turnstile: Turnstile, lane: object) -> None:
+    async def no_more(turnstile: Turnstile, lane: object, **how: bool) -> None:
         await trio.sleep_forever()
 
     app = Left(close)
@@ -282,15 +282,14 @@ async def test_one_after_the_other_and_who_leaves_the_queue_takes_no_turn() -> N
     ("came", "go"),
     [
         ("a1 a2 a3 a4", "a1 a2 a3 a4"),
-        # A lane that has had no turn in this round waits for one of the others.
-        ("a1 a2 a3 b1", "a1 a2 b1 a3"),
-        ("a1 a2 a3 b1 b2 c1", "a1 a2 b1 a3 c1 b2"),
-        ("a1 a2 b1 b2 c1 c2 - a3 b3 c3", "a1 a2 b1 b2 c1 c2 a3 b3 c3"),
-        ("a1 a2 a3 a4 b1 b2 b3 | 3 v1 a5", "a1 a2 b1 a3 v1 b2 a4 b3 a5"),
-        # One that comes again in the same round is not new.
-        ("b1 b2 b3 c1 c2 c3 a1 | 5 a2 v1", "b1 b2 c1 b3 a1 c2 v1 a2 c3"),
-        # New ones without end: every second turn is for those who were there.
-        ("a1 a2 a3 a4 a5 | 1 p1 q1 r1 s1 t1 u1", "a1 a2 p1 a3 q1 a4 r1 a5 s1 t1 u1"),
+        ("a1 a2 a3 b1", "a1 b1 a2 a3"),
+        ("a1 a2 a3 b1 b2 c1", "a1 b1 c1 a2 b2 a3"),
+        ("a1 b1 a2 - b2 a3", "a1 b1 a2 b2 a3"),
+        ("a1 a2 b1 b2 | 2 a3 c1", "a1 b1 a2 b2 c1 a3"),
+        # Messages (x, y, z) and requests in turn, and in each kind the lanes.
+        ("x1 x2 y1 z1 a1 a2 b1", "a1 x1 b1 y1 a2 z1 x2"),
+        ("x1 y1 z1 x2 y2 | 3 a1", "x1 y1 z1 x2 a1 y2"),
+        ("a1 b1 c1 | 1 x1", "a1 x1 b1 c1"),
     ],
 )
 async def test_the_lanes_take_turns(came: str, go: str) -> None:
@@ -298,7 +297,7 @@ async def test_the_lanes_take_turns(came: str, go: str) -> None:
     turnstile, went = Turnstile(), []
 
     async def pass_through(name: str) -> None:
-        await turnstile.through(name[0])
+        await turnstile.through(name[0], message=name[0] in "xyz")
         went.append(name)
 
     for batch in came.split("-"):
@@ -318,8 +317,8 @@ async def test_the_lanes_take_turns(came: str, go: str) -> None:
                 nursery.start_soon(pass_through, name)
                 await wait_all_tasks_blocked()
             turnstile._next()
-        assert not turnstile._new
-        assert not turnstile._served
+        assert not turnstile._requests
+        assert not turnstile._messages
         assert not turnstile._busy
     assert went == go.split()
 
@@ -342,8 +341,8 @@ async def test_a_lane_that_everybody_has_left_takes_no_turn() -> None:
         await wait_all_tasks_blocked()
         turnstile._next()
     assert went == ["b"]
-    assert not turnstile._new
-    assert not turnstile._served
+    assert not turnstile._requests
+    assert not turnstile._messages
 
 
 ANN, BEN = (b"x-forwarded-for", b"192.0.2.1"), (b"x-forwarded-for", b"192.0.2.2")
@@ -366,7 +365,8 @@ async def test_the_lane_is_the_clients(peer: str, trusted: str, headers: list[tu
     taken = []
 
     class Noted(Turnstile):
-        async def through(self, lane: str | None) -> None:
+        async def through(self, lane: object, *, message: bool = False) -> None:
+            assert not message
             taken.append(lane)
 
     await Entrance(Noted(), peer, networks(trusted.split(","))).enter([(b"host", b"localhost"), *headers])
@@ -377,7 +377,8 @@ async def test_a_connection_goes_on_in_the_lane_of_its_client_and_that_of_a_prox
     taken: list[object] = []
 
     class Noted(Turnstile):
-        async def through(self, lane: object) -> None:
+        async def through(self, lane: object, *, message: bool = False) -> None:
+            assert message
             taken.append(lane)
 
     client = Entrance(Noted(), "198.51.100.7", networks(["127.0.0.1"]))
@@ -432,9 +433,9 @@ class Gate:
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     closed, through = Gate(), Turnstile.through
 
-    async def held(self: Turnstile, lane: str | None) -> None:
+    async def held(self: Turnstile, lane: object, **how: bool) -> None:
         await closed.wait()
-        await through(self, lane)
+        await through(self, lane, **how)
 
     monkeypatch.setattr(Turnstile, "through", held)
     return closed

@@ -173,7 +173,7 @@ class AppTasks(TaskGroup):
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
     ) -> Inbox:
         """Start one application call; the result takes what the peer sends to it."""
-        inbox = Inbox(partial(self._entrance.enter, cast(Any, scope)["headers"]))
+        inbox = Inbox(partial(self._entrance.say, cast(Any, scope)["headers"]))
         self._inboxes.add(inbox)
         assert self._nursery is not None
         self._nursery.start_soon(self._call, app, scope, inbox, send)

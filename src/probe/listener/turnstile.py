@@ -22,24 +22,22 @@ class Turnstile:
     the call has not been told of it.
 
     Those who wait in one lane go in the order in which they came, and the lanes take turns: a client with a thousand
-    connections delays the others by no more than one with a single one. Every second turn is for lanes that have had
-    none in this round. So a client that asks now and then waits for others who do, and not for all who always want more
-    (the sparse flows of FQ-CoDel, RFC 8290 section 4.2). No more than every second: endless new clients do not starve
-    the others.
+    connections delays the others by no more than one with a single one. Every second turn is for requests, and every
+    second one for those who go on with what has begun, as the messages of a WebSocket: hundreds of clients that always
+    have more to say on their connections do not keep out whoever comes with a request, nor the other way round.
     """
 
     def __init__(self) -> None:
         self._busy = False
-        self._new_ones_turn = False
-        # Both in the order of their turns. A lane that has had one goes to the end of `_served`, also when nobody waits
-        # in it any more: it is dropped when its turn comes again, and only then it is new once more.
-        self._new: OrderedDict[Hashable, ParkingLot] = OrderedDict()
-        self._served: OrderedDict[Hashable, ParkingLot] = OrderedDict()
+        self._request_next = False
+        # Both in the order of their turns. One that nobody waits in any more is dropped when its turn comes.
+        self._requests: OrderedDict[Hashable, ParkingLot] = OrderedDict()
+        self._messages: OrderedDict[Hashable, ParkingLot] = OrderedDict()
 
-    async def through(self, lane: Hashable) -> None:
-        """Wait for one's turn. A checkpoint; cancelled, the turn is somebody else's."""
+    async def through(self, lane: Hashable, *, message: bool = False) -> None:
+        """Wait for one's turn, with a request or a `message`. A checkpoint; cancelled, the turn is somebody else's."""
         if self._busy:
-            lanes = self._served if lane in self._served else self._new
+            lanes = self._messages if message else self._requests
             await lanes.setdefault(lane, ParkingLot()).park()
             self._next()
         else:
@@ -51,13 +49,13 @@ class Turnstile:
 
     def _next(self) -> None:
         """Let somebody through in the next pass, which is when a task runs that is woken now."""
-        self._new_ones_turn = not self._new_ones_turn
-        for lanes in (self._new, self._served) if self._new_ones_turn else (self._served, self._new):
+        self._request_next = not self._request_next
+        for lanes in (self._requests, self._messages) if self._request_next else (self._messages, self._requests):
             while lanes:
                 lane, waiting = lanes.popitem(last=False)
                 if waiting:
                     waiting.unpark()
-                    self._served[lane] = waiting
+                    lanes[lane] = waiting
                     return
         self._busy = False
 
@@ -82,9 +80,14 @@ class Entrance:
         """Wait for the turn of the client whose request has these headers."""
         await self.turnstile.through(self.client(headers))
 
+    async def say(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Wait for the turn of a message on a WebSocket whose upgrade had these headers."""
+        await self.turnstile.through(self.client(headers), message=True)
+
     async def go_on(self) -> None:
         """Wait for the turn of this connection, in the middle of what it says.
 
         A proxy's says what many clients do: as these cannot be told apart before it is parsed, it has a lane alone.
         """
-        await self.turnstile.through(self if is_within(self.peer, self.trusted) else client_key(self.peer))
+        lane = self if is_within(self.peer, self.trusted) else client_key(self.peer)
+        await self.turnstile.through(lane, message=True)
