@@ -48,6 +48,7 @@ from ..wire.jsonrpc import (
     result_response,
 )
 from ..wire.toolhost import (
+    VERSION,
     HostCode,
     HostLimits,
     InvalidMessageError,
@@ -273,7 +274,7 @@ class HostConnection:
         bounds = HostLimits(
             dispatches=limits.max_host_dispatches, message_bytes=limits.max_body_bytes, tools=limits.max_host_tools
         )
-        return RegisterResult(host=name, tools=[*tools], limits=bounds).dump()
+        return RegisterResult(protocol=VERSION, host=name, tools=[*tools], limits=bounds).dump()
 
     def _say(self, message: Json) -> None:
         body = encode(message)
