@@ -9,6 +9,7 @@ import inspect
 import json
 import re
 import sys
+from functools import cache
 from typing import Any, get_args
 
 from ... import __version__
@@ -148,6 +149,12 @@ def _add_problem(schemas: Schemas) -> None:
 def encoded(value: Any) -> str:
     """JSON as it is committed: the same bytes for the same description."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+@cache
+def published() -> bytes:
+    """The whole description, as its page gives it. It depends on no engine, so it is made once per process."""
+    return encoded(document()).encode()
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def register(app: QuartTrio, engine: Engine, beside: Beside) -> None:
     """Add the pages of one engine."""
     # Neither changes while the server runs, and here is where making them holds up nobody.
     tools = encode(asdict(_tools(engine)))
-    description = openapi.encoded(openapi.document()).encode()
+    description = openapi.published()
 
     @app.get(listing.INDEX.rule)
     async def index() -> Response:
