@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from ..core.addresses import client_key, forwarded_client, networks
+from ..core.addresses import client_key, client_of, networks
 from ..core.modern_inbound import era_of_unread
 from ..core.rates import Rates, Verdict
 from ..engine.engine import Engine
@@ -42,13 +42,13 @@ class Doorman:
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
 
     def introduce(self, scope: Scope) -> Scope:
-        """The scope with the client's own address."""
-        address, _port = scope.get("client") or ("", 0)
-        if not self._trusted:
-            return scope
-        values = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
-        client = forwarded_client(address, ",".join(values), self._trusted)
-        return scope if client == address else {**scope, "client": (client, 0)}
+        """The scope with the client's own address.
+
+        Beyond ASGI, the client's port is None where a proxy speaks for it; then `peer` is the proxy's address and port.
+        """
+        peer = scope.get("client") or ("", None)
+        client = client_of(peer[0], scope["headers"], self._trusted)
+        return scope if client == peer[0] else {**scope, "client": (client, None), "peer": peer}
 
     async def admits(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Whether the request may go on; else it is answered with 429."""
@@ -126,5 +126,5 @@ def _error(scope: Scope, rejection: Rejection) -> Json:
 
 
 def _key(scope: Scope) -> str | None:
-    address, _port = scope.get("client") or ("", 0)
+    address, _port = scope.get("client") or ("", None)
     return client_key(address)

@@ -148,9 +148,14 @@ Behind a proxy every client has the proxy's address, unless `trusted_proxies` na
 says in `X-Forwarded-For`: the header is read from the right, as long as a trusted address said it, so what a client
 writes there itself counts for nothing. A proxy must append to the header, or replace it. One that passes on
 what it was sent lets everybody choose an address. Name proxies only, not a network in which clients are too: whoever is
-trusted is believed. A client of whom a trusted proxy says nothing that is an address, or that it is this machine, is
-`unknown`; all of these share one bucket. `Forwarded` (RFC 7239) is not read. A proxy on this machine that is not named
-makes all its clients this machine, without any limit by address; one elsewhere makes them all one client.
+trusted is believed. A client of whom a trusted proxy says nothing that is an address is `unknown`; all of these share
+one bucket. A loopback address names the machine of the proxy that says so: the header is read on, as another proxy may
+run there, and a client there has no limits by address, as without a proxy. So a program that passes connections on to a
+proxy on its own machine, and does not say for whom, takes these limits from everybody. `Forwarded` (RFC 7239) is not
+read. A proxy on this machine that is not named makes all its clients this machine, without any limit by address; one
+elsewhere makes them all one client.
+
+The event log has both: `client` is who the client is believed to be, and `peer` the proxy that says so.
 
 Beyond that no table by address helps: who has a /48 has 65,536 addresses that count. Then the limits of all hold.
 
