@@ -69,7 +69,7 @@ def new_id() -> str:
 def main(settings: Settings) -> int:
     """Serve HTTP until a signal; returns the exit code. Raises `StartError`."""
     printer = _printer(settings)
-    return _run(partial(serve, settings, announce=printer.say, printer=printer), printer)
+    return _run(partial(serve, listener.fit(settings), announce=printer.say, printer=printer), printer)
 
 
 def stdio(settings: Settings, dashboard: int | None) -> int:
@@ -78,6 +78,7 @@ def stdio(settings: Settings, dashboard: int | None) -> int:
     `dashboard` is the port for the pages about it, None for no pages. Raises `StartError`.
     """
     printer = _printer(settings)
+    settings = settings if dashboard is None else listener.fit(settings)
     return _run(partial(serve_stdio, settings, dashboard, announce=printer.say, printer=printer), printer)
 
 
@@ -143,7 +144,7 @@ async def serve(
         sockets = listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
-            urls = await root.start(partial(listener.serve, paths, settings, sockets))
+            urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
             with trio.open_signal_receiver(*_ending_signals()) as signals:
                 for url in urls:
                     announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
@@ -175,7 +176,7 @@ async def serve_stdio(
             urls: list[str] = []
             if sockets:
                 paths = Paths(engine, pages_only=True, metrics=metrics)
-                urls = await root.start(partial(listener.serve, paths, settings, sockets))
+                urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
             with trio.open_signal_receiver(*_ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
                 await root.start(_serve_client, engine, origin, root.cancel_scope, leaving)

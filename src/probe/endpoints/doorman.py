@@ -57,7 +57,7 @@ class Doorman:
             return True
         wait_s = self._noted(self._rates.take(key, self._now())).wait_s
         if wait_s:
-            await self._refuse(scope, receive, send, ceil(wait_s))
+            await turn_away(scope, receive, send, too_many(_WHY, ceil(wait_s)))
         return not wait_s
 
     def weighing(self, scope: Scope, receive: Receive) -> Receive:
@@ -83,19 +83,20 @@ class Doorman:
             self._engine.log.append(LimitReached(None, "requests_per_second", most))
         return verdict
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send, wait_s: int) -> None:
-        rejection = too_many(_WHY, wait_s)
-        status, headers = rejection.refusal.status, rejection.headers
-        if scope["type"] == "websocket":
-            await receive()
-            scope, send = {**scope, "method": "GET"}, before_upgrade(send)
-            speaks_mcp = scope["path"] == "/ws"
-        else:
-            speaks_mcp = scope["path"] == "/mcp"
-        if speaks_mcp:
-            await respond(send, status, [*JSON_HEADERS, *headers], encode(_error(scope, rejection)))
-        else:
-            await refuse(send, http_head(scope), RefusedError(status, _WHY, headers))
+
+async def turn_away(scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:
+    """Refuse a request of any kind before it is read, in the form that its path answers in."""
+    status, headers = rejection.refusal.status, rejection.headers
+    if scope["type"] == "websocket":
+        await receive()
+        scope, send = {**scope, "method": "GET"}, before_upgrade(send)
+        speaks_mcp = scope["path"] == "/ws"
+    else:
+        speaks_mcp = scope["path"] == "/mcp"
+    if speaks_mcp:
+        await respond(send, status, [*JSON_HEADERS, *headers], encode(_error(scope, rejection)))
+    else:
+        await refuse(send, http_head(scope), RefusedError(status, rejection.message, headers))
 
 
 class _WeighedBody:
