@@ -6,3 +6,8 @@ export function clientName(label: string | null, sessions: readonly SessionRow[]
   const row = sessions.find((each) => each.id === label);
   return row === undefined ? label : `${label} ${row.client_name} ${row.client_version}`;
 }
+
+/** `from 203.0.113.1 through 10.0.0.1:4711`: a client's address, and that of the proxy that speaks for it. */
+export function cameFrom({ client, peer }: { client: string; peer: string | null }): string {
+  return `from ${client}${peer ? ` through ${peer}` : ""}`;
+}

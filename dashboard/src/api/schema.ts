@@ -585,7 +585,7 @@ export interface components {
          * @description A connection that carries all messages both ways is open: `websocket` or `stdio`.
          *
          *     `exchange` is the HTTP request that became a WebSocket; of standard streams it is a number that no request has.
-         *     `client` is its address and port, or `stdio`.
+         *     `client` and `peer` are those of the request; on standard streams they are `stdio` and None.
          */
         ConnectionOpened: {
             at: number;
@@ -599,6 +599,7 @@ export interface components {
             kind: "connection.opened";
             mono: number;
             pair: number | null;
+            peer: string | null;
             seq: number;
             transport: string;
         };
@@ -831,7 +832,11 @@ export interface components {
             pair: number | null;
             seq: number;
         };
-        /** @description A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`. */
+        /**
+         * @description A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`.
+         *
+         *     `client` and `peer` are those of its request.
+         */
         HostConnected: {
             at: number;
             client: string;
@@ -844,6 +849,7 @@ export interface components {
             kind: "host.connected";
             mono: number;
             pair: number | null;
+            peer: string | null;
             seq: number;
         };
         /**
@@ -989,7 +995,12 @@ export interface components {
             session: string | null;
             stream: string | null;
         };
-        /** @description The head of an HTTP request arrived; `headers` are as received, secrets hidden. */
+        /**
+         * @description The head of an HTTP request arrived; `headers` are as received, secrets hidden.
+         *
+         *     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
+         *     proxy that speaks for it, None where the request came from the client itself.
+         */
         HttpRequest: {
             at: number;
             client: string;
@@ -1008,6 +1019,7 @@ export interface components {
             mono: number;
             pair: number | null;
             path: string;
+            peer: string | null;
             query: string;
             seq: number;
         };

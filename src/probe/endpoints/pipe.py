@@ -93,7 +93,7 @@ class _Pipe:
     async def run(self) -> Ending:
         """Serve until the end."""
         log, peer = self._engine.log, self._peer
-        log.append(ConnectionOpened(self._label, peer.transport, self._exchange, peer.client))
+        log.append(ConnectionOpened(self._label, peer.transport, self._exchange, peer.client, peer.peer))
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._write)
