@@ -120,6 +120,11 @@ class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
     headers: tuple[tuple[bytes, bytes], ...] = ()
     data: Mapping[str, Any] | None = field(default=None)
 
+    @property
+    def reason(self) -> str:
+        """The message without the name of the error."""
+        return self.message.removeprefix("Invalid Request: ")
+
     def body(self) -> dict[str, Any]:
         """The JSON-RPC error response; `id` is left out, never null, where it could not be read."""
         error = McpError(self.refusal.code, self.message, self.data).body()

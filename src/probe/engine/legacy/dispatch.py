@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import mcp_types as types
 import trio
@@ -28,6 +28,7 @@ from ...settings import Settings
 from ...wire.errors import Code, McpError, Refusal, Rejection
 from ...wire.jsonrpc import (
     Json,
+    MalformedResponse,
     Message,
     Notification,
     Request,
@@ -36,6 +37,7 @@ from ...wire.jsonrpc import (
     encode,
     error_response,
     is_id,
+    malformed_responses,
     result_response,
     shown_id,
 )
@@ -384,8 +386,18 @@ class Dispatch:
         running.call.answer = tell
         session.submit(job)
 
+    def refused(self, session: Session, value: Any, why: str) -> None:
+        """A client's messages in `value` are refused as malformed because of `why`: the questions they answer fail."""
+        for answer in malformed_responses(value, why):
+            if self._settles(session, answer):
+                clause = f"{session.machine.revision} basic, Responses"
+                session.misuse("malformed answer", clause, f"id {shown_id(answer.id)}: {answer.why}")
+
+    def _settles(self, session: Session, answer: Response | MalformedResponse) -> bool:
+        return session.client_requests.resolve(answer) or self._streams.resolve(session, answer)
+
     def _resolved(self, session: Session, response: Response) -> None:
-        if not (session.client_requests.resolve(response) or self._streams.resolve(session, response)):
+        if not self._settles(session, response):
             clause = "JSON-RPC 2.0, 5: a response answers a request"
             session.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 
