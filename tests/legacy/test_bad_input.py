@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from gzip import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from probe.wire.errors import Code, Refusal
 
 from ..support.http import exchange
 from ..support.legacy import HEADERS, Legacy, RpcError
+from ..support.modern import Modern
 from ..support.probe import Probe, running
 from ..support.schemas import schema
 
@@ -217,6 +219,7 @@ BAD_HEADERS = [
     ("plain text", {"content-type": "text/plain"}, 415, "Content-Type"),
     ("another JSON", {"content-type": "application/json-patch+json"}, 415, "Content-Type"),
     ("Latin-1", {"content-type": "application/json; charset=iso-8859-1"}, 415, "UTF-8"),
+    ("gzip", {"content-encoding": "gzip"}, 415, "Content-Encoding"),
     ("no Accept", {"accept": None}, 406, "Accept"),
     ("JSON only", {"accept": "application/json"}, 406, "Accept"),
     ("events only", {"accept": "text/event-stream"}, 406, "Accept"),
@@ -248,6 +251,22 @@ async def test_each_bad_header_has_its_answer_and_harms_nobody(
     sent = {name: value for name, value in {**client.headers, **headers}.items() if value is not None}
     await check_answer(client, Bad("", ping(), status, INVALID_REQUEST, part, id), sent)
     await check_unharmed(probe, client)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_an_encoded_body_is_refused_and_recorded_and_identity_is_read(era: str, probe: Probe) -> None:
+    """RFC 9110, 15.5.16: Accept-Encoding says "which (if any) content codings would have been accepted"."""
+    client = await probe.client()
+    modern = probe.modern().request("tools/list", {})
+    headers = Modern.headers(modern) if era == "modern" else client.headers
+    plain = json.dumps(modern).encode() if era == "modern" else ping()
+    async with exchange(probe.app, "POST", "/mcp", {**headers, "content-encoding": "gzip"}, compress(plain)) as answer:
+        message = await answer.json()
+    assert (answer.status, answer.headers["accept-encoding"]) == (415, "identity")
+    assert message["error"]["code"] == INVALID_REQUEST
+    assert probe.events("http.response")[-1]["problem"] == message["error"]["message"]
+    async with exchange(probe.app, "POST", "/mcp", {**headers, "content-encoding": "identity"}, plain) as answer:
+        assert answer.status == 200
 
 
 @pytest.mark.parametrize(
