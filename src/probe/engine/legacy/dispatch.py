@@ -240,6 +240,18 @@ class Dispatch:
                 for earlier in requests[:at]:
                     session.machine.finish(earlier.id)
                 raise self._refused(session, request, error) from None
+        self._note_used(session, requests)
+
+    def _note_used(self, session: Session, requests: Sequence[Request]) -> None:
+        """Record each id that the session has used before, also for a request that the client only repeats.
+
+        The clause knows no exception for a repeated request, and this one runs a second time. A request that was
+        refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
+        """
+        for request in requests:
+            if session.used_ids.use(request.id):
+                clause = f"{session.machine.revision} basic, Requests: an id is not used twice within a session"
+                session.misuse("id used before", clause, f"id {shown_id(request.id)} of {clip(request.method)}")
 
     def _refused(self, session: Session, request: Request, error: ValueError) -> Rejection:
         if isinstance(error, DuplicateIdError):
