@@ -417,7 +417,7 @@ class Settings:
         "", unit="path", reason="a SQLite file keeps tool calls and their evidence across restarts; empty: in memory"
     )
     audit_flush_s: float = _setting(
-        1.0, unit="seconds", low=0.01, high=60, reason="how often audit_db is written; a crash costs at most so much"
+        1.0, unit="seconds", low=0.01, high=60, reason="between writings of audit_db; a kill costs it and two writings"
     )
     metrics: bool = _setting(
         False, unit="true or false", reason="/metrics for Prometheus; whoever reaches the port can read it"

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, encode
-from ..wire.revisions import V2025_03_26, V2026_07_28
+from ..wire.revisions import V2025_03_26, V2025_11_25, V2026_07_28
 from .params import Param, input_schema, read_arguments
 
 ToolResult: TypeAlias = Json
@@ -183,6 +183,11 @@ class Tool:
     announces: tuple[ListKind, ...] = ()
     exercises: str = ""
     shows: str = ""
+
+    @property
+    def offered_since(self) -> str:
+        """The first revision in which it can be called: a tool that only runs as a task needs one that has tasks."""
+        return max(self.since, V2025_11_25) if self.task_support == "required" else self.since
 
     @property
     def waits(self) -> bool:
