@@ -1,5 +1,13 @@
 import type { SessionRow } from "./schema";
 
+/** The row of the sessions for what no client is known for. */
+export const UNATTRIBUTED = "unattributed";
+
+/** The rows that are clients. */
+export function clientsOf(rows: readonly SessionRow[]): readonly SessionRow[] {
+  return rows.filter((row) => row.id !== UNATTRIBUTED);
+}
+
 /** `s7 desk-agent 1.0`: a label with the name and version of its client, as far as they are known. */
 export function clientName(label: string | null, sessions: readonly SessionRow[]): string {
   if (label === null) return "unknown";

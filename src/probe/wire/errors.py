@@ -45,6 +45,22 @@ class Code(IntEnum):
     OVERLOADED = 1002
 
 
+CLIENT_CODES = frozenset(
+    {
+        Code.PARSE_ERROR,
+        Code.INVALID_REQUEST,
+        Code.METHOD_NOT_FOUND,
+        Code.INVALID_PARAMS,
+        Code.RESOURCE_NOT_FOUND,
+        Code.HEADER_MISMATCH,
+        Code.MISSING_CLIENT_CAPABILITY,
+        Code.UNSUPPORTED_PROTOCOL_VERSION,
+        Code.RESUMED_TOO_EARLY,
+    }
+)
+"""Codes that speak of what the client sent; the others speak of limits, of a shutdown, of a tool or of lost streams."""
+
+
 class McpError(Exception):
     """A request ends with this JSON-RPC error."""
 
