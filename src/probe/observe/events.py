@@ -99,8 +99,8 @@ class ConnectionOpened:
 class ConnectionClosed:
     """Such a connection is over. Cause: its `connection.opened`.
 
-    `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket, None
-    where there was none. `messages` is how many the peer was sent.
+    `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket,
+    None where there was none. `messages` is how many the peer was sent.
     """
 
     kind: ClassVar[str] = "connection.closed"
@@ -302,9 +302,9 @@ class CallCancelled:
 class CallSettled:
     """The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation.
 
-    Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden, and
-    cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC error;
-    null where there is none. `coalesced` is how many progress reports made room for newer ones.
+    Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden,
+    and cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC
+    error; null where there is none, and for a request that is no tool call. `coalesced` is how many progress reports made room for newer ones.
     """
 
     kind: ClassVar[str] = "call.settled"
