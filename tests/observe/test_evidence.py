@@ -553,7 +553,7 @@ def test_polls_do_not_push_out_what_becomes_of_a_call() -> None:
         visit = {"connection": "w1", "exchange": number, "session": "s1"}
         poll = it.tell(received({"id": 9, "method": "stream/poll"}), opened, **visit)
         it.tell(emitted({"id": 9, "result": {}}), poll, call="c1", **visit)
-    assert len(it.evidence.of("c1")) == 3 + 1000
+    assert len(it.evidence.of("c1")) == 2 + 1000
     told = [it.tell(MessagesDelivered(1, 1), **place) for _ in range(1990)]
     assert it.evidence.of("c1")[-len(told) :] == told
     for _ in range(100):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from probe.observe.context import Context
@@ -21,6 +22,31 @@ from probe.observe.log import Entry, EventLog
 from probe.observe.records import CallRecord
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A fact with its context and its cause, to be recorded."""
+
+    fact: Event
+    context: Context
+    cause: int | None = None
+
+
+def at(fact: Event, cause: int | None = None, **context: Any) -> Placed:
+    """A fact with a context."""
+    return Placed(fact, Context(**context), cause)
+
+
+def record_all(log: EventLog, *facts: Event | Placed) -> list[Entry]:
+    """Append facts to a log; returns their entries."""
+    entries = []
+    for item in facts:
+        it = item if isinstance(item, Placed) else Placed(item, Context())
+        entry = log.entry(log.append(it.fact, it.context, it.cause))
+        assert entry is not None
+        entries.append(entry)
+    return entries
+
+
 class Told:
     """A log that is told facts, each with its context and its cause."""
 
@@ -29,9 +55,7 @@ class Told:
 
     def entry(self, fact: Event, cause: int | None = None, **context: Any) -> Entry:
         """Record a fact."""
-        entry = self.log.entry(self.log.append(fact, Context(**context), cause))
-        assert entry is not None
-        return entry
+        return record_all(self.log, at(fact, cause, **context))[0]
 
 
 def received(message: Any, batch: int | None = None) -> MessageReceived:
