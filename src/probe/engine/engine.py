@@ -87,9 +87,8 @@ class Engine:
         self.settings = settings
         self.clock = Clock(epoch)
         self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
-        self.records = CallRecords(limits.call_records)
-        self.observer = Observer(self.log, self.records, limits)
-        self.audit = Audit(settings, self.run, self.clock, self.log, self.records, self.observer)
+        self.observer = Observer(self.log, self.run, limits)
+        self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)
         self.shares = AddressShares(self.log, limits)
         self.tasks = TaskService(self.log, self.clock, settings, self.shares, new_id)
         # As long as the state that names a page may take to come back.
@@ -136,6 +135,11 @@ class Engine:
             {name: SERVER_INFO[name] for name in ("name", "title", "version")},
             INSTRUCTIONS,
         )
+
+    @property
+    def records(self) -> CallRecords:
+        """The records of tool calls, up to the end of the log."""
+        return self.observer.records
 
     def offer(self, selection: str, revision: str) -> Offer:
         """What a selection offers to a revision. Raises `UnknownSelectionError`."""
