@@ -173,7 +173,7 @@ async def test_one_line_for_each_call(autojump_clock: MockClock) -> None:
     assert [line["event"] for line in lined.objects()][:2] == ["server.state", "session.opened"]
 
 
-LIMIT, STATE = LimitReached("s1", "max_tasks", 5), ServerState("ready")
+LIMIT, STATE = at(LimitReached("max_tasks", 5), session="s1"), ServerState("ready")
 FAILING, WELL = AuditState("failing", "no space left on device", 3), AuditState("ok", None, 3)
 
 
@@ -196,7 +196,7 @@ def test_a_fact_of_any_kind_is_one_line_or_none(fact: Fact) -> None:
 
 
 def test_a_limit_that_is_reached_all_the_time_is_told_now_and_then() -> None:
-    other = LimitReached(None, "max_sessions", 9)
+    other = LimitReached("max_sessions", 9)
     lines = told("warning", *[LIMIT] * 25, other, *[LIMIT] * 10)
     assert [(line.fields["limit"], line.fields.get("more")) for line in lines] == [
         ("max_tasks", None),
@@ -262,7 +262,7 @@ async def test_who_reads_nothing_costs_the_counters_no_entry() -> None:
         async with following(probe.engine, Printer("json", "warning", write)) as page:
             probe.engine.log.append(LIMIT)
             await trio.to_thread.run_sync(asked.wait, 60)
-            probe.engine.log.append(LimitReached(None, "max_sessions", 1))
+            probe.engine.log.append(LimitReached("max_sessions", 1))
         reads.set()
         assert page is not None
         assert Samples(page.text().decode())("limits_reached_total", limit="max_sessions") == 1

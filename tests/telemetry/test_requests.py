@@ -155,11 +155,11 @@ async def test_after_a_gap_nothing_is_taken_for_something_else(probe: Probe, aut
 
 def test_a_task_that_ends_before_its_handle_is_sent_leaves_its_request_alone() -> None:
     log = EventLog(lambda: (0.0, 0.0), max_events=100, max_bytes=1_000_000)
-    log.append(MessageReceived(1, "s1", None, "request", "tools/call", 5, b"{}"))
-    log.append(CallStarted("c1", 1, "s1", "t1", 5, "tools/call", "pure_task", None))
-    cancelled = CallSettled("c1", "s1", "t1", 5, "cancelled", False, 1.0, "tasks_cancel", 1.0, None, None, 0)
+    log.append(MessageReceived(None, "request", "tools/call", 5, b"{}"), Context(exchange=1, session="s1"))
+    log.append(started(5, "pure_task"), Context(exchange=1, session="s1", call="c1", task="t1"))
+    cancelled = at(settled(5, "cancelled", answered=False, cancelled_by="tasks_cancel", scope_exit_ms=1.0), session="s1", call="c1", task="t1")
     log.append(cancelled)
-    log.append(MessageEmitted(1, "s1", None, None, "c1", None, "response", None, 5, b"{}"))
+    log.append(MessageEmitted(None, "response", None, 5, b"{}"), Context(exchange=1, session="s1", call="c1"))
     requests = Requests()
     ends = [request for entry in log.since(0, 9).entries for request in requests.take(entry).over]
     assert [(request.tool, request.outcome) for request in ends] == [("pure_task", "completed")]

@@ -17,9 +17,8 @@ class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
         super().__init__()
         self._most = most
 
-    def store(self, key: _Key, value: _Value) -> None:
-        """Add or replace an item, which is the newest then."""
+    def store(self, key: _Key, value: _Value) -> _Value | None:
+        """Add or replace an item, which is the newest then. Returns the value that made room, if one did."""
         self[key] = value
         self.move_to_end(key)
-        if len(self) > self._most:
-            self.popitem(last=False)
+        return self.popitem(last=False)[1] if len(self) > self._most else None

@@ -3,7 +3,7 @@
     1  every entry with the call in its context
     2  the cause of each of these: the request that began the call, those that cancelled it or asked for its task
     3  of each HTTP request that began, continued or asked about the call: its head, its response and its end
-    4  the end of a connection: of a pipe that ended the call or read its own stream, of a tool host that had to answer it
+    4  the end of a connection: of a pipe that ended the call or read its stream, of a tool host that had to answer it
 
 Causes join an exchange to a call (rule 3), since an answer has the call in its context and the request as its cause. An
 exchange that only carries messages of a call, as a GET stream carries the status of a task, is not joined.
