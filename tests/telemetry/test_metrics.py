@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.observe.context import Context
 from probe.observe.events import HostRegistered, LimitReached
 from probe.telemetry.tally import UNKNOWN, Names
 
@@ -142,7 +143,8 @@ async def test_hosts_that_come_with_ever_new_tools_have_only_so_many_labels(auto
     async with watched(metrics=True) as probe:
         for number in range(50):
             tools = tuple(f"h{number}__t{tool}" for tool in range(20))
-            probe.engine.log.append(HostRegistered(f"h{number}", None, None, tools, None), Context(connection=f"h{number}"))
+            fact = HostRegistered(f"h{number}", None, None, tools, None)
+            probe.engine.log.append(fact, Context(connection=f"h{number}"))
         await trio.sleep(SOON_S)
         names = Names(["own"], room=200)
         names.admit([f"n{number}" for number in range(1000)])
