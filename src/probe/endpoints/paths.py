@@ -12,7 +12,6 @@ from ..engine.engine import Engine
 from ..wire.errors import Rejection
 from .asgi import App, Receive, Scope, Send, before_upgrade, host_policy, http_head
 from .browsers import Browsers, check_purpose
-from .call_tail import CallTail
 from .dashboard import Dashboard
 from .doorman import Doorman
 from .feed import Feed
@@ -45,7 +44,6 @@ class Paths:
         self.toolhost = ToolHostEndpoint(engine)
         self.readers = Readers(engine)
         self.feed = Feed(engine, self.readers)
-        self._call_tail = CallTail(engine, self.readers)
         self._health = Health(lambda: not engine.draining)
         self._policy = host_policy(settings)
         self._dashboard = Dashboard()
@@ -95,8 +93,6 @@ class Paths:
             return
         if scope["path"] == "/dashboard/events":
             await self.feed(scope, receive, send)
-        elif scope["path"] == "/api/calls/live":
-            await self._call_tail(scope, receive, send)
         elif scope["path"] == "/metrics" and self._metrics is not None:
             await self._metrics(scope, receive, send)
         elif scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/"):

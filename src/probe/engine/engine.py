@@ -87,9 +87,8 @@ class Engine:
         self.settings = settings
         self.clock = Clock(epoch)
         self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
-        self.records = CallRecords(limits.call_records)
-        self.observer = Observer(self.log, self.records, limits)
-        self.audit = Audit(settings, self.run, self.clock, self.log, self.records, self.observer)
+        self.observer = Observer(self.log, self.run, limits)
+        self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)
         self.shares = AddressShares(limits)
         # As long as the state that names a page may take to come back.
         keep_s = settings.request_state_ttl_s
@@ -117,6 +116,11 @@ class Engine:
         # It stands in every result, so it is the short form.
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
         self.modern = ModernDispatch(services, self.tasks, trips, runs, about, INSTRUCTIONS)
+
+    @property
+    def records(self) -> CallRecords:
+        """The records of tool calls, up to the end of the log."""
+        return self.observer.records
 
     def offer(self, selection: str, revision: str) -> Offer:
         """What a selection offers to a revision. Raises `UnknownSelectionError`."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from pydantic_core import from_json
-
 from ..wire.jsonrpc import ProgressToken, RequestId, clip, id_length, is_id
 
 # The parameter by which a message names what another one began.
@@ -732,14 +730,6 @@ def subject(message: Any) -> RequestId | None:
     params = message.get("params")
     id = params.get(_NAMES[method]) if isinstance(params, dict) else None
     return id if is_id(id) and id_length(id) <= _LONGEST_ID else None
-
-
-def announced(message: bytes) -> str | None:
-    """The id that a `notifications/stream/create` gives its stream."""
-    value: Any = from_json(message)
-    for name in ("params", "stream", "streamId"):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None
 
 
 def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:
