@@ -72,14 +72,15 @@ def main(settings: Settings) -> int:
     return _run(partial(serve, listener.fit(settings), announce=printer.say, printer=printer), printer)
 
 
-def stdio(settings: Settings, dashboard: int | None) -> int:
+def stdio(settings: Settings, dashboard: int | None, label: str | None = None) -> int:
     """Serve the client on standard input and output until it has gone, or until a signal; returns the exit code.
 
-    `dashboard` is the port for the pages about it, None for no pages. Raises `StartError`.
+    `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log.
+    Raises `StartError`.
     """
     printer = _printer(settings)
     settings = settings if dashboard is None else listener.fit(settings)
-    return _run(partial(serve_stdio, settings, dashboard, announce=printer.say, printer=printer), printer)
+    return _run(partial(serve_stdio, settings, dashboard, label, announce=printer.say, printer=printer), printer)
 
 
 def _printer(settings: Settings) -> Printer:
@@ -157,6 +158,7 @@ async def serve(
 async def serve_stdio(
     settings: Settings,
     dashboard: int | None,
+    label: str | None = None,
     *,
     announce: Callable[[str], None] = lambda line: None,
     printer: Printer | None = None,
@@ -164,6 +166,7 @@ async def serve_stdio(
     """Serve one client on the standard streams until it has gone, cancelled, or told to stop by a signal.
 
     `dashboard` is the port on `settings.host` where pages show what happens; nothing else of HTTP is served there.
+    `label` is the name that the client was given, as `core.client_label` allows it.
     Raises what `serve` raises, and `StreamsClosedError`; each of them before anything is read.
     """
     settings = settings if dashboard is None else replace(settings, port=dashboard)
@@ -179,7 +182,8 @@ async def serve_stdio(
                 urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
             with trio.open_signal_receiver(*_ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
-                await root.start(_serve_client, engine, origin, root.cancel_scope, leaving)
+                peer = Peer("stdio", "stdio", origin, settings.tools, label=label)
+                await root.start(_serve_client, engine, peer, root.cancel_scope, leaving)
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
                 announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
                 # The client's task ends everything when it has written what the drain has left it.
@@ -200,17 +204,15 @@ def _engine(settings: Settings) -> Engine:
 
 async def _serve_client(
     engine: Engine,
-    origin: str,
+    peer: Peer,
     root: trio.CancelScope,
     leaving: trio.Event,
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    settings = engine.settings
     with standard_streams() as (source, sink):
         task_status.started()
-        wire = LineWire(source, sink, max_bytes=settings.limits.max_body_bytes)
-        peer = Peer(transport="stdio", address="stdio", origin=origin, selection=settings.tools)
+        wire = LineWire(source, sink, max_bytes=engine.settings.limits.max_body_bytes)
         gone = trio.Event()
         async with trio.open_nursery() as waiting:
             waiting.start_soon(_clean_up, gone, leaving)

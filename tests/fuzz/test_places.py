@@ -97,9 +97,8 @@ async def follows(answer: Any, place: str, known: list[str]) -> None:
 
 QUERIES = {
     "/dashboard/events": ("since", "tail", "tables", "kind", "session", "text", "exchange"),
-    "/api/calls/live": ("tool", "outcome", "from", "text", "arguments.steps"),
     "/api/events": ("since", "before", "limit", "kind", "method", "text"),
-    "/api/calls": ("cursor", "limit", "from", "until", "arguments.steps", "result.x"),
+    "/api/calls": ("cursor", "limit", "tool", "outcome", "from", "until", "text", "arguments.steps", "result.x"),
     "/api/sessions": ("cursor",),
     "/api/tasks": ("cursor",),
     "/api/streams": ("cursor",),

@@ -236,14 +236,14 @@ async def test_pages_of_url_elicitation(autojump_clock: MockClock) -> None:
 
 
 @asynccontextmanager
-async def reading(probe: Probe, address: str, path: str = "/dashboard/events") -> AsyncIterator[Answer]:
-    async with exchange(seen_from(probe.app, address), "GET", path, PAGE) as answer:
+async def reading(probe: Probe, address: str) -> AsyncIterator[Answer]:
+    async with exchange(seen_from(probe.app, address), "GET", "/dashboard/events", PAGE) as answer:
         yield answer
 
 
 async def test_dashboards(autojump_clock: MockClock) -> None:
     async with running(max_feed_readers=8) as probe:
-        async with reading(probe, ANN), reading(probe, ANN, "/api/calls/live"):
+        async with reading(probe, ANN), reading(probe, ANN):
             async with reading(probe, ANN) as answer:
                 assert (answer.status, answer.headers["retry-after"]) == (429, "5")
                 assert "its share of max_feed_readers is 2 (address_share)" in (await answer.json())["detail"]

@@ -1,4 +1,4 @@
-"""`/api/calls`: pages, one call with its evidence, exports, and the live tail."""
+"""`/api/calls`: pages, one call with its evidence, and exports."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.endpoints import call_tail
 from probe.endpoints.pages import calls
 
 from ..support.api import LOCAL, lines, page
 from ..support.audit import auditing
-from ..support.http import Answer, exchange, http_scope
+from ..support.http import exchange
 from ..support.probe import Probe, running
 from ..support.shown import as_value, newest
 
@@ -75,7 +73,7 @@ async def test_filters_choose_calls(store: Probe) -> None:
             assert [row["request_id"] for row in rows] == expected, target
 
 
-@pytest.mark.parametrize("path", ["/api/calls", "/api/calls.ndjson", "/api/calls.csv", "/api/calls/live"])
+@pytest.mark.parametrize("path", ["/api/calls", "/api/calls.ndjson", "/api/calls.csv"])
 async def test_a_misspelt_filter_is_refused_with_the_known_ones(path: str, probe: Probe) -> None:
     async with exchange(probe.app, "GET", f"{path}?tol=progress", LOCAL) as answer:
         problem = await answer.json()
@@ -205,174 +203,3 @@ async def test_an_export_of_a_file_that_cannot_be_read_does_not_begin(path: str,
         async with exchange(probe.app, method, path, LOCAL) as answer:
             assert (answer.status, answer.headers["retry-after"]) == (503, "5")
             await answer.body()
-
-
-# The live tail.
-
-
-async def rows_of(answer: Answer, count: int) -> list[Any]:
-    return [json.loads(event.data) for event in await answer.first(count)]
-
-
-async def test_the_tail_gives_calls_as_they_start_and_end(probe: Probe, autojump_clock: MockClock) -> None:
-    client = await probe.client()
-    await client.tool("chatty")
-    async with exchange(probe.app, "GET", "/api/calls/live", LOCAL) as tail:
-        assert (tail.status, tail.headers["content-type"]) == (200, "text/event-stream")
-        await wait_all_tasks_blocked()
-        request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 2, "step_ms": 5000}}, "it")
-        async with client.post(request) as answer:
-            (first,) = await rows_of(tail, 1)
-            assert (first["call"], first["outcome"], first["steps_done"]) == ("c2", None, 0)
-            (second,) = await rows_of(tail, 1)
-            assert (second["call"], second["outcome"], second["steps_done"]) == ("c2", None, 1)
-            await client.read(answer)
-        row = second
-        while not row["answer_delivered"]:
-            (row,) = await rows_of(tail, 1)
-        assert row == probe.record()
-
-
-async def test_the_tail_filters(probe: Probe, autojump_clock: MockClock) -> None:
-    client = await probe.client()
-    async with exchange(probe.app, "GET", "/api/calls/live?outcome=tool_error&arguments.steps=%22x%22", LOCAL) as tail:
-        await wait_all_tasks_blocked()
-        await client.tool("chatty")
-        for steps in ("y", "x"):
-            await client.tool("progress", {"steps": steps})
-        (row,) = await rows_of(tail, 1)
-        assert row["arguments"] == {"steps": "x"}
-
-
-async def test_the_tail_tells_of_a_call_that_ended_before_the_tables_knew_of_it(autojump_clock: MockClock) -> None:
-    """The log already had it when the reader looked, so nothing new would have woken it."""
-    async with running(keep_alive_s=15) as probe:
-        client, answers = await probe.client(), list[bytes]()
-        told = trio.Event()
-
-        async def send(message: Any) -> None:
-            answers.append(message.get("body", b""))
-            if answers[-1].startswith(b": calls from here"):
-                await client.tool("chatty")
-            if b"completed" in answers[-1]:
-                told.set()
-
-        async def receive() -> Any:
-            await trio.sleep_forever()
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(probe.app, http_scope("GET", "/api/calls/live", LOCAL), receive, send)
-            with trio.fail_after(5):
-                await told.wait()
-            nursery.cancel_scope.cancel()
-
-
-async def test_two_ids_to_resume_from_are_refused(probe: Probe) -> None:
-    headers = [*LOCAL.items(), ("last-event-id", "a-1"), ("last-event-id", "a-2")]
-    async with exchange(probe.app, "GET", "/api/calls/live", headers) as answer:
-        detail = "Invalid Request: 2 different last-event-id headers"
-        assert (answer.status, (await answer.json())["detail"]) == (400, detail)
-
-
-async def test_the_tail_resumes_behind_an_id_without_loss(probe: Probe, autojump_clock: MockClock) -> None:
-    client = await probe.client()
-    seen: dict[str, Any] = {}
-    last = ""
-    for round_ in range(12):
-        headers = {**LOCAL, "last-event-id": last} if last else LOCAL
-        async with exchange(probe.app, "GET", "/api/calls/live", headers) as tail:
-            await wait_all_tasks_blocked()
-            for _ in range(3):
-                await client.tool("chatty")
-            # One of those that are new: the others are for the next connection.
-            for event in await tail.first(1 + round_ % 3):
-                row = json.loads(event.data)
-                seen[row["call"]] = row
-                last = event.id or ""
-    async with exchange(probe.app, "GET", "/api/calls/live", {**LOCAL, "last-event-id": last}) as tail:
-        while len(seen) < 36:
-            (event,) = await tail.first(1)
-            row = json.loads(event.data)
-            seen[row["call"]] = row
-    assert {call: row["outcome"] for call, row in seen.items()} == {f"c{n}": "completed" for n in range(1, 37)}
-
-
-@pytest.mark.parametrize("id", ["other-5", "5", "x", "00000001-999999", "00000001--1", "00000001-x"])
-async def test_an_id_of_another_run_is_a_gap(id: str, probe: Probe, autojump_clock: MockClock) -> None:
-    client = await probe.client()
-    await client.tool("chatty")
-    async with exchange(probe.app, "GET", "/api/calls/live", {**LOCAL, "last-event-id": id}) as tail:
-        (gap,) = await tail.first(1)
-        assert json.loads(gap.data) == {"reason": "restarted", "first": None, "last": None}
-        await client.tool("chatty")
-        (row,) = await rows_of(tail, 1)
-        assert row["call"] == "c2"
-
-
-async def test_a_reader_that_is_too_far_behind_is_told(autojump_clock: MockClock) -> None:
-    async with running(call_records=50) as probe:
-        client = await probe.client()
-        await client.tool("chatty")
-        probe.engine.observer.catch_up()
-        behind = f"{probe.engine.run}-1"
-        for _ in range(80):
-            await client.tool("chatty")
-        async with exchange(probe.app, "GET", "/api/calls/live", {**LOCAL, "last-event-id": behind}) as tail:
-            gap, *rows = await tail.first(51)
-            assert json.loads(gap.data)["reason"] == "skipped"
-            assert [json.loads(row.data)["call"] for row in rows] == [f"c{number}" for number in range(32, 82)]
-
-
-async def test_a_tail_that_gets_little_at_once_gets_all(
-    probe: Probe, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(call_tail, "_MOST_ROWS", 2)
-    client = await probe.client()
-    async with exchange(probe.app, "GET", "/api/calls/live", LOCAL) as tail:
-        await wait_all_tasks_blocked()
-        for _ in range(20):
-            await client.tool("chatty")
-        assert [row["call"] for row in await rows_of(tail, 20)] == [f"c{number}" for number in range(1, 21)]
-
-
-async def test_a_quiet_tail_is_kept_alive(autojump_clock: MockClock) -> None:
-    async with running(keep_alive_s=5) as probe, exchange(probe.app, "GET", "/api/calls/live", LOCAL) as tail:
-        with trio.move_on_after(32):
-            await tail.next_event()
-        kept = [comment for comment in tail.comments if comment == "keep-alive"]
-        assert 4 <= len(kept) <= 6
-
-
-async def test_readers_of_the_tail_and_of_the_feed_share_their_limit() -> None:
-    async with running(max_feed_readers=2) as probe:
-        async with (
-            exchange(probe.app, "GET", "/api/calls/live", LOCAL) as one,
-            exchange(probe.app, "GET", "/dashboard/events", LOCAL) as two,
-        ):
-            assert (one.status, two.status) == (200, 200)
-            for target in ("/api/calls/live", "/dashboard/events"):
-                async with exchange(probe.app, "GET", target, LOCAL) as third:
-                    assert third.status == 503
-                    assert "retry-after" in third.headers
-            assert [event["limit"] for event in probe.events("limit.reached")] == ["max_feed_readers"] * 2
-        async with exchange(probe.app, "GET", "/api/calls/live", LOCAL) as again:
-            assert again.status == 200
-
-
-@pytest.mark.parametrize(
-    ("method", "headers", "status"),
-    [
-        *(("POST", LOCAL, 405), ("DELETE", LOCAL, 405), ("HEAD", LOCAL, 200)),
-        *(("GET", {**LOCAL, "accept": "text/html"}, 406), ("GET", {**LOCAL, "accept": "*/*"}, 200)),
-    ],
-)
-async def test_the_tail_takes_what_it_can_answer(
-    method: str, headers: dict[str, str], status: int, probe: Probe
-) -> None:
-    async with exchange(probe.app, method, "/api/calls/live", headers) as answer:
-        assert answer.status == status
-
-
-async def test_a_foreign_page_does_not_get_the_tail(probe: Probe) -> None:
-    async with exchange(probe.app, "GET", "/api/calls/live", {"host": "evil.example"}) as answer:
-        assert answer.status == 403

@@ -34,8 +34,7 @@ def target(page: Page, id: str = "1") -> str:
 async def test_every_page_is_listed_and_every_listed_one_is_there(probe: Probe) -> None:
     app = create(probe.engine, Beside(True, lambda: 0, lambda: 0, lambda: 0, list))
     rules = {rule.rule for rule in app.url_map.iter_rules() if rule.rule.startswith("/api")}
-    # What is no page of Quart's is served by itself.
-    assert rules == {page.rule for page in listing.API} - {listing.CALLS_LIVE.rule}
+    assert rules == {page.rule for page in listing.API}
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -132,7 +131,7 @@ async def test_two_hosts_are_refused_as_a_problem(path: str, probe: Probe) -> No
         ("/dashboard/events?kind=nope", "server.state"),
         ("/dashboard/events?tables=nope", "streams"),
         ("/api/calls?outcome=nope", "running"),
-        ("/api/calls/live?era=nope", "modern"),
+        ("/api/calls?era=nope", "modern"),
     ],
 )
 async def test_the_known_values_are_named_where_an_unknown_one_is_asked_for(

@@ -105,13 +105,13 @@ async def test_use_of_limits_is_shown(probe: Probe) -> None:
         async with (
             modern.post(modern.request("subscriptions/listen", {"notifications": {}})),
             exchange(probe.app, "GET", "/dashboard/events", LOCAL),
-            exchange(probe.app, "GET", "/api/calls/live", LOCAL),
+            exchange(probe.app, "GET", "/dashboard/events?tables=calls", LOCAL),
         ):
             await trio.testing.wait_all_tasks_blocked()
             during = await page(probe, "/api/server")
         nursery.cancel_scope.cancel()
     assert [limit(during, name)["used"] for name in names] == [1, 1, 1, 1, 2, 2], "all readers have a place"
-    assert len(during["feed"]) == 1
+    assert len(during["feed"]) == 2
 
 
 async def test_websockets_that_are_open_are_counted(probe: Probe) -> None:

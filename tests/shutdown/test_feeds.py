@@ -15,7 +15,7 @@ from ..sockets.peers import Dialer
 from ..support.process import serving
 from .peers import call, ended2, head, is_complete, post, read2, steps
 
-FEED, CALLS = "/dashboard/events?tail=1000&tables=calls", "/api/calls/live"
+FEED = "/dashboard/events?tail=1000&tables=calls"
 END = [("server.state", "draining"), ("server.state", "stopped")]
 # Peers that do not read have two seconds, their connections half of one more: and as much again for a busy machine.
 BOUND_S = 8
@@ -48,20 +48,17 @@ def states(body: bytes) -> list[tuple[str, str]]:
 async def test_an_idle_servers_feeds_tell_its_end(dial: Dialer, signals: int) -> None:
     async with serving("--grace-s", "600", "--keep-alive-s", "600") as server:
         port = server.port
-        feed, packed, live, works = [await dial.wire(port) for _ in range(4)]
+        feed, packed, works = [await dial.wire(port) for _ in range(3)]
         two = await dial.http2(port)
         await feed.send(head("GET", {}, FEED))
         await packed.send(head("GET", {"accept-encoding": "gzip"}, FEED))
-        await live.send(head("GET", {}, CALLS))
-        stream, calls2 = await two.request(FEED), await two.request(CALLS)
+        stream = await two.request(FEED)
         # The last entry that each has read, so that all of them wait for another.
-        seen = {wire: await wire.read_until(b"event: hello" if wire is feed else b"\r\n\r\n")
-                for wire in (feed, packed, live)}
-        seen[live] += b"" if b"calls from here on" in seen[live] else await live.read_until(b"calls from here on")
-        await two.drained(lambda: b"event: hello" in two.body(stream) and b"calls from" in two.body(calls2))
+        seen = {feed: await feed.read_until(b"event: hello"), packed: await packed.read_until(b"\r\n\r\n")}
+        await two.drained(lambda: b"event: hello" in two.body(stream))
         if signals == 2:
             await works.send(post(steps(100, 5000)))
-            await live_row(live, seen)
+            seen[feed] += await feed.read_until(b'"tool":"progress"')
         server.program.signal(signal.SIGTERM)
         if signals == 2:
             await server.program.said("stopping:")
@@ -74,33 +71,29 @@ async def test_an_idle_servers_feeds_tell_its_end(dial: Dialer, signals: int) ->
     assert states(plain) == END
     assert states(gzip.decompress(b"".join(chunks(answers[packed])))) == END
     assert states(two.body(stream)) == END
-    assert [ended2(two, stream), ended2(two, calls2)] == [True, True]
+    assert ended2(two, stream)
     if signals == 2:
-        for body in (b"".join(chunks(answers[live])), two.body(calls2)):
-            assert [row["outcome"] for row in told(body)][-1] == "cancelled"
+        for body in (plain, two.body(stream)):
+            assert rows(body)[-1]["outcome"] == "cancelled"
 
 
-async def live_row(live: Any, seen: dict[Any, bytes]) -> None:
-    """Wait until the call that works was told of."""
-    seen[live] += await live.read_until(b'"tool":"progress"')
+def rows(body: bytes) -> list[Any]:
+    """The rows of calls that a feed told of."""
+    return [row for value in told(body) if value.get("table") == "calls" for row in value["rows"]]
 
 
 async def test_the_last_change_of_a_call_is_told(dial: Dialer) -> None:
-    """It ends while the server drains, and that is what both of them say last of it."""
+    """The call ends while the server drains."""
     async with serving("--grace-s", "60", "--keep-alive-s", "600") as server:
-        feed, live, works = [await dial.wire(server.port) for _ in range(3)]
+        feed, works = [await dial.wire(server.port) for _ in range(2)]
         await feed.send(head("GET", {}, FEED))
-        await live.send(head("GET", {}, CALLS))
         seen = await feed.read_until(b"event: hello")
-        begun = await live.read_until(b"calls from here on")
         await works.send(post(steps(4, 50)))
         await works.read_until(b'"progress":1')
         server.program.signal(signal.SIGTERM)
         seen += await feed.read_to_end()
-        begun += await live.read_to_end()
         assert await server.program.ended() == 0
-    rows = [row for value in told(b"".join(chunks(seen))) if value.get("table") == "calls" for row in value["rows"]]
-    assert [rows[-1]["outcome"], told(b"".join(chunks(begun)))[-1]["outcome"]] == ["completed", "completed"]
+    assert rows(b"".join(chunks(seen)))[-1]["outcome"] == "completed"
 
 
 async def test_readers_that_do_not_read_delay_nothing_for_long(dial: Dialer) -> None:

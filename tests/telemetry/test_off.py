@@ -19,7 +19,7 @@ def beside() -> list[str]:
     """The trio tasks of the telemetry."""
     here = trio.lowlevel.current_task()
     tasks = [task for nursery in here.child_nurseries for task in nursery.child_tasks]
-    return sorted(name for name in (task.name for task in tasks) if "telemetry" in name)
+    return sorted(name for name in (task.name for task in tasks) if "telemetry" in name or "LogFollower" in name)
 
 
 async def test_off_no_task_runs(probe: Probe) -> None:
@@ -34,7 +34,7 @@ async def test_without_lines_no_task_runs() -> None:
 
 async def test_by_default_one_task_tells_of_warnings() -> None:
     async with watched(Printer("console", "warning", bytes)):
-        assert beside() == ["probe.telemetry.pump.Pump.serve"]
+        assert beside() == ["probe.observe.follower.LogFollower.serve"]
 
 
 @pytest.mark.parametrize("values", [{"metrics": True}, {"telemetry": True}, {"metrics": True, "telemetry": True}])
@@ -42,7 +42,7 @@ async def test_counters_and_spans_share_their_tasks(values: dict[str, bool], mon
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")
     async with watched(**values):
-        assert beside() == ["probe.telemetry.pump.Pump.serve", "probe.telemetry.service._Counters.measure"]
+        assert beside() == ["probe.observe.follower.LogFollower.serve", "probe.telemetry.service._Counters.measure"]
 
 
 SERVE = """

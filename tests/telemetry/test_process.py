@@ -80,7 +80,7 @@ def fetched(url: str) -> str:
 
 def test_a_server_in_json() -> None:
     server = start("serve", "--metrics", "--log-format", "json", "--log-level", "info")
-    # That it is ready is a line of the event log, whose pump may be first.
+    # That it is ready is a line of the event log, whose follower may be first.
     first = [line := json.loads(first_line(server))]
     while line["event"] != "server":
         first.append(line := json.loads(first_line(server)))

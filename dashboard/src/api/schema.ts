@@ -89,40 +89,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/calls/live": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** tool calls as they start and end */
-        get: operations["api_calls_live"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/counts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** how many entries of each group the log keeps */
-        get: operations["api_counts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -200,23 +166,6 @@ export interface paths {
         };
         /** this description */
         get: operations["api_openapi_json"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/refusals": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** errors answered because of what a client sent */
-        get: operations["api_refusals"];
         put?: never;
         post?: never;
         delete?: never;
@@ -348,35 +297,51 @@ export interface components {
         /** @description The audit file can be written again (`ok`), or no longer (`failing`); `lost` rows will never be in it. */
         AuditState: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "audit.state";
+            label: string | null;
             lost: number;
             mono: number;
-            pair: number | null;
             seq: number;
+            session: string | null;
             state: string;
+            stream: string | null;
+            task: string | null;
             why: string | null;
         };
-        /** @description Somebody asked the work to stop; that is not yet its end. `effect` is false when it was over already. */
+        /**
+         * @description The work was asked to stop; that is not yet its end. `effect` is false when it was over already.
+         *
+         *     Cause: the `message.received` or the `http.request` that asked for it, the `dispatch.expired` of a deadline, else
+         *     none.
+         */
         CallCancelled: {
             at: number;
             by: string;
-            call: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
             effect: boolean;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "call.cancelled";
+            label: string | null;
             mono: number;
-            pair: number | null;
             reason: string | null;
             request_id: number | string;
             seq: number;
             session: string | null;
+            stream: string | null;
             task: string | null;
         };
         /** @description One tool call with what it rests on. */
@@ -390,32 +355,37 @@ export interface components {
             next: string | null;
         };
         /**
-         * @description The work reported progress that no notification carries: nobody gave a token for it.
+         * @description The work reported progress that no notification carries, because the client gave no token for it.
          *
-         *     A report for a token is a `message.emitted`.
+         *     Cause: the `call.started`. A report for a token is a `message.emitted`.
          */
         CallProgressed: {
             at: number;
-            call: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "call.progressed";
+            label: string | null;
             message: string | null;
             mono: number;
-            pair: number | null;
             progress: number;
             seq: number;
             session: string | null;
+            stream: string | null;
             task: string | null;
             total: number | null;
         };
         /**
-         * @description Filled in while the call runs; complete once `outcome` is set.
+         * @description A row of the audit. It grows while the call runs, and is complete once `outcome` is set and the answer delivered.
          *
          *     `outcome`: one of `call_filter.OUTCOMES`; None while running, and never `lost`, which is found in a file. `done` is
-         *     true only when the work came to its own end. Times are seconds since the epoch, durations ms.
+         *     true only when the work came to its own end. `started_at` is seconds since the epoch, durations are in ms. `label`
+         *     is the name that the client was given, None for most. `seq` is that of `call.started`.
          *     `answered`: whether a response to the call was sent, which for a task is its handle; `answer_delivered`: whether a
          *     socket took all of it. `emitted` and `delivered` count notifications and requests on the way
          *     to the client, not the answer. `arguments` and `result` are JSON: as objects they could take a hundred times their
@@ -440,6 +410,7 @@ export interface components {
             era: string;
             exchange: number;
             id: string;
+            label: string | null;
             /** @enum {string|null} */
             outcome: "completed" | "tool_error" | "protocol_error" | "cancelled" | "timed_out" | "disconnected" | "input_required" | "lost" | null;
             progress_token: number | string | null;
@@ -460,49 +431,81 @@ export interface components {
             toolset: string;
             transport: string;
         };
-        /** @description The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation. */
+        /**
+         * @description The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation.
+         *
+         *     Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden, and
+         *     cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC error;
+         *     null where there is none. `coalesced` is how many progress reports made room for newer ones.
+         */
         CallSettled: {
             answered: boolean;
             at: number;
-            call: string;
+            call: string | null;
+            cancel_reason: string | null;
             cancelled_by: string | null;
+            cause: number | null;
+            coalesced: number;
+            connection: string | null;
             duration_ms: number;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "call.settled";
+            label: string | null;
             mono: number;
             outcome: string;
-            pair: number | null;
             request_id: number | string;
+            /** @description Any JSON value. */
+            result: unknown;
             scope_exit_ms: number | null;
             sent_after_cancel: number;
             seq: number;
             session: string | null;
             steps_done: number | null;
             steps_total: number | null;
+            stream: string | null;
             task: string | null;
         };
-        /** @description A request, or the work of a task, began to run in its own nursery. `exchange` is the one that brought it. */
+        /**
+         * @description A request, or the work of a task, began to run in its own nursery. Cause: its `message.received`.
+         *
+         *     `tool` and what follows it describe a tool call; for another request `tool` is None and the others are empty.
+         *     `arguments` is JSON with its secrets hidden, and cut at `record_argument_bytes`. `steps_total` is how many steps the
+         *     tool has with these arguments, where it counts steps.
+         */
         CallStarted: {
+            /** @description Any JSON value. */
+            arguments: unknown;
             at: number;
-            call: string;
-            exchange: number;
+            call: string | null;
+            cause: number | null;
+            client_name: string;
+            client_version: string;
+            connection: string | null;
+            era: string;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "call.started";
+            label: string | null;
             method: string;
             mono: number;
-            pair: number | null;
             progress_token: number | string | null;
             request_id: number | string;
+            revision: string;
             seq: number;
             session: string | null;
+            steps_total: number | null;
+            stream: string | null;
             task: string | null;
             tool: string | null;
+            toolset: string;
+            transport: string;
         };
         /** @description Rows of calls that are new or have changed. */
         ChangedCalls: {
@@ -513,15 +516,6 @@ export interface components {
              */
             table: "calls";
         };
-        /** @description Rows of counts that are new or have changed. */
-        ChangedCounts: {
-            rows: components["schemas"]["CountsRow"][];
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            table: "counts";
-        };
         /** @description Rows of hosts that are new or have changed. */
         ChangedHosts: {
             rows: components["schemas"]["HostRow"][];
@@ -530,15 +524,6 @@ export interface components {
              * @enum {string}
              */
             table: "hosts";
-        };
-        /** @description Rows of refusals that are new or have changed. */
-        ChangedRefusals: {
-            rows: components["schemas"]["RefusalRow"][];
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            table: "refusals";
         };
         /** @description Rows of sessions that are new or have changed. */
         ChangedSessions: {
@@ -568,13 +553,16 @@ export interface components {
             table: "tasks";
         };
         /**
-         * @description The client did something a revision forbids or that cannot have an effect; `clause` names the rule.
+         * @description The client did something that a revision forbids, or that cannot have an effect; `clause` names the rule.
          *
-         *     `exchange` is the request that did it, where no session says who it was.
+         *     Cause: the `message.received` or the `http.request` that did it.
          */
         ClientMisuse: {
             at: number;
+            call: string | null;
+            cause: number | null;
             clause: string;
+            connection: string | null;
             detail: string;
             exchange: number | null;
             /**
@@ -582,147 +570,144 @@ export interface components {
              * @enum {string}
              */
             kind: "client.misuse";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
             what: string;
         };
         /**
          * @description A modern client sent its first request, or declares other capabilities than it did in the request before.
          *
-         *     `transport` is what carried that request: `http`, `websocket` or `stdio`.
+         *     Cause: the `http.request` or the `connection.opened`. `transport` is what carried that request: `http`,
+         *     `websocket` or `stdio`.
          */
         ClientSeen: {
             at: number;
+            call: string | null;
             /** @description Any JSON value. */
             capabilities: unknown;
+            cause: number | null;
             client: string;
             client_name: string;
             client_version: string;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "client.seen";
+            label: string | null;
             mono: number;
-            pair: number | null;
             revision: string;
             seq: number;
-            session: string;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
             transport: string;
         };
         /**
-         * @description Such a connection is over. `by` is `client` when the peer went first, else why the server ended it.
+         * @description Such a connection is over. Cause: its `connection.opened`.
          *
-         *     `code` is the close code of a WebSocket, None where there was none. `messages` is how many the peer was sent.
+         *     `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket, None
+         *     where there was none. `messages` is how many the peer was sent.
          */
         ConnectionClosed: {
             at: number;
             by: string;
+            call: string | null;
+            cause: number | null;
             code: number | null;
-            connection: string;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "connection.closed";
+            label: string | null;
             messages: number;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /**
-         * @description A connection that carries all messages both ways is open: `websocket` or `stdio`.
+         * @description A connection that carries all messages both ways is open; `transport` is `websocket` or `stdio`.
          *
-         *     `exchange` is the HTTP request that became a WebSocket; of standard streams it is a number that no request has.
-         *     `client` and `peer` are those of the request; on standard streams they are `stdio` and None.
+         *     Cause: the `http.request` that became a WebSocket, none for standard streams. The exchange in the context is that
+         *     request; for standard streams it is a number that no request has. `client` is the address and port, or `stdio`.
          */
         ConnectionOpened: {
             at: number;
+            call: string | null;
+            cause: number | null;
             client: string;
-            connection: string;
-            exchange: number;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "connection.opened";
+            label: string | null;
             mono: number;
-            pair: number | null;
-            peer: string | null;
             seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
             transport: string;
         };
-        /**
-         * @description How many entries the log keeps, from `first` to `last`, and how many of them are of each group of kinds.
-         *
-         *     An entry is in the group of its kind; it counts in `problems` as well where it tells of an error, a refusal, a
-         *     limit, a loss or a violation. `deliveries` (`message.delivered`) are not among the `messages`. `received` and `sent`
-         *     are messages and HTTP heads by their direction, without deliveries.
-         */
-        CountsRow: {
-            calls: number;
-            deliveries: number;
-            entries: number;
-            first: number;
-            hosts: number;
-            http: number;
-            id: string;
-            last: number;
-            messages: number;
-            problems: number;
-            received: number;
-            sent: number;
-            server: number;
-            sessions: number;
-            streams: number;
-            tasks: number;
-        };
-        /** @description Counts of the entries that the log keeps, in one row, as of the entry `seq`; `next` is always null. */
-        CountsTable: {
-            counts: components["schemas"]["CountsRow"][];
-            next: string | null;
-            run: string;
-            seq: number;
-        };
-        /** @description A tool host was told to stop a dispatch; `cause` is what ended the call. */
+        /** @description A tool host was told to stop a dispatch; `by` is what ended the call. */
         DispatchCancelled: {
             at: number;
-            call: string;
-            cause: string;
+            by: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
             dispatch: string;
+            exchange: number | null;
             host: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "dispatch.cancelled";
+            label: string | null;
             mono: number;
-            pair: number | null;
             reason: string | null;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /** @description A deadline has passed (`idle` or `ceiling`), and the call's scope with it. */
         DispatchExpired: {
             at: number;
-            call: string;
+            call: string | null;
+            cause: number | null;
             ceiling_ms: number;
+            connection: string | null;
             deadline: string;
             elapsed_ms: number;
+            exchange: number | null;
             idle_ms: number;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "dispatch.expired";
+            label: string | null;
             mono: number;
-            pair: number | null;
             reports: number;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /**
          * @description Valid progress has moved the idle deadline; noted for the first report, then once a second at most.
@@ -731,19 +716,24 @@ export interface components {
          */
         DispatchExtended: {
             at: number;
-            call: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
             deadline: string;
             due_ms: number;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "dispatch.extended";
+            label: string | null;
             mono: number;
-            pair: number | null;
             reports: number;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /**
          * @description A tool host said something of a dispatch that is over: the first of its kind, the rest are only counted.
@@ -752,30 +742,39 @@ export interface components {
          */
         DispatchLate: {
             at: number;
-            call: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
             dispatch: string;
+            exchange: number | null;
             host: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "dispatch.late";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
             what: string;
         };
         /**
          * @description A synchronous tool call was handed to its tool, with the deadlines that run from now on.
          *
-         *     `host` and `dispatch` are the tool host that it was sent to and its id there, None for a tool of this server.
+         *     The cause of this and of every other fact of a dispatch is the `call.started`. `host` and `dispatch` are the tool
+         *     host that it was sent to and its id there, None for a tool of this server.
          */
         DispatchSent: {
             at: number;
-            call: string;
+            call: string | null;
+            cause: number | null;
             ceiling_ms: number;
+            connection: string | null;
             dispatch: string | null;
+            exchange: number | null;
             host: string | null;
             idle_ms: number;
             /**
@@ -783,10 +782,12 @@ export interface components {
              * @enum {string}
              */
             kind: "dispatch.sent";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
             tool: string;
         };
         /**
@@ -797,22 +798,27 @@ export interface components {
          */
         DispatchSettled: {
             at: number;
-            call: string;
+            call: string | null;
+            cause: number | null;
             coalesced: number;
+            connection: string | null;
             elapsed_ms: number;
+            exchange: number | null;
             invalid: number;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "dispatch.settled";
+            label: string | null;
             mono: number;
             outcome: string;
-            pair: number | null;
             reports: number;
             sent: number;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /**
          * @description What became of a cancelled dispatch at its host, `after_ms` milliseconds after `tool.cancel`.
@@ -824,8 +830,11 @@ export interface components {
         DispatchStopped: {
             after_ms: number;
             at: number;
-            call: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
             dispatch: string;
+            exchange: number | null;
             host: string;
             how: string;
             /**
@@ -833,19 +842,21 @@ export interface components {
              * @enum {string}
              */
             kind: "dispatch.stopped";
+            label: string | null;
             late: number;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /**
-         * @description One event with its place.
+         * @description One fact with its place, its context and its cause.
          *
          *     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
-         *     `pair` is the entry of the request that this response answers, or that began this call.
+         *     `cause` is the entry because of which the fact happened: for an answer, the request that it answers.
          */
-        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
+        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
         /**
          * @description Entries: oldest first with `since`, newest first with `before`.
          *
@@ -888,7 +899,7 @@ export interface components {
             since: number;
         };
         /** @description Rows of one table that have changed, whole, by their `id`. */
-        FeedRows: components["schemas"]["ChangedTasks"] | components["schemas"]["ChangedCalls"] | components["schemas"]["ChangedSessions"] | components["schemas"]["ChangedStreams"] | components["schemas"]["ChangedHosts"] | components["schemas"]["ChangedRefusals"] | components["schemas"]["ChangedCounts"];
+        FeedRows: components["schemas"]["ChangedTasks"] | components["schemas"]["ChangedCalls"] | components["schemas"]["ChangedSessions"] | components["schemas"]["ChangedStreams"] | components["schemas"]["ChangedHosts"];
         /** @description Entries from `first` to `last`, both included, were pushed out of the log before this reader came. */
         Gap: {
             first: number;
@@ -902,8 +913,11 @@ export interface components {
         HostClosed: {
             at: number;
             by: string;
+            call: string | null;
+            cause: number | null;
             code: number | null;
-            connection: string;
+            connection: string | null;
+            exchange: number | null;
             failed: number;
             host: string | null;
             /**
@@ -911,88 +925,107 @@ export interface components {
              * @enum {string}
              */
             kind: "host.closed";
+            label: string | null;
             late: number;
             mono: number;
-            pair: number | null;
             seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
         };
-        /**
-         * @description A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`.
-         *
-         *     `client` and `peer` are those of its request.
-         */
+        /** @description A tool host gave the secret and is connected; it has not registered yet. Cause: the `http.request`. */
         HostConnected: {
             at: number;
+            call: string | null;
+            cause: number | null;
             client: string;
-            connection: string;
-            exchange: number;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "host.connected";
+            label: string | null;
             mono: number;
-            pair: number | null;
-            peer: string | null;
             seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /**
          * @description One message between this server and a tool host; `tool.progress` is counted instead, and `ping` left out.
          *
-         *     `direction` is `received` or `sent` (handed to the connection's writer). `call` is the one that it is about, and
-         *     `session` who called.
+         *     `direction` is `received` or `sent` (handed to the connection's writer). Cause of an answer: the message that it
+         *     answers; of another message about a call, its `call.started`; else the `host.connected`.
          */
         HostMessage: {
             at: number;
             call: string | null;
-            connection: string;
+            cause: number | null;
+            connection: string | null;
             direction: string;
+            exchange: number | null;
             id: number | string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "host.message";
+            label: string | null;
             /** @description Any JSON value. */
             message: unknown;
             method: string | null;
             mono: number;
-            pair: number | null;
             /** @enum {string} */
             rpc: "request" | "notification" | "response" | "error" | "invalid";
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /** @description A tool host broke the rules of docs/tool-hosts.md; `detail` says how. Noted up to a number per connection. */
         HostMisuse: {
             at: number;
-            connection: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
             detail: string;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "host.misuse";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
             what: string;
         };
         /** @description A tool host has a name and offers tools. `replaced` is its older connection, which it takes over from. */
         HostRegistered: {
             at: number;
-            connection: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             host: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "host.registered";
+            label: string | null;
             library: string | null;
             mono: number;
-            pair: number | null;
             replaced: string | null;
             seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
             tools: string[];
             version: string | null;
         };
@@ -1046,84 +1079,118 @@ export interface components {
         /** @description A tool host offers these tools from now on. */
         HostUpdated: {
             at: number;
-            connection: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             host: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "host.updated";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
             tools: string[];
         };
         /**
-         * @description An event stream response is over, or an exchange without any response, which has no `stream`.
+         * @description An event stream response is over, or an exchange without any response, which has no stream.
          *
-         *     `by` is `client` when the peer went first, else why the server ended it.
+         *     Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it.
          */
         HttpClosed: {
             at: number;
             by: string;
-            exchange: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "http.closed";
+            label: string | null;
             messages: number;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
             stream: string | null;
+            task: string | null;
         };
         /**
          * @description The head of an HTTP request arrived; `headers` are as received, secrets hidden.
          *
-         *     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
-         *     proxy that speaks for it, None where the request came from the client itself.
+         *     `named` is the label of the session that the request names, also where that has ended; `session_in_query` says that
+         *     the id of a session stood in the URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are
+         *     the names of the headers and query parameters whose values were hidden.
          */
         HttpRequest: {
             at: number;
+            call: string | null;
+            cause: number | null;
             client: string;
-            exchange: number;
+            connection: string | null;
+            exchange: number | null;
             headers: [
                 string,
                 string
             ][];
+            hidden: string[];
             http_version: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "http.request";
+            label: string | null;
             method: string;
             mono: number;
-            pair: number | null;
+            named: string | null;
             path: string;
-            peer: string | null;
             query: string;
             seq: number;
+            session: string | null;
+            session_in_query: boolean;
+            stream: string | null;
+            stream_id: number | null;
+            task: string | null;
         };
-        /** @description The head of the response was handed to the socket. `problem` says why a request was refused. */
+        /**
+         * @description The head of the response was handed to the socket. Cause: the `http.request`.
+         *
+         *     `problem` says in words why a request was refused, `refusal` is the name of that in `wire.errors.Refusal`. `headers`
+         *     are those that tell a client what to do: Retry-After, Allow, WWW-Authenticate, and Mcp-Session-Id as a fingerprint.
+         */
         HttpResponse: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
             content_type: string;
-            exchange: number;
+            exchange: number | null;
+            headers: [
+                string,
+                string
+            ][];
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "http.response";
+            label: string | null;
             mono: number;
-            pair: number | null;
             problem: string | null;
+            refusal: string | null;
             seq: number;
             session: string | null;
             status: number;
             stream: string | null;
+            task: string | null;
         };
         /** @description What there is. `{…}` in a path stands for an id. */
         Index: {
@@ -1140,19 +1207,25 @@ export interface components {
             used: number | null;
             value: number;
         };
-        /** @description A limit of `settings.Limits` refused something. */
+        /** @description A limit of `settings.Limits` refused something. Cause: the request that was refused, where there is one. */
         LimitReached: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "limit.reached";
+            label: string | null;
             limit: string;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
             value: number;
         };
         /** @description A page of the API: a path under which it stands, and what it gives. */
@@ -1172,36 +1245,47 @@ export interface components {
             last: number;
             missed: number;
         };
-        /** @description A message was not sent: nobody may hear it any more, or no stream could carry it. `why` says which. */
+        /**
+         * @description A message was not sent: it may not be sent any more, or no stream could carry it. `why` says which.
+         *
+         *     The cause is that of a `message.emitted`.
+         */
         MessageDropped: {
             at: number;
             call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             id: number | string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "message.dropped";
+            label: string | null;
             /** @description Any JSON value. */
             message: unknown;
             method: string | null;
             mono: number;
-            pair: number | null;
             /** @enum {string} */
             rpc: "request" | "notification" | "response" | "error" | "invalid";
             seq: number;
             session: string | null;
+            stream: string | null;
             task: string | null;
             why: string;
         };
         /**
-         * @description The server made a message for a stream, or for an answer in one piece (`stream` is None). Not yet delivered.
+         * @description The server made a message for a stream, or for an answer in one piece, which has no stream. Not yet delivered.
          *
-         *     `exchange` is the request whose response the message belongs to, None on a stream that was opened for no request.
+         *     Cause of an answer: the `message.received` that it answers. Cause of what a call sends: its `call.started`. The
+         *     exchange is the request whose response the message belongs to, none on a stream that was opened for no request.
          */
         MessageEmitted: {
             at: number;
             call: string | null;
+            cause: number | null;
+            connection: string | null;
             exchange: number | null;
             id: number | string | null;
             /**
@@ -1209,11 +1293,11 @@ export interface components {
              * @enum {string}
              */
             kind: "message.emitted";
+            label: string | null;
             /** @description Any JSON value. */
             message: unknown;
             method: string | null;
             mono: number;
-            pair: number | null;
             position: number | null;
             /** @enum {string} */
             rpc: "request" | "notification" | "response" | "error" | "invalid";
@@ -1223,49 +1307,123 @@ export interface components {
             task: string | null;
         };
         /**
-         * @description One message of a client was read, before it was judged. `batch` is its place in a batch, from 0.
+         * @description One message of a client was read, before it was checked. `batch` is its place in a batch, from 0.
          *
-         *     `about` is what it names that another message began: the request that a cancellation names, the task of `tasks/*`,
-         *     the stream of `stream/*`. `connection` is the one that carried it, None over HTTP.
+         *     Cause: the `message.emitted` of the request that it answers; else the `http.request` or the `connection.opened` that
+         *     brought it. `about` is what it names that another message began: the request that a cancellation names, the task of
+         *     `tasks/*`, the stream of `stream/*`. `hidden` has the path and the JSON type of each member that was hidden.
          */
         MessageReceived: {
             about: number | string | null;
             at: number;
             batch: number | null;
+            call: string | null;
+            cause: number | null;
             connection: string | null;
-            exchange: number;
+            exchange: number | null;
+            hidden: [
+                string,
+                string
+            ][];
             id: number | string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "message.received";
+            label: string | null;
             /** @description Any JSON value. */
             message: unknown;
             method: string | null;
             mono: number;
-            pair: number | null;
             /** @enum {string} */
             rpc: "request" | "notification" | "response" | "error" | "invalid";
             seq: number;
             session: string | null;
+            stream: string | null;
+            task: string | null;
         };
-        /** @description The socket took the stream's messages from `first` to `last`. */
+        /**
+         * @description A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
+         *
+         *     `refusal` is a name in `wire.errors.Refusal`, `problem` says the same in words.
+         */
+        MessageRefused: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "message.refused";
+            label: string | null;
+            mono: number;
+            problem: string;
+            refusal: string;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
+        };
+        /**
+         * @description The socket took the messages from `first` to `last` of a stream, or of an answer in one piece.
+         *
+         *     All of them are about the same call. Cause: the `message.emitted` of the first. The exchange and the connection are
+         *     those of the reader. `event_ids` says that each left as an event with the id `STREAM-POSITION`.
+         */
         MessagesDelivered: {
             at: number;
-            exchange: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            event_ids: boolean;
+            exchange: number | null;
             first: number;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "message.delivered";
+            label: string | null;
             last: number;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
             stream: string | null;
+            task: string | null;
+        };
+        /**
+         * @description Bytes came that are no JSON text. Cause: the `http.request` or the `connection.opened`.
+         *
+         *     `fault`: `syntax`, `encoding` (not UTF-8), `nesting`, `number` or `size`. `head` has the first 2,048 bytes, those
+         *     that are not printable ASCII written as `\xNN`. `size` is how many bytes came, `declared` what Content-Length
+         *     promised.
+         */
+        MessageUnreadable: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            declared: number | null;
+            exchange: number | null;
+            fault: string;
+            head: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "message.unreadable";
+            label: string | null;
+            mono: number;
+            problem: string;
+            seq: number;
+            session: string | null;
+            size: number;
+            stream: string | null;
+            task: string | null;
         };
         /**
          * @description Why a request is refused (RFC 9457).
@@ -1278,34 +1436,6 @@ export interface components {
             status: number;
             title: string;
             type: string;
-        };
-        /**
-         * @description An error that the server answered because of what the client sent; `id` is the number of its entry in the log.
-         *
-         *     `session` is null where no client is known. `status` is that of the HTTP response, null where the error came on an
-         *     open event stream or on a connection that carries all messages. `method` is the refused request's, null where none
-         *     could be read. `code` and the beginning of `message` are those of the JSON-RPC error.
-         */
-        RefusalRow: {
-            at: number;
-            code: number;
-            exchange: number | null;
-            id: string;
-            message: string;
-            method: string | null;
-            session: string | null;
-            status: number | null;
-        };
-        /**
-         * @description The newest errors that the server answered because of what a client sent, as of the entry `seq`, the newest last.
-         *
-         *     `next` is the cursor of the page with those before, null where there are none.
-         */
-        RefusalTable: {
-            next: string | null;
-            refusals: components["schemas"]["RefusalRow"][];
-            run: string;
-            seq: number;
         };
         /**
          * @description The server itself: what it is, how it is set, and how much of its limits is used.
@@ -1333,65 +1463,83 @@ export interface components {
         /** @description The server as a whole: `ready`, `draining`, `stopped`. */
         ServerState: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "server.state";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
+            session: string | null;
             state: string;
+            stream: string | null;
+            task: string | null;
         };
-        /** @description The session ended: `deleted`, `idle` or `shutdown`; its requests and tasks were cancelled. */
+        /**
+         * @description The session ended, and its requests and tasks were cancelled. Cause: the `http.request` of a DELETE, else none.
+         *
+         *     `why` is `deleted`, `idle`, `shutdown`, or that its connection was lost.
+         */
         SessionClosed: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "session.closed";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
-            session: string;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
             why: string;
         };
         /**
-         * @description `initialize` was answered. `session_id` is the beginning of the id that the client got; JSON is kept as bytes.
+         * @description `initialize` was answered. Cause: its `message.received`. `session_id` is the beginning of the id of the session.
          *
          *     `transport` is `http`, `websocket` or `stdio`.
          */
         SessionOpened: {
             at: number;
+            call: string | null;
             /** @description Any JSON value. */
             capabilities: unknown;
+            cause: number | null;
             client_name: string;
             client_version: string;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "session.opened";
+            label: string | null;
             mono: number;
-            pair: number | null;
             revision: string;
             seq: number;
-            session: string;
+            session: string | null;
             session_id: string;
+            stream: string | null;
+            task: string | null;
             transport: string;
         };
         /**
          * @description A session of the legacy era, or the requests of one modern client.
          *
-         *     The row `unattributed` holds the counts of what no client is known for: its `era` and `transport` are null,
-         *     `requests` stays 0, and names and `capabilities` are empty.
-         *
          *     `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
          *     says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name;
-         *     `misuse` counts what the server noted as forbidden by the revision (`client.misuse`), `refused` the errors that the
-         *     server answered because of what the client sent (each is a `RefusalRow`). `capabilities` are those that it declared
-         *     last.
+         *     `misuse` what it did that its revision forbids. `capabilities` are those that it declared last.
          */
         SessionRow: {
             /** @description Any JSON value. */
@@ -1399,8 +1547,8 @@ export interface components {
             client_name: string;
             client_version: string;
             closed: string | null;
-            /** @enum {string|null} */
-            era: "legacy" | "modern" | null;
+            /** @enum {string} */
+            era: "legacy" | "modern";
             id: string;
             last_at: number;
             methods: {
@@ -1408,14 +1556,13 @@ export interface components {
             };
             misuse: number;
             opened_at: number;
-            refused: number;
             requests: number;
             revision: string;
             tools: {
                 [key: string]: number;
             };
-            /** @enum {string|null} */
-            transport: "http" | "websocket" | "stdio" | null;
+            /** @enum {string} */
+            transport: "http" | "websocket" | "stdio";
         };
         /**
          * @description Sessions and modern clients that are known as of the entry `seq`, the newest last.
@@ -1435,81 +1582,225 @@ export interface components {
             unit: string;
             value: string | number | boolean;
         };
-        /** @description Nothing more will be sent on the stream; what was sent can be read again for a while. */
+        /**
+         * @description A connection for HTTP is closed. Cause: its `socket.opened`.
+         *
+         *     `by` is `client` when the peer went first, else why the server closed it. `requests` is how many it carried.
+         */
+        SocketClosed: {
+            at: number;
+            by: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "socket.closed";
+            label: string | null;
+            mono: number;
+            requests: number;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
+        };
+        /** @description The listener accepted a connection for HTTP. `client` is the peer's address and port. */
+        SocketOpened: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            client: string;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "socket.opened";
+            label: string | null;
+            mono: number;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
+        };
+        /**
+         * @description The listener answered what is no valid HTTP with `status`, or closed at once, which has none.
+         *
+         *     Cause: the `socket.opened`.
+         */
+        SocketRefused: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "socket.refused";
+            label: string | null;
+            mono: number;
+            seq: number;
+            session: string | null;
+            status: number | null;
+            stream: string | null;
+            task: string | null;
+            why: string;
+        };
+        /**
+         * @description Something happened to a server on standard streams. Cause: its `connection.opened`.
+         *
+         *     `what`: `end_of_input`, `output_broken`, `SIGTERM`, `SIGINT`, `SIGHUP` or `exit`. `pid` is the number of this
+         *     process, `status` its exit status at `exit`, `stderr_lines` how many lines it has written to standard error.
+         */
+        StdioChanged: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "stdio.changed";
+            label: string | null;
+            mono: number;
+            pid: number;
+            seq: number;
+            session: string | null;
+            status: number | null;
+            stderr_lines: number;
+            stream: string | null;
+            task: string | null;
+            what: string;
+        };
+        /**
+         * @description An event stream carried something that is no message. Cause: the `http.request` of the reader.
+         *
+         *     `what`: `priming` (the event with an id and no data), `retry` (the same before a hang-up) or `comment` (keep-alive).
+         *     `event_id` is its id, `retry_ms` the value of its `retry` field; None where it has none.
+         */
+        StreamControl: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            event_id: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "stream.control";
+            label: string | null;
+            mono: number;
+            retry_ms: number | null;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
+            what: string;
+        };
+        /** @description Nothing more will be sent on the stream; what was sent can be read again for a while. Cause: its opening. */
         StreamEnded: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "stream.ended";
+            label: string | null;
             messages: number;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
-            stream: string;
+            stream: string | null;
+            task: string | null;
         };
         /**
-         * @description A stream of the draft extension and what it kept are gone; `messages` of it were never sent.
+         * @description A stream of the draft extension and what it kept are gone; `messages` of it were never sent. Cause: its opening.
          *
          *     `why`: `abandoned` (nobody came back in time), `overflow` (more waited than may), `session_ended`, `server_full`.
          */
         StreamLost: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "stream.lost";
+            label: string | null;
             messages: number;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
-            stream: string;
+            stream: string | null;
+            task: string | null;
             why: string;
         };
         /**
          * @description A stream of messages exists from now on; readers come and go.
          *
          *     `purpose`: `response`, `standalone`, `subscription` or `resumable` (a stream of the draft extension, of one tool
-         *     call). `exchange` is the request that it was opened for, None for a standalone one.
+         *     call). Cause: the `message.received` of the request that it was opened for, or the `http.request` of a GET.
          */
         StreamOpened: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
             exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "stream.opened";
+            label: string | null;
             mono: number;
-            pair: number | null;
             purpose: string;
             seq: number;
             session: string | null;
-            stream: string;
+            stream: string | null;
+            task: string | null;
         };
         /**
-         * @description Another reader goes on with a stream of the draft extension. `exchange` is who reads now.
+         * @description Another reader goes on with a stream of the draft extension. Cause: the `message.received` that asked for it.
          *
-         *     It gets what follows the position `after`, `waiting` messages of it at once.
+         *     The connection and the exchange are those of the reader. It gets what follows the position `after`, `waiting`
+         *     messages of it at once.
          */
         StreamResumed: {
             after: number;
             at: number;
-            exchange: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "stream.resumed";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
-            stream: string;
+            stream: string | null;
+            task: string | null;
             waiting: number;
         };
         /**
@@ -1553,37 +1844,51 @@ export interface components {
             seq: number;
             streams: components["schemas"]["StreamRow"][];
         };
-        /** @description A task has a new status or message. `queued` exists only here, before the protocol's `working`. */
+        /**
+         * @description A task has a new status or message. `queued` exists only here, before the protocol's `working`.
+         *
+         *     Cause: the `message.received` that made it so, else the `call.started`.
+         */
         TaskChanged: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "task.changed";
+            label: string | null;
             message: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
             status: string;
-            task: string;
+            stream: string | null;
+            task: string | null;
             tool: string;
             ttl_ms: number;
         };
         /** @description A task and its result were forgotten: `expired`, `stopped` with the server, or why its session ended. */
         TaskRemoved: {
             at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "task.removed";
+            label: string | null;
             mono: number;
-            pair: number | null;
             seq: number;
             session: string | null;
-            task: string;
+            stream: string | null;
+            task: string | null;
             why: string;
         };
         /**
@@ -1662,6 +1967,34 @@ export interface components {
             name: string;
             tools: string[];
         };
+        /**
+         * @description A control frame of a WebSocket, or a frame that was refused. Cause: the `connection.opened`.
+         *
+         *     `direction` is `received` or `sent`, `opcode` `ping`, `pong`, `close`, `text` or `binary`. `refused` says why a
+         *     frame was refused, None for one that was not.
+         */
+        WebSocketFrame: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            direction: string;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "websocket.frame";
+            label: string | null;
+            mono: number;
+            opcode: string;
+            refused: string | null;
+            seq: number;
+            session: string | null;
+            size: number;
+            stream: string | null;
+            task: string | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -1679,9 +2012,7 @@ export type CallRow = components['schemas']['CallRow'];
 export type CallSettled = components['schemas']['CallSettled'];
 export type CallStarted = components['schemas']['CallStarted'];
 export type ChangedCalls = components['schemas']['ChangedCalls'];
-export type ChangedCounts = components['schemas']['ChangedCounts'];
 export type ChangedHosts = components['schemas']['ChangedHosts'];
-export type ChangedRefusals = components['schemas']['ChangedRefusals'];
 export type ChangedSessions = components['schemas']['ChangedSessions'];
 export type ChangedStreams = components['schemas']['ChangedStreams'];
 export type ChangedTasks = components['schemas']['ChangedTasks'];
@@ -1689,8 +2020,6 @@ export type ClientMisuse = components['schemas']['ClientMisuse'];
 export type ClientSeen = components['schemas']['ClientSeen'];
 export type ConnectionClosed = components['schemas']['ConnectionClosed'];
 export type ConnectionOpened = components['schemas']['ConnectionOpened'];
-export type CountsRow = components['schemas']['CountsRow'];
-export type CountsTable = components['schemas']['CountsTable'];
 export type DispatchCancelled = components['schemas']['DispatchCancelled'];
 export type DispatchExpired = components['schemas']['DispatchExpired'];
 export type DispatchExtended = components['schemas']['DispatchExtended'];
@@ -1725,10 +2054,10 @@ export type LogInfo = components['schemas']['LogInfo'];
 export type MessageDropped = components['schemas']['MessageDropped'];
 export type MessageEmitted = components['schemas']['MessageEmitted'];
 export type MessageReceived = components['schemas']['MessageReceived'];
+export type MessageRefused = components['schemas']['MessageRefused'];
 export type MessagesDelivered = components['schemas']['MessagesDelivered'];
+export type MessageUnreadable = components['schemas']['MessageUnreadable'];
 export type Problem = components['schemas']['Problem'];
-export type RefusalRow = components['schemas']['RefusalRow'];
-export type RefusalTable = components['schemas']['RefusalTable'];
 export type Server = components['schemas']['Server'];
 export type ServerState = components['schemas']['ServerState'];
 export type SessionClosed = components['schemas']['SessionClosed'];
@@ -1736,6 +2065,11 @@ export type SessionOpened = components['schemas']['SessionOpened'];
 export type SessionRow = components['schemas']['SessionRow'];
 export type SessionTable = components['schemas']['SessionTable'];
 export type SettingInfo = components['schemas']['SettingInfo'];
+export type SocketClosed = components['schemas']['SocketClosed'];
+export type SocketOpened = components['schemas']['SocketOpened'];
+export type SocketRefused = components['schemas']['SocketRefused'];
+export type StdioChanged = components['schemas']['StdioChanged'];
+export type StreamControl = components['schemas']['StreamControl'];
 export type StreamEnded = components['schemas']['StreamEnded'];
 export type StreamLost = components['schemas']['StreamLost'];
 export type StreamOpened = components['schemas']['StreamOpened'];
@@ -1750,6 +2084,7 @@ export type Tool = components['schemas']['Tool'];
 export type ToolHostsInfo = components['schemas']['ToolHostsInfo'];
 export type ToolList = components['schemas']['ToolList'];
 export type ToolsetInfo = components['schemas']['ToolsetInfo'];
+export type WebSocketFrame = components['schemas']['WebSocketFrame'];
 export type $defs = Record<string, never>;
 export interface operations {
     api: {
@@ -2195,174 +2530,6 @@ export interface operations {
             };
         };
     };
-    api_calls_live: {
-        parameters: {
-            query?: {
-                /** @description A value inside the arguments: `arguments.steps=5`. */
-                arguments?: {
-                    [key: string]: string;
-                };
-                /** @description The name of the client. */
-                client?: string;
-                /** @description The era of the protocol. */
-                era?: "legacy" | "modern";
-                /** @description Started at this time or later: RFC 3339, or seconds since the epoch. */
-                from?: string;
-                /** @description How it ended, or `running`; several with commas. */
-                outcome?: "completed" | "tool_error" | "protocol_error" | "cancelled" | "timed_out" | "disconnected" | "input_required" | "lost" | "running";
-                /** @description A value inside the result: `result.structuredContent.done=false`. */
-                result?: {
-                    [key: string]: string;
-                };
-                /** @description The protocol revision. */
-                revision?: string;
-                /** @description The run of the server. */
-                run?: string;
-                /** @description The label of a session or a modern client. */
-                session?: string;
-                /** @description The id of the task it became. */
-                task?: string;
-                /** @description Anywhere in the row, upper and lower case alike. */
-                text?: string;
-                /** @description The name of a tool. */
-                tool?: string;
-                /** @description The name of a toolset. */
-                toolset?: string;
-                /** @description How the call came. */
-                transport?: "http" | "websocket" | "stdio";
-                /** @description Started before this time, likewise. */
-                until?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description tool calls as they start and end */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": string;
-                };
-            };
-            /** @description A parameter is unknown, or is not what it must be. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request comes from a page or for a name that is not this server's. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Another method than GET or HEAD. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The client does not take server-sent events. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description There are as many readers as there may be, or the audit cannot be read now. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    api_counts: {
-        parameters: {
-            query?: {
-                /** @description Where the page begins: `next` of the one before. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description how many entries of each group the log keeps */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CountsTable"];
-                };
-            };
-            /** @description A parameter is unknown, or is not what it must be. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request comes from a page or for a name that is not this server's. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Another method than GET or HEAD. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     api_events: {
         parameters: {
             query?: {
@@ -2721,65 +2888,6 @@ export interface operations {
             };
         };
     };
-    api_refusals: {
-        parameters: {
-            query?: {
-                /** @description Where the page begins: `next` of the one before. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description errors answered because of what a client sent */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalTable"];
-                };
-            };
-            /** @description A parameter is unknown, or is not what it must be. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request comes from a page or for a name that is not this server's. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Another method than GET or HEAD. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     api_server: {
         parameters: {
             query?: never;
@@ -3097,7 +3205,7 @@ export interface operations {
                 since?: string;
                 /** @description The id of a stream, which counts within its session. */
                 stream?: string;
-                /** @description Send rows of these that change: tasks, calls, sessions, streams, hosts, refusals, counts; several with commas. */
+                /** @description Send rows of these that change: tasks, calls, sessions, streams, hosts; several with commas. */
                 tables?: string;
                 /** @description Without an id: begin with so many of the newest entries. */
                 tail?: number;

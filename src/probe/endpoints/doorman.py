@@ -80,7 +80,7 @@ class Doorman:
     def _noted(self, verdict: Verdict) -> Verdict:
         if verdict.first:
             most = self._engine.settings.limits.requests_per_second
-            self._engine.log.append(LimitReached(None, "requests_per_second", most))
+            self._engine.log.append(LimitReached("requests_per_second", most))
         return verdict
 
 

@@ -113,6 +113,8 @@ class _Reader:
         self._send = send
         self._since = engine.clock.both()[0]
         self._tables = [_Table(name) for name in wishes.tables]
+        # Kept, so that all readers see the tables as of the same tick, and not as of the moment in which each asks.
+        self._rows = engine.observer.tables
         self._keep_alive_s = settings.keep_alive_s
         self._sent_at = trio.current_time()
         self._cursor = self._cursor_at(engine.log.last)
@@ -218,9 +220,9 @@ class _Reader:
 
     async def _take_rows(self, table: _Table) -> None:
         """The next rows of a table: a piece of what changed, or all of it for who has nothing or missed something."""
-        changes = self._observer.tables.changes[table.name]
+        changes = self._rows.changes[table.name]
         if table.version < max(0, changes.lost):
-            ids = self._observer.tables.all(table.name)
+            ids = self._rows.all(table.name)
             ids = ids[-NEWEST_CALLS:] if table.name == "calls" else ids
             table.version = changes.version
             while ids:
@@ -247,7 +249,6 @@ class _Reader:
             return False
         # A reader may be ahead of the tick, with entries that the tables have not taken: if they take them while it
         # sleeps, nothing wakes it.
-        self._observer.catch_up()
         changes = self._observer.tables.changes
         return any(table.version < changes[table.name].version for table in self._tables)
 

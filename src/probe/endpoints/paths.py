@@ -13,7 +13,6 @@ from ..observe.events import LimitReached
 from ..wire.errors import Rejection, busy
 from .asgi import App, Receive, Scope, Send, before_upgrade, host_policy, http_head
 from .browsers import Browsers, check_purpose
-from .call_tail import CallTail
 from .dashboard import Dashboard
 from .doorman import Doorman, turn_away
 from .feed import Feed
@@ -48,7 +47,6 @@ class Paths:
         self.toolhost = ToolHostEndpoint(engine)
         self.readers = Readers(engine)
         self.feed = Feed(engine, self.readers)
-        self._call_tail = CallTail(engine, self.readers)
         self._health = Health(lambda: not engine.draining)
         self._policy = host_policy(settings)
         self._dashboard = Dashboard()
@@ -77,7 +75,7 @@ class Paths:
             await self._serve(scope, receive, send)
             return
         most = self._engine.settings.limits.max_connections
-        self._engine.log.append(LimitReached(None, "max_connections", most))
+        self._engine.log.append(LimitReached("max_connections", most))
         rejection = busy(f"There are {most} connections already (max_connections)", _RETRY_S)
         await turn_away(scope, receive, send, rejection)
 
@@ -114,8 +112,6 @@ class Paths:
             return
         if scope["path"] == "/dashboard/events":
             await self.feed(scope, receive, send)
-        elif scope["path"] == "/api/calls/live":
-            await self._call_tail(scope, receive, send)
         elif scope["path"] == "/metrics" and self._metrics is not None:
             await self._metrics(scope, receive, send)
         elif scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/"):

@@ -1,6 +1,6 @@
 """The audit's writer: one service that brings tool calls and their evidence into a file, beside the protocol.
 
-    log -> observer -> what is unwritten -> a batch (encoded here, in pieces) -> a thread -> SQLite
+    log -> observer: records, evidence -> what is unwritten -> a batch (encoded here, in pieces) -> a thread -> SQLite
 
 Calls never wait for it. While the file cannot be written, what waits is bounded; the file is tried again, and the event
 log says since when and why.
@@ -21,9 +21,9 @@ import trio
 from ..observe.audit_claim import AuditFileError
 from ..observe.audit_db import FIELDS, Written
 from ..observe.audit_file import AuditFile
-from ..observe.events import AuditState, CallStarted
+from ..observe.events import AuditState
 from ..observe.log import Entry, EventLog
-from ..observe.records import CallRecord, CallRecords
+from ..observe.records import CallRecord
 from ..observe.unwritten import Unwritten
 from ..settings import Settings
 from .blocking import UNUSABLE, in_thread, why
@@ -69,14 +69,12 @@ class Audit:
     within `FINAL_S` seconds after `finish`.
     """
 
-    def __init__(
-        self, settings: Settings, run: str, clock: Clock, log: EventLog, records: CallRecords, observer: Observer
-    ) -> None:
+    def __init__(self, settings: Settings, run: str, clock: Clock, log: EventLog, observer: Observer) -> None:
         self._settings = settings
         self._clock = clock
         self._log = log
         self._observer = observer
-        self._unwritten = Unwritten(records, settings.limits.call_records)
+        self._unwritten = Unwritten(observer.records, settings.limits.call_records)
         self._file = AuditFile(Path(settings.audit_db), run, clock.wall()) if settings.audit_db else None
         # SQLite's connection is for one thread at a time.
         self._one = trio.CapacityLimiter(1)
@@ -88,7 +86,7 @@ class Audit:
         self._state: tuple[Literal["ok", "failing"], str | None] = ("ok", None)
         self._since: float | None = None
         self._lost_told = 0
-        memory = MemoryCalls(run, records, observer, log)
+        memory = MemoryCalls(run, observer, log)
         self._written_calls: FileCalls | None = None
         if self._file is not None:
             self._written_calls = FileCalls(self._file, run, memory, self._unwritten, observer)
@@ -103,14 +101,13 @@ class Audit:
 
     def take(self, calls: Sequence[str], entry: Entry) -> None:
         """As `observer.Follower.take`."""
-        begins = type(entry.event) is CallStarted
         for call in calls:
-            self._unwritten.note(call, begins=begins)
+            self._unwritten.note(call)
         self._write_soon()
 
-    def missed(self, first: int, last: int) -> None:
+    def missed(self) -> None:
         """As `observer.Follower.missed`."""
-        self._unwritten.missed(first, last)
+        self._unwritten.missed()
         self._write_soon()
 
     def _write_soon(self) -> None:

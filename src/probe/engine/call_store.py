@@ -20,7 +20,7 @@ from ..observe.audit_reading import Found, Kept
 from ..observe.call_filter import CallFilter
 from ..observe.log import EventLog
 from ..observe.query import whole_number
-from ..observe.records import CallRecord, CallRecords
+from ..observe.records import CallRecord
 from ..observe.unwritten import Unwritten
 from .blocking import UNUSABLE, in_thread, why
 from .observer import Observer
@@ -93,18 +93,17 @@ class CallStore(Protocol):
 
 
 class MemoryCalls:
-    """The newest calls of this run, as the engine's records have them."""
+    """The newest calls of this run, as the observer's records have them."""
 
-    def __init__(self, run: str, records: CallRecords, observer: Observer, log: EventLog) -> None:
+    def __init__(self, run: str, observer: Observer, log: EventLog) -> None:
         self._run = run
-        self._records = records
         self._observer = observer
         self._log = log
 
     async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
         """As `CallStore.page`."""
         before = None if cursor is None else self._place(cursor)
-        found = await search(self._records.newest_first(), 0, wanted, before, limit, max_bytes)
+        found = await search(self._observer.records.newest_first(), 0, wanted, before, limit, max_bytes)
         return _rows(found, f"{self._run}-")
 
     def _place(self, cursor: str) -> int:
@@ -116,7 +115,7 @@ class MemoryCalls:
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
         """As `CallStore.get`."""
         run, _, call = id.rpartition(".")
-        record = self._records.get(call) if run in ("", self._run) else None
+        record = self._observer.records.get(call) if run in ("", self._run) else None
         return None if record is None else await self.with_evidence(record, max_bytes)
 
     async def with_evidence(self, record: CallRecord, max_bytes: int) -> CallWithEvidence:
@@ -126,7 +125,6 @@ class MemoryCalls:
 
     async def evidence(self, call: str, max_bytes: int) -> tuple[bool, list[tuple[int, bytes]]]:
         """Whether they are all there were, and those entries of a call that are still in the log, in order."""
-        self._observer.catch_up()
         evidence = self._observer.evidence
         places, complete = evidence.of(call), evidence.complete(call)
         entries: list[tuple[int, bytes]] = []

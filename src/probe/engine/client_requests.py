@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import trio
 
+from ..observe.context import Recorder
 from ..wire.jsonrpc import Json, MalformedResponse, RequestId, Response
 from .tool import ClientRequestError
 
@@ -18,6 +19,7 @@ from .tool import ClientRequestError
 @dataclass(slots=True, eq=False)
 class _Pending:
     answered: trio.Event
+    question: Recorder | None = None
     answer: Response | MalformedResponse | None = None
 
 
@@ -44,14 +46,19 @@ class ClientRequests:
         pending.answered.set()
         return True
 
+    def question(self, id: RequestId | None) -> Recorder | None:
+        """The recorder of the request that waits for an answer with this id; its cause is the `message.emitted`."""
+        pending = None if id is None else self._pending.get(id)
+        return None if pending is None else pending.question
+
     async def ask(
         self,
         method: str,
-        send: Callable[[RequestId], None],
+        send: Callable[[RequestId], Recorder | None],
         withdraw: Callable[[RequestId, str], None],
         timeout_s: float,
     ) -> Json:
-        """Send a request through `send(id)` and wait for its result.
+        """Send a request through `send(id)`, which returns its recorder, and wait for its result.
 
         On time-out, and when the asking work is cancelled, the question is withdrawn by `withdraw(id, reason)`
         (2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). Whether that is
@@ -63,7 +70,7 @@ class ClientRequests:
         pending = _Pending(trio.Event())
         self._pending[id] = pending
         try:
-            send(id)
+            pending.question = send(id)
             with trio.fail_after(timeout_s):
                 await pending.answered.wait()
         except trio.TooSlowError:

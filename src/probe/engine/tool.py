@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from ..observe.context import Recorder
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, encode
 from ..wire.revisions import V2025_03_26, V2025_11_25, V2026_07_28
@@ -77,12 +78,8 @@ class ToolContext(Protocol):
         """Whether the client declared that it answers a request of this method."""
 
     @property
-    def call(self) -> str:
-        """The id of this call in the event log."""
-
-    @property
-    def session(self) -> str | None:
-        """The label of who calls, in the event log."""
+    def recorder(self) -> Recorder:
+        """The recorder of this call in the event log."""
 
     @property
     def ended_by(self) -> tuple[str, str | None] | None:

@@ -1,20 +1,15 @@
 """The vocabulary of the event log. Each class is one kind of fact; its docstring says when it is recorded.
 
-`session` is a short public label, not the session id: `s7` is a session of the legacy era, `m7` stands for the requests
-of one modern client, which have no session. `call`, `task`, `stream` and `exchange` are ids of this server; a stream's
-belongs to its session. An exchange is one HTTP request with its response; on a WebSocket or on standard streams, where
-one connection carries everything, it is one message of the client with what answers it, and the connection itself has a
-number of its own.
+A fact has no ids: its connection, exchange, session, call, task and stream are the context of its entry, and the entry
+because of which it happened is the cause (`context.py`). Each docstring says which cause a fact has.
 
-Of a message, `rpc`, `method` and `id` are noted when it is recorded, so that nobody has to read it in order to find it.
+The `rpc`, `method` and `id` of a message are stored beside it, so that a reader can find a message without parsing it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
-
-from pydantic_core import from_json
 
 from ..wire.jsonrpc import ProgressToken, RequestId, clip, id_length, is_id
 
@@ -40,11 +35,13 @@ class HttpRequest:
     """The head of an HTTP request arrived; `headers` are as received, secrets hidden.
 
     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
-    proxy that speaks for it, None where the request came from the client itself.
+    proxy that speaks for it, None where the request came from the client itself. `named` is the label of the session
+    that the request names, also where that has ended; `session_in_query` says that the id of a session stood in the
+    URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and
+    query parameters whose values were hidden.
     """
 
     kind: ClassVar[str] = "http.request"
-    exchange: int
     method: str
     path: str
     query: str
@@ -52,62 +49,64 @@ class HttpRequest:
     client: str
     headers: tuple[tuple[str, str], ...]
     peer: str | None = None
+    named: str | None = None
+    session_in_query: bool = False
+    stream_id: int | None = None
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """The head of the response was handed to the socket. `problem` says why a request was refused."""
+    """The head of the response was handed to the socket. Cause: the `http.request`.
+
+    `problem` says in words why a request was refused, `refusal` is the name of that in `wire.errors.Refusal`. `headers`
+    are those that tell a client what to do: Retry-After, Allow, WWW-Authenticate, and Mcp-Session-Id as a fingerprint.
+    """
 
     kind: ClassVar[str] = "http.response"
-    exchange: int
     status: int
     content_type: str
-    session: str | None
-    stream: str | None
     problem: str | None
+    refusal: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class HttpClosed:
-    """An event stream response is over, or an exchange without any response, which has no `stream`.
+    """An event stream response is over, or an exchange without any response, which has no stream.
 
-    `by` is `client` when the peer went first, else why the server ended it.
+    Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it.
     """
 
     kind: ClassVar[str] = "http.closed"
-    exchange: int
-    session: str | None
-    stream: str | None
     by: str
     messages: int
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOpened:
-    """A connection that carries all messages both ways is open: `websocket` or `stdio`.
+    """A connection that carries all messages both ways is open; `transport` is `websocket` or `stdio`.
 
-    `exchange` is the HTTP request that became a WebSocket; of standard streams it is a number that no request has.
-    `client` and `peer` are those of the request; on standard streams they are `stdio` and None.
+    Cause: the `http.request` that became a WebSocket, none for standard streams. The exchange in the context is that
+    request; for standard streams it is a number that no request has. `client` and `peer` are those of the request; on
+    standard streams they are `stdio` and None.
     """
 
     kind: ClassVar[str] = "connection.opened"
-    connection: str
     transport: str
-    exchange: int
     client: str
     peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """Such a connection is over. `by` is `client` when the peer went first, else why the server ended it.
+    """Such a connection is over. Cause: its `connection.opened`.
 
-    `code` is the close code of a WebSocket, None where there was none. `messages` is how many the peer was sent.
+    `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket,
+    None where there was none. `messages` is how many the peer was sent.
     """
 
     kind: ClassVar[str] = "connection.closed"
-    connection: str
-    session: str | None
     code: int | None
     by: str
     messages: int
@@ -115,38 +114,62 @@ class ConnectionClosed:
 
 @dataclass(frozen=True, slots=True)
 class MessageReceived:
-    """One message of a client was read, before it was judged. `batch` is its place in a batch, from 0.
+    """One message of a client was read, before it was checked. `batch` is its place in a batch, from 0.
 
-    `about` is what it names that another message began: the request that a cancellation names, the task of `tasks/*`,
-    the stream of `stream/*`. `connection` is the one that carried it, None over HTTP.
+    Cause: the `message.emitted` of the request that it answers; else the `http.request` or the `connection.opened` that
+    brought it. `about` is what it names that another message began: the request that a cancellation names, the task of
+    `tasks/*`, the stream of `stream/*`. `hidden` has the path and the JSON type of each member that was hidden.
     """
 
     kind: ClassVar[str] = "message.received"
-    exchange: int
-    session: str | None
     batch: int | None
     rpc: Rpc
     method: str | None
     id: RequestId | None
     message: bytes
     about: RequestId | None = None
-    connection: str | None = None
+    hidden: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageUnreadable:
+    r"""Bytes came that are no JSON text. Cause: the `http.request` or the `connection.opened`.
+
+    `fault`: `syntax`, `encoding` (not UTF-8), `nesting`, `number` or `size`. `head` has the first 2,048 bytes, those
+    that are not printable ASCII written as `\xNN`. `size` is how many bytes came, `declared` what Content-Length
+    promised.
+    """
+
+    kind: ClassVar[str] = "message.unreadable"
+    fault: str
+    problem: str
+    head: str
+    size: int
+    declared: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRefused:
+    """A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
+
+    `refusal` is a name in `wire.errors.Refusal`, `problem` says the same in words.
+    """
+
+    kind: ClassVar[str] = "message.refused"
+    refusal: str
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEmitted:
-    """The server made a message for a stream, or for an answer in one piece (`stream` is None). Not yet delivered.
+    """The server made a message for a stream, or for an answer in one piece, which has no stream. Not yet delivered.
 
-    `exchange` is the request whose response the message belongs to, None on a stream that was opened for no request.
+    Cause of an answer: the `message.received` that it answers. Cause of what a call sends: its `call.started`. The
+    exchange is the request whose response the message belongs to, none on a stream that was opened for no request.
     """
 
     kind: ClassVar[str] = "message.emitted"
-    exchange: int | None
-    session: str | None
-    stream: str | None
     position: int | None
-    call: str | None
-    task: str | None
     rpc: Rpc
     method: str | None
     id: RequestId | None
@@ -155,24 +178,26 @@ class MessageEmitted:
 
 @dataclass(frozen=True, slots=True)
 class MessagesDelivered:
-    """The socket took the stream's messages from `first` to `last`."""
+    """The socket took the messages from `first` to `last` of a stream, or of an answer in one piece.
+
+    All of them are about the same call. Cause: the `message.emitted` of the first. The exchange and the connection are
+    those of the reader. `event_ids` says that each left as an event with the id `STREAM-POSITION`.
+    """
 
     kind: ClassVar[str] = "message.delivered"
-    exchange: int
-    session: str | None
-    stream: str | None
     first: int
     last: int
+    event_ids: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class MessageDropped:
-    """A message was not sent: nobody may hear it any more, or no stream could carry it. `why` says which."""
+    """A message was not sent: it may not be sent any more, or no stream could carry it. `why` says which.
+
+    The cause is that of a `message.emitted`.
+    """
 
     kind: ClassVar[str] = "message.dropped"
-    session: str | None
-    call: str | None
-    task: str | None
     why: str
     rpc: Rpc
     method: str | None
@@ -182,13 +207,12 @@ class MessageDropped:
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """`initialize` was answered. `session_id` is the beginning of the id that the client got; JSON is kept as bytes.
+    """`initialize` was answered. Cause: its `message.received`. `session_id` is the beginning of the id of the session.
 
     `transport` is `http`, `websocket` or `stdio`.
     """
 
     kind: ClassVar[str] = "session.opened"
-    session: str
     session_id: str
     revision: str
     client_name: str
@@ -199,10 +223,12 @@ class SessionOpened:
 
 @dataclass(frozen=True, slots=True)
 class SessionClosed:
-    """The session ended: `deleted`, `idle` or `shutdown`; its requests and tasks were cancelled."""
+    """The session ended, and its requests and tasks were cancelled. Cause: the `http.request` of a DELETE, else none.
+
+    `why` is `deleted`, `idle`, `shutdown`, or that its connection was lost.
+    """
 
     kind: ClassVar[str] = "session.closed"
-    session: str
     why: str
 
 
@@ -210,11 +236,11 @@ class SessionClosed:
 class ClientSeen:
     """A modern client sent its first request, or declares other capabilities than it did in the request before.
 
-    `transport` is what carried that request: `http`, `websocket` or `stdio`.
+    Cause: the `http.request` or the `connection.opened`. `transport` is what carried that request: `http`,
+    `websocket` or `stdio`.
     """
 
     kind: ClassVar[str] = "client.seen"
-    session: str
     client: str
     revision: str
     client_name: str
@@ -225,30 +251,36 @@ class ClientSeen:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A request, or the work of a task, began to run in its own nursery. `exchange` is the one that brought it."""
+    """A request, or the work of a task, began to run in its own nursery. Cause: its `message.received`.
+
+    `tool` and what follows it describe a tool call; for another request `tool` is None and the others are empty.
+    `arguments` is JSON with its secrets hidden, and cut at `record_argument_bytes`. `steps_total` is how many steps the
+    tool has with these arguments, where it counts steps.
+    """
 
     kind: ClassVar[str] = "call.started"
-    call: str
-    exchange: int
-    session: str | None
-    task: str | None
     request_id: RequestId
     method: str
     tool: str | None
     progress_token: ProgressToken | None
+    toolset: str
+    era: str
+    revision: str
+    transport: str
+    client_name: str
+    client_version: str
+    steps_total: float | None
+    arguments: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class CallProgressed:
-    """The work reported progress that no notification carries: nobody gave a token for it.
+    """The work reported progress that no notification carries, because the client gave no token for it.
 
-    A report for a token is a `message.emitted`.
+    Cause: the `call.started`. A report for a token is a `message.emitted`.
     """
 
     kind: ClassVar[str] = "call.progressed"
-    call: str
-    session: str | None
-    task: str | None
     progress: float
     total: float | None
     message: str | None
@@ -256,12 +288,13 @@ class CallProgressed:
 
 @dataclass(frozen=True, slots=True)
 class CallCancelled:
-    """Somebody asked the work to stop; that is not yet its end. `effect` is false when it was over already."""
+    """The work was asked to stop; that is not yet its end. `effect` is false when it was over already.
+
+    Cause: the `message.received` or the `http.request` that asked for it, the `dispatch.expired` of a deadline, else
+    none.
+    """
 
     kind: ClassVar[str] = "call.cancelled"
-    call: str
-    session: str | None
-    task: str | None
     request_id: RequestId
     by: str
     reason: str | None
@@ -270,33 +303,37 @@ class CallCancelled:
 
 @dataclass(frozen=True, slots=True)
 class CallSettled:
-    """The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation."""
+    """The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation.
+
+    Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden,
+    and cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC
+    error; null where there is none, and for a request that is no tool call. `coalesced` is how many progress reports made room for newer ones.
+    """
 
     kind: ClassVar[str] = "call.settled"
-    call: str
-    session: str | None
-    task: str | None
     request_id: RequestId
     outcome: str
     answered: bool
     duration_ms: float
     cancelled_by: str | None
+    cancel_reason: str | None
     scope_exit_ms: float | None
     steps_done: float | None
     steps_total: float | None
     sent_after_cancel: int
+    coalesced: int
+    result: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class DispatchSent:
     """A synchronous tool call was handed to its tool, with the deadlines that run from now on.
 
-    `host` and `dispatch` are the tool host that it was sent to and its id there, None for a tool of this server.
+    The cause of this and of every other fact of a dispatch is the `call.started`. `host` and `dispatch` are the tool
+    host that it was sent to and its id there, None for a tool of this server.
     """
 
     kind: ClassVar[str] = "dispatch.sent"
-    call: str
-    session: str | None
     tool: str
     idle_ms: int
     ceiling_ms: int
@@ -312,8 +349,6 @@ class DispatchExtended:
     """
 
     kind: ClassVar[str] = "dispatch.extended"
-    call: str
-    session: str | None
     reports: int
     deadline: str
     due_ms: int
@@ -324,8 +359,6 @@ class DispatchExpired:
     """A deadline has passed (`idle` or `ceiling`), and the call's scope with it."""
 
     kind: ClassVar[str] = "dispatch.expired"
-    call: str
-    session: str | None
     deadline: str
     elapsed_ms: int
     idle_ms: int
@@ -342,8 +375,6 @@ class DispatchSettled:
     """
 
     kind: ClassVar[str] = "dispatch.settled"
-    call: str
-    session: str | None
     outcome: str
     elapsed_ms: int
     reports: int
@@ -354,15 +385,13 @@ class DispatchSettled:
 
 @dataclass(frozen=True, slots=True)
 class DispatchCancelled:
-    """A tool host was told to stop a dispatch; `cause` is what ended the call."""
+    """A tool host was told to stop a dispatch; `by` is what ended the call."""
 
     kind: ClassVar[str] = "dispatch.cancelled"
-    call: str
     host: str
     dispatch: str
-    cause: str
+    by: str
     reason: str | None
-    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,11 +402,9 @@ class DispatchLate:
     """
 
     kind: ClassVar[str] = "dispatch.late"
-    call: str
     host: str
     dispatch: str
     what: str
-    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,25 +417,21 @@ class DispatchStopped:
     """
 
     kind: ClassVar[str] = "dispatch.stopped"
-    call: str
     host: str
     dispatch: str
     how: str
     after_ms: float
     late: int
-    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HostConnected:
-    """A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`.
+    """A tool host gave the secret and is connected; it has not registered yet. Cause: the `http.request`.
 
-    `client` and `peer` are those of its request.
+    `client` and `peer` are those of the request.
     """
 
     kind: ClassVar[str] = "host.connected"
-    connection: str
-    exchange: int
     client: str
     peer: str | None = None
 
@@ -418,7 +441,6 @@ class HostRegistered:
     """A tool host has a name and offers tools. `replaced` is its older connection, which it takes over from."""
 
     kind: ClassVar[str] = "host.registered"
-    connection: str
     host: str
     version: str | None
     library: str | None
@@ -431,7 +453,6 @@ class HostUpdated:
     """A tool host offers these tools from now on."""
 
     kind: ClassVar[str] = "host.updated"
-    connection: str
     host: str
     tools: tuple[str, ...]
 
@@ -440,19 +461,16 @@ class HostUpdated:
 class HostMessage:
     """One message between this server and a tool host; `tool.progress` is counted instead, and `ping` left out.
 
-    `direction` is `received` or `sent` (handed to the connection's writer). `call` is the one that it is about, and
-    `session` who called.
+    `direction` is `received` or `sent` (handed to the connection's writer). Cause of an answer: the message that it
+    answers; of another message about a call, its `call.started`; else the `host.connected`.
     """
 
     kind: ClassVar[str] = "host.message"
-    connection: str
     direction: str
-    call: str | None
     rpc: Rpc
     method: str | None
     id: RequestId | None
     message: bytes
-    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,7 +478,6 @@ class HostMisuse:
     """A tool host broke the rules of docs/tool-hosts.md; `detail` says how. Noted up to a number per connection."""
 
     kind: ClassVar[str] = "host.misuse"
-    connection: str
     what: str
     detail: str
 
@@ -473,7 +490,6 @@ class HostClosed:
     """
 
     kind: ClassVar[str] = "host.closed"
-    connection: str
     host: str | None
     code: int | None
     by: str
@@ -483,11 +499,12 @@ class HostClosed:
 
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
-    """A task has a new status or message. `queued` exists only here, before the protocol's `working`."""
+    """A task has a new status or message. `queued` exists only here, before the protocol's `working`.
+
+    Cause: the `message.received` that made it so, else the `call.started`.
+    """
 
     kind: ClassVar[str] = "task.changed"
-    task: str
-    session: str | None
     tool: str
     status: str
     message: str | None
@@ -499,8 +516,6 @@ class TaskRemoved:
     """A task and its result were forgotten: `expired`, `stopped` with the server, or why its session ended."""
 
     kind: ClassVar[str] = "task.removed"
-    task: str
-    session: str | None
     why: str
 
 
@@ -509,76 +524,140 @@ class StreamOpened:
     """A stream of messages exists from now on; readers come and go.
 
     `purpose`: `response`, `standalone`, `subscription` or `resumable` (a stream of the draft extension, of one tool
-    call). `exchange` is the request that it was opened for, None for a standalone one.
+    call). Cause: the `message.received` of the request that it was opened for, or the `http.request` of a GET.
     """
 
     kind: ClassVar[str] = "stream.opened"
-    exchange: int | None
-    session: str | None
-    stream: str
     purpose: str
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEnded:
-    """Nothing more will be sent on the stream; what was sent can be read again for a while."""
+    """Nothing more will be sent on the stream; what was sent can be read again for a while. Cause: its opening."""
 
     kind: ClassVar[str] = "stream.ended"
-    session: str | None
-    stream: str
     messages: int
 
 
 @dataclass(frozen=True, slots=True)
 class StreamResumed:
-    """Another reader goes on with a stream of the draft extension. `exchange` is who reads now.
+    """Another reader goes on with a stream of the draft extension. Cause: the `message.received` that asked for it.
 
-    It gets what follows the position `after`, `waiting` messages of it at once.
+    The connection and the exchange are those of the reader. It gets what follows the position `after`, `waiting`
+    messages of it at once.
     """
 
     kind: ClassVar[str] = "stream.resumed"
-    session: str | None
-    stream: str
-    exchange: int
     after: int
     waiting: int
 
 
 @dataclass(frozen=True, slots=True)
 class StreamLost:
-    """A stream of the draft extension and what it kept are gone; `messages` of it were never sent.
+    """A stream of the draft extension and what it kept are gone; `messages` of it were never sent. Cause: its opening.
 
     `why`: `abandoned` (nobody came back in time), `overflow` (more waited than may), `session_ended`, `server_full`.
     """
 
     kind: ClassVar[str] = "stream.lost"
-    session: str | None
-    stream: str
     why: str
     messages: int
 
 
 @dataclass(frozen=True, slots=True)
-class ClientMisuse:
-    """The client did something a revision forbids or that cannot have an effect; `clause` names the rule.
+class StreamControl:
+    """An event stream carried something that is no message. Cause: the `http.request` of the reader.
 
-    `exchange` is the request that did it, where no session says who it was.
+    `what`: `priming` (the event with an id and no data), `retry` (the same before a hang-up) or `comment` (keep-alive).
+    `event_id` is its id, `retry_ms` the value of its `retry` field; None where it has none.
+    """
+
+    kind: ClassVar[str] = "stream.control"
+    what: str
+    event_id: str | None
+    retry_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SocketOpened:
+    """The listener accepted a connection for HTTP. `client` is the peer's address and port."""
+
+    kind: ClassVar[str] = "socket.opened"
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
+class SocketClosed:
+    """A connection for HTTP is closed. Cause: its `socket.opened`.
+
+    `by` is `client` when the peer went first, else why the server closed it. `requests` is how many it carried.
+    """
+
+    kind: ClassVar[str] = "socket.closed"
+    by: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class SocketRefused:
+    """The listener answered what is no valid HTTP with `status`, or closed at once, which has none.
+
+    Cause: the `socket.opened`.
+    """
+
+    kind: ClassVar[str] = "socket.refused"
+    status: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class WebSocketFrame:
+    """A control frame of a WebSocket, or a frame that was refused. Cause: the `connection.opened`.
+
+    `direction` is `received` or `sent`, `opcode` `ping`, `pong`, `close`, `text` or `binary`. `refused` says why a
+    frame was refused, None for one that was not.
+    """
+
+    kind: ClassVar[str] = "websocket.frame"
+    direction: str
+    opcode: str
+    size: int
+    refused: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StdioChanged:
+    """Something happened to a server on standard streams. Cause: its `connection.opened`.
+
+    `what`: `end_of_input`, `output_broken`, `SIGTERM`, `SIGINT`, `SIGHUP` or `exit`. `pid` is the number of this
+    process, `status` its exit status at `exit`, `stderr_lines` how many lines it has written to standard error.
+    """
+
+    kind: ClassVar[str] = "stdio.changed"
+    what: str
+    pid: int
+    status: int | None
+    stderr_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMisuse:
+    """The client did something that a revision forbids, or that cannot have an effect; `clause` names the rule.
+
+    Cause: the `message.received` or the `http.request` that did it.
     """
 
     kind: ClassVar[str] = "client.misuse"
-    session: str | None
     what: str
     clause: str
     detail: str
-    exchange: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """A limit of `settings.Limits` refused something."""
+    """A limit of `settings.Limits` refused something. Cause: the request that was refused, where there is one."""
 
     kind: ClassVar[str] = "limit.reached"
-    session: str | None
     limit: str
     value: float
 
@@ -608,6 +687,8 @@ Event: TypeAlias = (
     | ConnectionOpened
     | ConnectionClosed
     | MessageReceived
+    | MessageUnreadable
+    | MessageRefused
     | MessageEmitted
     | MessagesDelivered
     | MessageDropped
@@ -637,6 +718,12 @@ Event: TypeAlias = (
     | StreamEnded
     | StreamResumed
     | StreamLost
+    | StreamControl
+    | SocketOpened
+    | SocketClosed
+    | SocketRefused
+    | WebSocketFrame
+    | StdioChanged
     | ClientMisuse
     | LimitReached
     | AuditState
@@ -652,14 +739,6 @@ def subject(message: Any) -> RequestId | None:
     params = message.get("params")
     id = params.get(_NAMES[method]) if isinstance(params, dict) else None
     return id if is_id(id) and id_length(id) <= _LONGEST_ID else None
-
-
-def announced(message: bytes) -> str | None:
-    """The id that a `notifications/stream/create` gives its stream."""
-    value: Any = from_json(message)
-    for name in ("params", "stream", "streamId"):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None
 
 
 def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:

@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 import trio
 
+from .context import NO_CONTEXT, Context
 from .events import Event
-from .pairing import Pairing
 from .stored import encode_with
 
 # What an entry costs beside its message: the objects of a small frozen dataclass and its strings, generously.
@@ -25,30 +25,32 @@ _ITEM_OVERHEAD = 64
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event with its place.
+    """One fact with its place, its context and its cause.
 
     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
-    `pair` is the entry of the request that this response answers, or that began this call.
+    `cause` is the entry because of which the fact happened: for an answer, the request that it answers.
     """
 
     seq: int
     at: float
     mono: float
-    event: Event
-    pair: int | None = None
+    context: Context
+    fact: Event
+    cause: int | None = None
 
     def encoded(self) -> bytes:
-        """The entry as the API shows it, in JSON: `kind` and the event's own fields beside the place."""
-        event = self.event
-        shape = _SHAPES[type(event)]
-        place = {"seq": self.seq, "at": self.at, "mono": self.mono, "kind": event.kind, "pair": self.pair}
-        members = {**place, **dict(zip(shape.shown, shape.values(event), strict=True))}
-        return encode_with(members, [(name, getattr(event, name)) for name in shape.stored])
+        """The entry in JSON as the API shows it: place, `kind`, cause, context, and the fact's own fields."""
+        fact = self.fact
+        shape = _SHAPES[type(fact)]
+        place = {"seq": self.seq, "at": self.at, "mono": self.mono, "kind": fact.kind, "cause": self.cause}
+        own = dict(zip(shape.shown, shape.values(fact), strict=True))
+        members = {**place, **self.context._asdict(), **own}
+        return encode_with(members, [(name, getattr(fact, name)) for name in shape.stored])
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The fields of one class of events: those that are shown as values, how to get these, and those that are JSON."""
+    """The fields of one class of facts: those that are shown as values, how to get these, and those that are JSON."""
 
     shown: tuple[str, ...]
     values: Callable[[Event], tuple[Any, ...]]
@@ -58,11 +60,12 @@ class _Shape:
 def _shape(kind: type[Any]) -> _Shape:
     stored = tuple(field.name for field in fields(kind) if field.type == "bytes")
     shown = tuple(name for name in kind.__slots__ if name not in stored)
-    one_or_more = attrgetter(*shown)
-    return _Shape(shown, one_or_more if len(shown) > 1 else lambda event: (one_or_more(event),), stored)
+    if len(shown) > 1:
+        return _Shape(shown, attrgetter(*shown), stored)
+    return _Shape(shown, lambda fact: tuple(getattr(fact, name) for name in shown), stored)
 
 
-# To ask each event anew for its fields took half of the time of encoding it.
+# To ask each fact anew for its fields took half of the time of encoding it.
 _SHAPES = {kind: _shape(kind) for kind in get_args(Event)}
 
 
@@ -94,7 +97,6 @@ class EventLog:
         # place at once.
         self._slots: list[tuple[Entry, int] | None] = []
         self._length = 0
-        self._pairing = Pairing()
         self._bell = trio.lowlevel.ParkingLot()
         self.bytes = 0
         self.last = 0
@@ -108,11 +110,11 @@ class EventLog:
         """The oldest sequence number that is kept; one more than the last while there is none."""
         return self.last - self._length + 1
 
-    def append(self, event: Event) -> int:
+    def append(self, fact: Event, context: Context = NO_CONTEXT, cause: int | None = None) -> int:
         """Record a fact; returns its sequence number. The oldest entries make room."""
         self.last += 1
-        cost = _cost(event)
-        self._slots.append((Entry(self.last, *self._now(), event, self._pairing.note(self.last, event)), cost))
+        cost = _cost(fact)
+        self._slots.append((Entry(self.last, *self._now(), context, fact, cause), cost))
         self._length += 1
         self.bytes += cost
         while self._length > self._max_events or (self.bytes > self._max_bytes and self._length > 1):
@@ -153,11 +155,11 @@ class EventLog:
         return [slot[0] for slot in self._slots[start + offset : end + offset + 1] if slot is not None]
 
 
-def _cost(event: Event) -> int:
+def _cost(fact: Event) -> int:
     # Every message passes here several times, so one loop asks for exact types, which `isinstance` and `sum` do not.
     size = _ENTRY_OVERHEAD
-    for name in event.__slots__:
-        value = getattr(event, name)
+    for name in fact.__slots__:
+        value = getattr(fact, name)
         kind = type(value)
         if kind is str or kind is bytes:
             size += len(value)

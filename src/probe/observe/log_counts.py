@@ -31,7 +31,7 @@ class LogCounts:
 
     def take(self, entry: Entry) -> None:
         """One more entry."""
-        names = _names(entry.event)
+        names = _names(entry.fact)
         self._kept.append((entry.seq, self._shared.setdefault(names, names)))
         self._counts.update(names)
         self.changes.note(LOG)

@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from ..wire.errors import CLIENT_CODES, Refusal
 from ..wire.jsonrpc import RequestId, clip
 from . import events
-from .links import Newest
+from .bounded import Newest
 from .log import Entry
 from .rows import RefusalRow
 from .table import Table
@@ -25,6 +25,8 @@ from .table import Table
 _LIMITS: Final = frozenset(
     refusal.status for refusal in (Refusal.REQUEST_TIMEOUT, Refusal.BODY_TOO_LARGE, Refusal.EVENTS_GONE)
 )
+# Requests that have no answer yet, and exchanges whose response has no head yet. The oldest is forgotten.
+_MOST_WAITING: Final = 20_000
 # As much of an error's message as a line of a page can show.
 _LONGEST: Final = 300
 
@@ -47,9 +49,9 @@ class RefusalTable:
         self.table: Table[RefusalRow] = Table()
         self._has_failed = has_failed
         self._count = count
-        self._asked: Newest[int, _Asked] = Newest()
+        self._asked: Newest[int, _Asked] = Newest(_MOST_WAITING)
         # Refusals of HTTP exchanges whose response has no head yet.
-        self._waiting: Newest[int, list[RefusalRow]] = Newest()
+        self._waiting: Newest[int, list[RefusalRow]] = Newest(_MOST_WAITING)
         self.takers: Mapping[type, Callable[[Entry, Any], None]] = {
             events.HttpRequest: self._requested,
             events.MessageReceived: self._received,
@@ -58,43 +60,43 @@ class RefusalTable:
             events.HttpClosed: self._closed,
         }
 
-    def _requested(self, entry: Entry, event: events.HttpRequest) -> None:
-        self._waiting.link(event.exchange, [])
+    def _requested(self, entry: Entry, fact: events.HttpRequest) -> None:
+        self._waiting.store(entry.context.exchange or 0, [])
 
-    def _received(self, entry: Entry, event: events.MessageReceived) -> None:
-        if event.rpc == "request":
-            self._asked.link(entry.seq, _Asked(event.method, event.about))
+    def _received(self, entry: Entry, fact: events.MessageReceived) -> None:
+        if fact.rpc == "request":
+            self._asked.store(entry.seq, _Asked(fact.method, fact.about))
 
-    def _emitted(self, entry: Entry, event: events.MessageEmitted) -> None:
-        row = self._refusal(entry, event) if event.rpc == "error" else None
+    def _emitted(self, entry: Entry, fact: events.MessageEmitted) -> None:
+        row = self._refusal(entry, fact) if fact.rpc == "error" else None
         if row is None:
             return
-        waiting = None if event.exchange is None else self._waiting.get(event.exchange)
+        waiting = None if entry.context.exchange is None else self._waiting.get(entry.context.exchange)
         if waiting is None:
             self._add(row)
         else:
             waiting.append(row)
 
-    def _refusal(self, entry: Entry, event: events.MessageEmitted) -> RefusalRow | None:
-        error = from_json(event.message)["error"]
-        asked = None if entry.pair is None else self._asked.pop(entry.pair, None)
+    def _refusal(self, entry: Entry, fact: events.MessageEmitted) -> RefusalRow | None:
+        error = from_json(fact.message)["error"]
+        asked = None if entry.cause is None else self._asked.pop(entry.cause, None)
         if error["code"] not in CLIENT_CODES:
             return None
         if asked is not None and asked.method == "tasks/result" and self._has_failed(asked.about):
             return None
         method, message = None if asked is None else asked.method, clip(error["message"], _LONGEST)
         return RefusalRow(
-            str(entry.seq), entry.at, event.session, event.exchange, method, None, error["code"], message
+            str(entry.seq), entry.at, entry.context.session, entry.context.exchange, method, None, error["code"], message
         )
 
-    def _responded(self, entry: Entry, event: events.HttpResponse) -> None:
-        if event.status not in _LIMITS:
-            self._settle(event.exchange, event.status)
-        self._waiting.pop(event.exchange, None)
+    def _responded(self, entry: Entry, fact: events.HttpResponse) -> None:
+        if fact.status not in _LIMITS:
+            self._settle(entry.context.exchange or 0, fact.status)
+        self._waiting.pop(entry.context.exchange or 0, None)
 
-    def _closed(self, entry: Entry, event: events.HttpClosed) -> None:
+    def _closed(self, entry: Entry, fact: events.HttpClosed) -> None:
         """The client has gone before its response."""
-        self._settle(event.exchange, None)
+        self._settle(entry.context.exchange or 0, None)
 
     def _settle(self, exchange: int, status: int | None) -> None:
         for row in self._waiting.pop(exchange, []):

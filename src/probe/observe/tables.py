@@ -71,9 +71,9 @@ class Tables:
         calls = self._evidence.take(entry)
         self._counts.take(entry)
         for takers in (self._takers, self._streams.takers, self._hosts.takers, self._refusals.takers):
-            taker = takers.get(type(entry.event))
+            taker = takers.get(type(entry.fact))
             if taker is not None:
-                taker(entry, entry.event)
+                taker(entry, entry.fact)
         for call in calls:
             self._call_changes.note(call)
             record = self._records.get(call)
@@ -126,28 +126,30 @@ class Tables:
         if record is not None:
             row.progress, row.total = record.steps_done, record.steps_total
 
-    def _session_opened(self, entry: Entry, event: events.SessionOpened) -> None:
-        row = self._open_session(entry, event.session, "legacy", event)
+    def _session_opened(self, entry: Entry, fact: events.SessionOpened) -> None:
+        row = self._open_session(entry, "legacy", fact)
         # The request came before there was a session that it could belong to.
         row.requests, row.methods = 1, {"initialize": 1}
 
-    def _client_seen(self, entry: Entry, event: events.ClientSeen) -> None:
-        row = self._sessions.changed(event.session)
+    def _client_seen(self, entry: Entry, fact: events.ClientSeen) -> None:
+        row = self._session(entry)
         if row is None:
-            self._open_session(entry, event.session, "modern", event)
+            self._open_session(entry, "modern", fact)
         else:
-            row.capabilities, row.revision = event.capabilities, event.revision
+            row.capabilities, row.revision = fact.capabilities, fact.revision
 
-    def _open_session(
-        self, entry: Entry, id: str, era: Era, event: events.SessionOpened | events.ClientSeen
-    ) -> SessionRow:
+    def _session(self, entry: Entry) -> SessionRow | None:
+        """The row of the entry's session, which is about to change."""
+        return self._sessions.changed(entry.context.session or "")
+
+    def _open_session(self, entry: Entry, era: Era, fact: events.SessionOpened | events.ClientSeen) -> SessionRow:
         row = SessionRow(
-            id=id,
+            id=entry.context.session or "",
             era=era,
-            transport=cast("Transport", event.transport),
-            revision=event.revision,
-            client_name=event.client_name,
-            client_version=event.client_version,
+            transport=cast("Transport", fact.transport),
+            revision=fact.revision,
+            client_name=fact.client_name,
+            client_version=fact.client_version,
             opened_at=entry.at,
             last_at=entry.at,
             closed=None,
@@ -156,9 +158,9 @@ class Tables:
             tools={},
             misuse=0,
             refused=0,
-            capabilities=event.capabilities,
+            capabilities=fact.capabilities,
         )
-        self._sessions.add(id, row)
+        self._sessions.add(row.id, row)
         return row
 
     def _blamed(self, session: str | None, at: float) -> SessionRow:
@@ -178,51 +180,51 @@ class Tables:
         row = self._tasks.rows.get(task) if isinstance(task, str) else None
         return row is not None and row.status == "failed" and row.removed is None
 
-    def _session_closed(self, entry: Entry, event: events.SessionClosed) -> None:
-        row = self._sessions.changed(event.session)
+    def _session_closed(self, entry: Entry, fact: events.SessionClosed) -> None:
+        row = self._session(entry)
         if row is not None:
-            row.closed, row.last_at = event.why, entry.at
+            row.closed, row.last_at = fact.why, entry.at
 
-    def _received(self, entry: Entry, event: events.MessageReceived) -> None:
-        row = None if event.session is None else self._sessions.changed(event.session)
+    def _received(self, entry: Entry, fact: events.MessageReceived) -> None:
+        row = self._session(entry)
         if row is not None:
             row.last_at = entry.at
-            row.requests += event.rpc == "request"
-            if event.method is not None:
-                _count(row.methods, event.method)
+            row.requests += fact.rpc == "request"
+            if fact.method is not None:
+                _count(row.methods, fact.method)
 
-    def _misused(self, entry: Entry, event: events.ClientMisuse) -> None:
-        self._blamed(event.session, entry.at).misuse += 1
+    def _misused(self, entry: Entry, fact: events.ClientMisuse) -> None:
+        self._blamed(entry.context.session, entry.at).misuse += 1
 
-    def _call_started(self, entry: Entry, event: events.CallStarted) -> None:
-        row = None if event.session is None else self._sessions.changed(event.session)
-        if row is not None and event.tool is not None:
-            _count(row.tools, event.tool)
+    def _call_started(self, entry: Entry, fact: events.CallStarted) -> None:
+        row = self._session(entry)
+        if row is not None and fact.tool is not None:
+            _count(row.tools, fact.tool)
 
-    def _task_changed(self, entry: Entry, event: events.TaskChanged) -> None:
-        row = self._tasks.changed(event.task)
+    def _task_changed(self, entry: Entry, fact: events.TaskChanged) -> None:
+        row = self._tasks.changed(entry.context.task or "")
         if row is None:
             row = TaskRow(
-                id=event.task,
-                tool=event.tool,
-                session=event.session,
-                call=self._evidence.call_of_task(event.task),
+                id=entry.context.task or "",
+                tool=fact.tool,
+                session=entry.context.session,
+                call=entry.context.call,
                 status="queued",
                 message=None,
                 progress=None,
                 total=None,
                 created_at=entry.at,
                 updated_at=entry.at,
-                ttl_ms=event.ttl_ms,
+                ttl_ms=fact.ttl_ms,
                 removed=None,
             )
-            self._tasks.add(event.task, row)
-        row.status, row.message, row.updated_at = cast("TaskStatus", event.status), event.message, entry.at
+            self._tasks.add(row.id, row)
+        row.status, row.message, row.updated_at = cast("TaskStatus", fact.status), fact.message, entry.at
 
-    def _task_removed(self, entry: Entry, event: events.TaskRemoved) -> None:
-        row = self._tasks.changed(event.task)
+    def _task_removed(self, entry: Entry, fact: events.TaskRemoved) -> None:
+        row = self._tasks.changed(entry.context.task or "")
         if row is not None:
-            row.removed, row.updated_at = event.why, entry.at
+            row.removed, row.updated_at = fact.why, entry.at
 
 
 def _unattributed(at: float) -> SessionRow:

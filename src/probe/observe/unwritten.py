@@ -23,13 +23,14 @@ class Unwritten:
 
     A call that runs is held until its end is written, though the records have forgotten it meanwhile: `sweep` finds
     that end in its record, whoever else has heard of it. A call that made room comes back with its next change, or once
-    there is room, while the records have it. `lost` counts those that settled and neither wait nor are written.
+    there is room, while the records have it. `lost` counts those that settled and neither wait nor are written. Of the
+    calls that run, twice as many as may wait are held; one whose end was missed would be held for ever.
     """
 
     def __init__(self, records: CallRecords, most: int) -> None:
         self._records = records
         self._most = most
-        self._running: dict[str, CallRecord] = {}
+        self._running: OrderedDict[str, CallRecord] = OrderedDict()
         self._waiting: OrderedDict[str, CallRecord] = OrderedDict()
         self._taken: dict[str, tuple[CallRecord, _Progress]] = {}
         self._written: OrderedDict[str, _Progress] = OrderedDict()
@@ -41,16 +42,12 @@ class Unwritten:
         """How many calls wait."""
         return len(self._waiting)
 
-    def note(self, call: str, *, begins: bool) -> None:
-        """An entry of the log belongs to this call; with that one it `begins`."""
-        if call in self._waiting:
-            return
-        record = self._find(call)
-        if record is None:
-            self.lost += begins
-            return
-        self._wait(record)
-        self._make_room()
+    def note(self, call: str) -> None:
+        """An entry of the log belongs to this call, which the records have taken already."""
+        record = None if call in self._waiting else self._find(call)
+        if record is not None:
+            self._wait(record)
+            self._make_room()
 
     def _find(self, call: str) -> CallRecord | None:
         return self._running.get(call) or self._records.get(call)
@@ -58,19 +55,20 @@ class Unwritten:
     def _wait(self, record: CallRecord) -> None:
         if record.outcome is None:
             self._running[record.call] = record
+            if len(self._running) > 2 * self._most:
+                self._running.popitem(last=False)
         self.lost -= self._dropped.pop(record.call, False)
         self._waiting[record.call] = record
 
-    def missed(self, first: int, last: int) -> None:
-        """Entries were not noted: calls that began there are found by their records."""
-        for record in list(self._records.newest_first())[::-1]:
-            if first <= record.seq <= last:
-                self.note(record.call, begins=False)
+    def missed(self) -> None:
+        """Entries of any call that ran may be missing, so its evidence in the file is no longer complete."""
+        for call in list(self._running):
+            self.note(call)
 
     def sweep(self) -> None:
         """Have wait what ended without a note, and what made room before, as far as there is room now."""
         for call in [call for call, record in self._running.items() if record.outcome is not None]:
-            self.note(call, begins=False)
+            self.note(call)
         back = {call: record for call in self._dropped if (record := self._find(call)) is not None}
         room = max(0, self._most - len(self._waiting))
         for call in [*back][::-1][:room]:

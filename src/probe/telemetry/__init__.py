@@ -1,8 +1,8 @@
 """What operators see from outside: `/metrics`, OpenTelemetry, and the lines on standard error.
 
-    event log -> pump -> requests -> tally    -> /metrics, OTLP metrics      (--metrics, --telemetry)
-                                  -> spans    -> OTLP traces                 (--telemetry)
-    event log -> pump -> lines    -> printer  -> standard error              (--log-level)
+    event log -> follower -> requests -> tally    -> /metrics, OTLP metrics      (--metrics, --telemetry)
+                                      -> spans    -> OTLP traces                 (--telemetry)
+    event log -> follower -> lines    -> printer  -> standard error              (--log-level)
 
 Everything here follows the event log with cursors of its own, so the protocol knows nothing of it and never waits for
 it. `service.following` is the only way in; what is off is neither imported nor run.

@@ -1,9 +1,9 @@
 """Everything of the telemetry that runs, beside one engine and around it.
 
     following
-      pump of the counters and spans     --metrics, --telemetry
-      the measure of lateness            --metrics, --telemetry
-      pump of the lines                  whoever gave a printer, unless --log-level is off
+      follower of the log for counters and spans     --metrics, --telemetry
+      the measure of lateness                        --metrics, --telemetry
+      follower of the log for lines                  whoever gave a printer, unless --log-level is off
 
 It stands around the engine's services, so that it still hears how they end; then it has a bounded time for the rest.
 """
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from ..engine.engine import Engine
+from ..observe.follower import LogFollower
 from ..observe.log import Entry
 from ..wire.revisions import MODERN
 from . import gauges
 from .lines import Lines
 from .printer import Printer
-from .pump import Pump
 from .requests import Requests
 from .tally import Family, Names, Tally
 
@@ -63,14 +63,14 @@ async def following(engine: Engine, printer: Printer | None = None) -> AsyncIter
     settings = engine.settings
     counters = _Counters.start(engine) if settings.metrics or settings.telemetry else None
     lines = _Told(engine, printer) if printer is not None and printer.level != "off" else None
-    pumps = [part.pump for part in (counters, lines) if part is not None]
-    if not pumps:
+    followers = [part.follower for part in (counters, lines) if part is not None]
+    if not followers:
         yield None
         return
     try:
         async with trio.open_nursery() as nursery:
-            for pump in pumps:
-                await nursery.start(pump.serve)
+            for follower in followers:
+                await nursery.start(follower.serve)
             if counters is not None:
                 nursery.start_soon(counters.measure)
             try:
@@ -78,14 +78,14 @@ async def following(engine: Engine, printer: Printer | None = None) -> AsyncIter
             finally:
                 nursery.cancel_scope.cancel()
     finally:
-        await _finish(engine, pumps, counters)
+        await _finish(engine, followers, counters)
 
 
-async def _finish(engine: Engine, pumps: list[Pump], counters: _Counters | None) -> None:
+async def _finish(engine: Engine, followers: list[LogFollower], counters: _Counters | None) -> None:
     with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_S):
         # In their order: lines may have to wait for who reads them, counters wait for nobody.
-        for pump in pumps:
-            await pump.reach(engine.log.last)
+        for follower in followers:
+            await follower.reach(engine.log.last)
     if counters is not None:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _EXPORT_S):
             await counters.close()
@@ -95,19 +95,19 @@ class _Told:
     """Lines of the log, written by a thread: who reads them may be slow, and then the log is what waits."""
 
     def __init__(self, engine: Engine, printer: Printer) -> None:
-        self._lines = Lines(engine.records, printer.level)
+        self._lines = Lines(printer.level)
         self._printer = printer
         self._clock = engine.clock
         self._waiting: list[bytes] = []
-        self.pump = Pump(engine.log, self._take, self._missed, self._write)
+        self.follower = LogFollower(engine.log, self._take, self._missed, after=engine.log.last, pause=self._write)
 
     def _take(self, entry: Entry) -> None:
         line = self._lines.of(entry)
         if line is not None:
             self._waiting.append(self._printer.line(line))
 
-    def _missed(self, entries: int) -> None:
-        line = self._lines.missed(self._clock.wall(), entries)
+    def _missed(self, first: int, last: int) -> None:
+        line = self._lines.missed(self._clock.wall(), last - first + 1)
         if line is not None:
             self._waiting.append(self._printer.line(line))
 
@@ -134,7 +134,7 @@ class _Counters:
         self._metrics: Metrics | None = None
         self._text: tuple[float, bytes] | None = None
         self.page: Page | None = None
-        self.pump = Pump(engine.log, self._take, self._missed)
+        self.follower = LogFollower(engine.log, self._take, self._missed, after=engine.log.last)
 
     @classmethod
     def start(cls, engine: Engine) -> _Counters:
@@ -187,11 +187,11 @@ class _Counters:
             if part is not None:
                 part.take(step)
 
-    def _missed(self, entries: int) -> None:
+    def _missed(self, first: int, last: int) -> None:
         self._requests.missed()
         for part in (self._tally, self._traces, self._metrics):
             if part is not None:
-                part.missed(entries)
+                part.missed(last - first + 1)
 
     async def measure(self) -> None:
         """Measure how late the event loop is, and publish the values, until cancelled."""

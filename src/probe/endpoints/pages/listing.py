@@ -155,9 +155,6 @@ CALLS_NDJSON = Page(
     "/api/calls.ndjson", "tool calls, one JSON object a line", media=NDJSON, filters=CALL_FILTER, refuses=(503,)
 )
 CALLS_CSV = Page("/api/calls.csv", "tool calls as a table", media=CSV, filters=CALL_FILTER, refuses=(503,))
-CALLS_LIVE = Page(
-    "/api/calls/live", "tool calls as they start and end", media=EVENT_STREAM, filters=CALL_FILTER, refuses=(406, 503)
-)
 
 FEED = Page(
     "/dashboard/events",
@@ -190,6 +187,5 @@ API = (
     CALL,
     CALLS_NDJSON,
     CALLS_CSV,
-    CALLS_LIVE,
 )
 """Every page under `/api`."""

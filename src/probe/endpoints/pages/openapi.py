@@ -10,11 +10,12 @@ import json
 import re
 import sys
 from functools import cache
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 from ... import __version__
 from ...engine.audit import AuditStatus
 from ...observe.call_filter import OUTCOMES
+from ...observe.context import Context
 from ...observe.events import Event
 from ...observe.log import Entry
 from ...observe.records import CallRecord
@@ -113,7 +114,8 @@ def _add_entries(schemas: Schemas) -> None:
         "seq": {"type": "integer", "minimum": 1},
         "at": {"type": "number"},
         "mono": {"type": "number"},
-        "pair": {"type": ["integer", "null"]},
+        "cause": {"type": ["integer", "null"]},
+        **{name: schemas.of(hint) for name, hint in get_type_hints(Context).items()},
     }
     kinds = {
         kind.kind: schemas.add(kind.__name__, schemas.object_of(kind, {**place, "kind": {"const": kind.kind}}))
@@ -125,9 +127,6 @@ def _add_entries(schemas: Schemas) -> None:
 def _add_calls(schemas: Schemas) -> None:
     token_type: Json = {"enum": ["string", "integer", None], "type": ["string", "null"]}
     row = schemas.object_of(CallRecord, {"id": {"type": "string"}, "progress_token_type": token_type})
-    # What bounds a row is no part of it.
-    del row["properties"]["max_result_bytes"]
-    row["required"].remove("max_result_bytes")
     row["properties"]["outcome"] = {"enum": [*OUTCOMES, None], "type": ["string", "null"]}
     schemas.add("CallRow", row)
 

@@ -70,7 +70,6 @@ def _constant(body: bytes) -> Response:
 
 
 def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
-    engine.observer.catch_up()
     log, settings, hosts = engine.log, engine.settings, engine.observer.tables.hosts_connected
     used = {**_used(engine), **_used_beside(beside)}
     return answers.Server(

@@ -19,7 +19,6 @@ def register(app: QuartTrio, engine: Engine) -> None:
 
     async def table(name: TableName, page: listing.Page) -> Response:
         query = read(page.own)
-        engine.observer.catch_up()
         # Rows that change while others are encoded are newer than that, and come again with what is read from there on.
         seq, tables = engine.log.last, engine.observer.tables
         ids = _before(tables.all(name), query.own.get("cursor"))

@@ -1,0 +1,86 @@
+"""The context of log entries, and the recorder that is bound to one.
+
+A fact says what happened. Its context says on which connection, in which exchange, for which client, session, call,
+task and stream it happened, and its cause is the entry because of which it happened. Whoever learns one of these
+binds it:
+
+    exchange = recorder.bind(connection="tcp4", exchange=7)
+    request = exchange.caused_by(exchange.append(MessageReceived(...)))
+    call = request.bind(call="c3")
+    call = call.caused_by(call.append(CallStarted(...)))
+
+and hands the bound recorder on. So no reader of the log has to infer from the order of entries what belongs together.
+Bound loggers and the span contexts of OpenTelemetry have the same shape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, Unpack
+
+if TYPE_CHECKING:
+    from .events import Event
+    from .log import EventLog
+
+
+class Context(NamedTuple):
+    """What a fact is about; None where a fact is about none, or where that is not known.
+
+    `connection` is the label of a connection: `tcp4` carries HTTP, `w5` is a WebSocket, `i1` are standard streams,
+    `h3` is the connection of a tool host. `exchange` is the number of one HTTP request with its response; on a
+    WebSocket and on standard streams, of one message of the client with what answers it. `label` is the name that the
+    client was given by `?client=NAME` or `MCP_PROBE_CLIENT`. `session` is the label of a legacy session (`s7`) or of
+    a modern client (`m7`). `call`, `task` and `stream` are ids of this server; the id of a stream is unique within
+    its session only.
+    """
+
+    connection: str | None = None
+    exchange: int | None = None
+    label: str | None = None
+    session: str | None = None
+    call: str | None = None
+    task: str | None = None
+    stream: str | None = None
+
+    @property
+    def pipe(self) -> str | None:
+        """The connection, where it carries all messages both ways: a WebSocket or standard streams."""
+        return self.connection if self.connection is not None and self.connection[0] in "wi" else None
+
+
+class Parts(TypedDict, total=False):
+    """The members of a context, for `Recorder.bind`."""
+
+    connection: str | None
+    exchange: int | None
+    label: str | None
+    session: str | None
+    call: str | None
+    task: str | None
+    stream: str | None
+
+
+NO_CONTEXT: Final = Context()
+"""The context of facts about the server as a whole."""
+
+
+class Recorder:
+    """Appends facts to one log, with the context and the cause that it is bound to. Immutable; never waits."""
+
+    __slots__ = ("_log", "cause", "context")
+
+    def __init__(self, log: EventLog, context: Context = NO_CONTEXT, cause: int | None = None) -> None:
+        self._log = log
+        self.context = context
+        self.cause = cause
+
+    def bind(self, **parts: Unpack[Parts]) -> Recorder:
+        """A recorder whose context has these parts; it keeps the others, and the cause."""
+        return Recorder(self._log, self.context._replace(**parts), self.cause)
+
+    def caused_by(self, seq: int | None) -> Recorder:
+        """A recorder whose facts happen because of the entry `seq`, or of none that is known."""
+        return Recorder(self._log, self.context, seq)
+
+    def append(self, fact: Event, cause: int | None = None) -> int:
+        """Record a fact; returns its sequence number. `cause` stands in for the bound one."""
+        return self._log.append(fact, self.context, self.cause if cause is None else cause)
