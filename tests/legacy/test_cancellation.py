@@ -12,8 +12,9 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.catalogue import Toolset
-from probe.engine.legacy.inlet import Inlet
+from probe.engine.legacy.dispatch import Received
 from probe.engine.reading import Reading
+from probe.engine.request_context import RequestContext
 from probe.engine.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
 from probe.wire.jsonrpc import classify
 
@@ -27,7 +28,8 @@ async def receive(probe: Probe, *received: dict[str, Any]) -> None:
     """Messages arrive without any await between them."""
     (session,) = probe.engine.sessions
     for message in received:
-        probe.engine.legacy.receive(session, [classify(message)], Inlet(0, Reading(0)))
+        one = Received(classify(message), RequestContext(session.recorder))
+        probe.engine.legacy.receive(session, [one], Reading(session.recorder))
 
 
 def cancelled(id: Any, **more: Any) -> dict[str, Any]:

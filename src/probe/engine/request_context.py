@@ -23,7 +23,8 @@ class RequestContext:
     `recorder` is bound to the exchange and to the session; its cause is the `message.received`. `transport` is `http`,
     `websocket` or `stdio`. `origin` is scheme and authority under which the client reaches this server's pages, empty
     where it cannot. `holder` is the client address by which shares of limits count, None where they do not. `seen` is
-    the stream and the position of the last event that the client has seen (`Last-Event-ID`).
+    the stream and the position of the last event that the client has seen (`Last-Event-ID`). `call` is the id of the
+    call that the request will begin, where that is known before.
     """
 
     recorder: Recorder
@@ -32,6 +33,7 @@ class RequestContext:
     holder: str | None = None
     seen: tuple[str, int] | None = None
     client: ClientInfo = ClientInfo()
+    call: str | None = None
 
     def concerns(self, call: Recorder) -> None:
         """The message turns out to be about this call: its answer is about the same one."""
