@@ -391,6 +391,7 @@ async def test_the_record_of_a_completed_call_tells_everything(probe: Probe, aut
         "session": "s1",
         "client_name": "test-client",
         "client_version": "1.2.3",
+        "label": None,
         "request_id": "it",
         "progress_token": "t",
         "progress_token_type": "string",

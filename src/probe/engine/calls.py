@@ -52,10 +52,9 @@ class CallScope:
     `request` is the recorder of its request, bound to the call and its task; `recorder` is the same for what happens
     because of the `call.started`. `working` is false once the work has ended: what is sent then, up to the answer, is
     the engine's own. `answer` sends the client the outcome of a call that is given up. `deadlines` are those of a
-    dispatch; a task, and a request that is no tool call, has none. `max_result_bytes` of the result are recorded, with 0
-    none of it. `reports_sent` counts the progress that went on to
-    the client. `steps_done` and `steps_total` are None where the
-    tool counts none.
+    dispatch; a task, and a request that is no tool call, has none. `reports_sent` counts the progress that went on to
+    the client. `steps_done` and `steps_total` are None where the tool counts none. At most `max_result_bytes` of the
+    result are recorded, and with 0 nothing of it.
     """
 
     def __init__(self, request: Recorder, started: CallStarted, clock: Clock, max_result_bytes: int = 0) -> None:

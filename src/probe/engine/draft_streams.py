@@ -84,7 +84,10 @@ class DraftStreams:
     def open(
         self, session: Session, request_id: RequestId, context: RequestContext, call: Recorder
     ) -> ToolStream:
-        """A stream for the call of this recorder, with its first message. Raises `McpError` -32000 where there is no room."""
+        """A stream for the call of this recorder, with its first message.
+
+        Raises `McpError` -32000 where there is no room.
+        """
         limits, new_id = self._limits, self._services.new_id
         if session.piped and session.secret is None:
             session.secret = new_id()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..observe.context import Recorder
 from ..observe.events import ClientMisuse
@@ -14,6 +14,9 @@ class ClientInfo(NamedTuple):
 
     name: str = ""
     version: str = ""
+
+
+_UNNAMED: Final = ClientInfo()
 
 
 @dataclass(slots=True)
@@ -32,7 +35,7 @@ class RequestContext:
     origin: str = ""
     holder: str | None = None
     seen: tuple[str, int] | None = None
-    client: ClientInfo = ClientInfo()
+    client: ClientInfo = _UNNAMED
     call: str | None = None
 
     def concerns(self, call: Recorder) -> None:
