@@ -10,13 +10,10 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.catalogue import Toolset
-from probe.engine.legacy.inlet import Inlet
-from probe.engine.reading import Reading
 from probe.engine.tool import Tool, ToolContext, ToolResult, structured
-from probe.wire.jsonrpc import classify
 
 from ..support.http import messages
-from ..support.inside import engine_tasks
+from ..support.inside import engine_tasks, receive
 from ..support.legacy import Legacy, RpcError
 from ..support.malformed import MALFORMED, malformed
 from ..support.probe import Probe, running
@@ -302,10 +299,9 @@ async def test_an_answer_that_comes_twice_is_misuse_and_changes_nothing(
     task = await paused(client)
     async with client.post(client.request("tasks/result", task)) as answer:
         (_, question) = await answer.first(2)
-        (session,) = probe.engine.sessions
         for result in (ACCEPT, {"action": "cancel"}):  # both arrive before the task can run
             response = {"jsonrpc": "2.0", "id": question.message["id"], "result": result}
-            probe.engine.legacy.receive(session, [classify(response)], Inlet(0, Reading(0)))
+            receive(probe.engine, response)
         await client.read(answer)
     assert await status(client, task) == "completed"
     assert [event["what"] for event in probe.events("client.misuse")] == ["answer without a question"]

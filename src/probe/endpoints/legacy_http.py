@@ -35,7 +35,10 @@ class LegacyHttp:
     async def post(
         self, exchange: Exchange, value: Any, recorders: Sequence[Recorder], selection: str, size: int
     ) -> None:
-        """Serve one POST; `value` is its body of `size` bytes, with the recorders of its messages. Raises `Rejection`."""
+        """Serve one POST; `value` is its body of `size` bytes, and `recorders` are those of its messages.
+
+        Raises `Rejection`.
+        """
         check_version(exchange.head)
         limits = self._settings.limits
         first = read_initialize(value, size, limits) if exchange.head.get(SESSION_HEADER) is None else None

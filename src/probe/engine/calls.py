@@ -28,10 +28,10 @@ from ..observe.events import (
 )
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json
+from .clock import Clock
 from .failures import deadline_failure
 from .outbox import drop, send
 from .outcome import Outcome, attempt_async
-from .services import Services
 from .streams import Stream
 from .tool import ToolResult
 
@@ -53,11 +53,11 @@ class CallScope:
     because of the `call.started`. `working` is false once the work has ended: what is sent then, up to the answer, is
     the engine's own. `answer` sends the client the outcome of a call that is given up. `deadlines` are those of a
     dispatch; a task, and a request that is no tool call, has none. `reports_sent` counts the progress that went on to
-    the client. `steps_done` and `steps_total` are None where the
-    tool counts none.
+    the client. `steps_done` and `steps_total` are None where the tool counts none. At most `max_result_bytes` of the
+    result are recorded, and with 0 nothing of it.
     """
 
-    def __init__(self, request: Recorder, started: CallStarted, services: Services) -> None:
+    def __init__(self, request: Recorder, started: CallStarted, clock: Clock, max_result_bytes: int = 0) -> None:
         self.request = request
         self.request_id = started.request_id
         self.method = started.method
@@ -69,7 +69,7 @@ class CallScope:
         self.expiry_cause = Cause.DEADLINE
         self.working = True
         self.answer: Callable[[Outcome | None], None] = _nobody
-        self.started = services.clock.now()
+        self.started = clock.now()
         self.steps_total = started.steps_total
         self.steps_done: float | None = None if started.steps_total is None else 0
         # Messages that the work sent, so that "nothing after the cancellation" is measured, not assumed.
@@ -77,8 +77,8 @@ class CallScope:
         self._coalesced = self.reports_sent = 0
         self._cancelled: int | None = None
         self._gate: ProgressGate | None = None
-        self._clock = services.clock
-        self._max_result_bytes = services.limits.record_result_bytes if started.tool is not None else None
+        self._clock = clock
+        self._max_result_bytes = max_result_bytes
 
     @property
     def id(self) -> str:
@@ -269,7 +269,7 @@ class CallScope:
 
     def _kept(self, outcome: Outcome | None) -> bytes:
         most = self._max_result_bytes
-        return b"null" if outcome is None or most is None else outcome.kept(most)
+        return outcome.kept(most) if outcome is not None and most else b"null"
 
     def _record_dispatch(self, gate: ProgressGate, kind: str, duration_ms: float) -> None:
         self.recorder.append(

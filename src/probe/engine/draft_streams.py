@@ -81,17 +81,20 @@ class DraftStreams:
         """The calls that belong to no session at the moment."""
         return [stream.call for stream in self if stream.call is not None and stream.holder is None]
 
-    def open(self, session: Session, request_id: RequestId, context: RequestContext) -> ToolStream:
-        """A stream for one call, with its first message. Raises `McpError` -32000 where there is no room."""
+    def open(
+        self, session: Session, request_id: RequestId, context: RequestContext, call: Recorder
+    ) -> ToolStream:
+        """A stream for the call of this recorder, with its first message.
+
+        Raises `McpError` -32000 where there is no room.
+        """
         limits, new_id = self._limits, self._services.new_id
         if session.piped and session.secret is None:
             session.secret = new_id()
             session.proofs.add(digest_of(session.secret))
         self._make_room(session, context)
-        stream_id, recorder = new_id(), context.recorder
-        stream = ToolStream(
-            next(self._numbers), stream_id, session, request_id, recorder, self._services, self._note
-        )
+        stream_id = new_id()
+        stream = ToolStream(next(self._numbers), stream_id, session, request_id, call, self._services, self._note)
         digest = digest_of(stream_id)
         self._streams[digest] = self._by_owner.setdefault(stream.owner.key, {})[digest] = stream
         self._shares.take("max_draft_streams", stream.address)
@@ -99,7 +102,7 @@ class DraftStreams:
         bounds = {"maxMessages": limits.replay_messages, "maxBytes": limits.replay_bytes}
         mark = {**bounds, "secret": session.secret} if session.piped else bounds
         interval = self._interval
-        send(recorder, stream, wire.create(stream_id, interval.min_s, interval.max_s, mark))
+        send(call, stream, wire.create(stream_id, interval.min_s, interval.max_s, mark))
         if not stream.kept:
             raise McpError(Code.BUSY, f"There is no room for this stream: {WHY[Lost.SERVER_FULL]}")
         return stream

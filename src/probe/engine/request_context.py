@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..observe.context import Recorder
 from ..observe.events import ClientMisuse
@@ -16,6 +16,9 @@ class ClientInfo(NamedTuple):
     version: str = ""
 
 
+_UNNAMED: Final = ClientInfo()
+
+
 @dataclass(slots=True)
 class RequestContext:
     """Made by the endpoint for each message, and completed by the era that the message belongs to.
@@ -23,7 +26,8 @@ class RequestContext:
     `recorder` is bound to the exchange and to the session; its cause is the `message.received`. `transport` is `http`,
     `websocket` or `stdio`. `origin` is scheme and authority under which the client reaches this server's pages, empty
     where it cannot. `holder` is the client address by which shares of limits count, None where they do not. `seen` is
-    the stream and the position of the last event that the client has seen (`Last-Event-ID`).
+    the stream and the position of the last event that the client has seen (`Last-Event-ID`). `call` is the id of the
+    call that the request will begin, where that is known before.
     """
 
     recorder: Recorder
@@ -31,7 +35,8 @@ class RequestContext:
     origin: str = ""
     holder: str | None = None
     seen: tuple[str, int] | None = None
-    client: ClientInfo = ClientInfo()
+    client: ClientInfo = _UNNAMED
+    call: str | None = None
 
     def concerns(self, call: Recorder) -> None:
         """The message turns out to be about this call: its answer is about the same one."""

@@ -86,12 +86,8 @@ class Stream:
         return self.recorder.context.session
 
     def belong_to(self, call: Recorder) -> None:
-        """From now on the stream is known to be that of one call, also what it has carried so far."""
-        about = call.context
-        self.recorder = self.recorder.bind(call=about.call, task=about.task)
-        for position, recorder in self._recorders.items():
-            if recorder.context.call is None:
-                self._recorders[position] = recorder.bind(call=about.call, task=about.task)
+        """From now on the stream is known to be that of one call."""
+        self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
     def belong_to_none(self) -> None:
         """Further calls answer on the stream."""

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from ..core.deadline import Deadlines
 from ..core.progress import ProgressGate
+from ..observe.context import Recorder
 from ..observe.events import CallStarted, DispatchSent
 from ..observe.records import bounded
 from ..wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
@@ -56,6 +57,11 @@ class ToolRuns:
         self._settings = services.settings
         self._numbers = count(1)
 
+    def announce(self, context: RequestContext) -> Recorder:
+        """The recorder of what comes before the call that this request will begin."""
+        context.call = self._new_id()
+        return context.recorder.bind(call=context.call)
+
     def open(
         self,
         context: RequestContext,
@@ -80,9 +86,9 @@ class ToolRuns:
             steps_total=steps_total,
             arguments=bounded(dict(asked.arguments), self._services.limits.record_argument_bytes),
         )
-        request = context.recorder.bind(call=self._new_id(), task=task)
+        request = context.recorder.bind(call=context.call or self._new_id(), task=task)
         context.concerns(request)
-        return CallScope(request, started, self._services)
+        return CallScope(request, started, self._clock, self._services.limits.record_result_bytes)
 
     def open_plain(self, context: RequestContext, request: Request, offer: Offer) -> CallScope:
         """The scope of a request that waits and is no tool call."""
@@ -100,7 +106,7 @@ class ToolRuns:
             steps_total=None,
             arguments=b"null",
         )
-        return CallScope(context.recorder.bind(call=self._new_id(), task=None), started, self._services)
+        return CallScope(context.recorder.bind(call=self._new_id(), task=None), started, self._clock)
 
     def _new_id(self) -> str:
         return f"c{next(self._numbers)}"

@@ -111,8 +111,10 @@ class HostConnection:
         self.ending: tuple[int, str] | None = None
         self._engine = engine
         self._roster = roster
-        # Its cause is the `host.connected`, once `serve` has recorded that, and of what a message brings about the message.
-        self._recorder = self._request = request.bind(connection=self.label)
+        # Its cause is the `host.connected`, once `serve` has recorded that.
+        self._recorder = request.bind(connection=self.label)
+        # The recorder of what the latest message of the host brings about.
+        self._message = self._recorder
         self._client = client
         self._peer = peer
         self._settings = settings
@@ -128,7 +130,7 @@ class HostConnection:
     async def serve(self, wire: HostWire) -> None:
         """Serve the connection until it is over, or is to be closed for the reason in `ending`."""
         connected = self._recorder.append(HostConnected(self._client, self._peer))
-        self._recorder = self._request = self._recorder.caused_by(connected)
+        self._recorder = self._message = self._recorder.caused_by(connected)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write, wire)
             nursery.start_soon(self._watch_registration)
@@ -193,11 +195,11 @@ class HostConnection:
         try:
             value = parse(body, max_depth=self._settings.limits.max_json_depth)
         except MalformedError as error:
-            self._request = self._recorder
+            self._message = self._recorder
             self._misuse("not JSON", str(error))
             self._refuse(_leniently(body), str(error), Code.PARSE_ERROR)
             return
-        self._request = self._record(value, body)
+        self._message = self._record(value, body)
         try:
             self._react(classify(value))
         except MalformedError as error:
@@ -243,7 +245,7 @@ class HostConnection:
             limit = error.limit if isinstance(error, ToolsError) else None
             if limit is None:
                 raise RefusedMessageError(Code.INVALID_PARAMS, f"Invalid params: {error}") from None
-            self._request.append(LimitReached(limit, getattr(self._settings.limits, limit)))
+            self._message.append(LimitReached(limit, getattr(self._settings.limits, limit)))
             raise RefusedMessageError(HostCode.LIMIT, str(error)) from None
         except HostViolationError as error:
             why = f"{message.method}: not before host.register ({error})"
@@ -261,7 +263,7 @@ class HostConnection:
             raise RefusedMessageError(HostCode.NAME_TAKEN, why) from None
         self._machine.register()
         self._name = self._dispatcher.host = params.name
-        self._request.append(HostRegistered(params.name, params.version, params.library, (*tools,), replaced))
+        self._message.append(HostRegistered(params.name, params.version, params.library, (*tools,), replaced))
         return self._registered(params.name, tools)
 
     def _update(self, params: UpdateParams) -> Json:
@@ -269,7 +271,7 @@ class HostConnection:
         assert self._name is not None, "a registered host has a name"
         tools = build(self._name, params.tools, self._settings, self._dispatcher.run)
         self._roster.update(self._name, tools)
-        self._request.append(HostUpdated(self._name, (*tools,)))
+        self._message.append(HostUpdated(self._name, (*tools,)))
         return self._registered(self._name, tools)
 
     def _registered(self, name: str, tools: Mapping[str, Tool]) -> Json:
@@ -283,7 +285,7 @@ class HostConnection:
         body = encode(message)
         self._outgoing.say(body, reply=True)
         if message.get("result") != {}:
-            self._request.append(HostMessage("sent", *essentials(message), stored(message, body)))
+            self._message.append(HostMessage("sent", *essentials(message), stored(message, body)))
 
     def _record(self, value: Any, body: bytes) -> Recorder:
         """The recorder of what this message brings about."""
@@ -299,7 +301,7 @@ class HostConnection:
     def _misuse(self, what: str, detail: str) -> None:
         self._misused += 1
         if self._misused <= _MOST_MISUSE:
-            self._request.append(HostMisuse(what, clip(detail, _LONGEST_DETAIL)))
+            self._message.append(HostMisuse(what, clip(detail, _LONGEST_DETAIL)))
 
 
 def _without_instance(value: Any) -> Any:

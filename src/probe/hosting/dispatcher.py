@@ -92,7 +92,12 @@ class Dispatcher:
     """
 
     def __init__(
-        self, connection: str | None, machine: ToolHost[DispatchedCall], outgoing: Outgoing, clock: Clock, limits: Limits
+        self,
+        connection: str,
+        machine: ToolHost[DispatchedCall],
+        outgoing: Outgoing,
+        clock: Clock,
+        limits: Limits,
     ) -> None:
         self.host = ""
         self.failed = self.late = 0

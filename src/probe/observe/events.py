@@ -307,7 +307,8 @@ class CallSettled:
 
     Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden,
     and cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC
-    error; null where there is none, and for a request that is no tool call. `coalesced` is how many progress reports made room for newer ones.
+    error; null where there is none, and for a request that is no tool call. `coalesced` is how many progress reports
+    made room for newer ones.
     """
 
     kind: ClassVar[str] = "call.settled"

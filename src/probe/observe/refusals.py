@@ -86,7 +86,14 @@ class RefusalTable:
             return None
         method, message = None if asked is None else asked.method, clip(error["message"], _LONGEST)
         return RefusalRow(
-            str(entry.seq), entry.at, entry.context.session, entry.context.exchange, method, None, error["code"], message
+            str(entry.seq),
+            entry.at,
+            entry.context.session,
+            entry.context.exchange,
+            method,
+            None,
+            error["code"],
+            message,
         )
 
     def _responded(self, entry: Entry, fact: events.HttpResponse) -> None:

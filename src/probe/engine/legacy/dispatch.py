@@ -293,13 +293,12 @@ class Dispatch:
     ) -> _Told | None:
         """A call on a draft stream of its own; None, or the refusal where there is no room for one."""
         try:
-            stream = self._streams.open(session, request.id, context)
+            stream = self._streams.open(session, request.id, context, self._runs.announce(context))
         except McpError as full:
             session.machine.finish(request.id)
             return _Told(error_response(request.id, full.body()), context.recorder)
         reading.add(stream, 0)
         outcome = handled(lambda: self._handle(session, request, context))
-        stream.belong_to(context.recorder)
         if isinstance(outcome, Outcome):
             self._finish(session, request, context)
             self._tell(stream, self._told(session, request, context, outcome))
