@@ -52,7 +52,7 @@ class LegacyHttp:
         await self._answer(exchange, session, messages, batch=single is None)
 
     def _fail_answered(self, exchange: Exchange, value: Any, rejection: Rejection) -> None:
-        """Nobody waits any longer for answers that the client takes for given."""
+        """The questions fail that refused messages were to answer: their client believes that it has answered."""
         session = self._engine.sessions.find(exchange.head.get(SESSION_HEADER) or "")
         if session is not None:
             self._engine.legacy.refused(session, value, rejection.reason)
