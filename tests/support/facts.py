@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from probe.observe.events import MessageEmitted, MessageReceived, essentials, subject
+from probe.observe.events import CallSettled, CallStarted, MessageEmitted, MessageReceived, essentials, subject
 from probe.observe.records import CallRecord
 
 
@@ -56,10 +56,48 @@ def record(call: str, **fields: Any) -> CallRecord:
         "session": "s1",
         "client_name": "n",
         "client_version": "v",
+        "label": None,
         "request_id": "5",
         "progress_token": None,
         "task": None,
         "started_at": 1000.0,
-        "max_result_bytes": 1000,
     }
     return CallRecord(**{**known, **fields})
+
+
+def call_started(tool: str | None = "simple_tool", **fields: Any) -> CallStarted:
+    """A call began to run: of a tool, or of another request, which has none."""
+    known: dict[str, Any] = {
+        "request_id": 5,
+        "method": "tools/call",
+        "tool": tool,
+        "progress_token": None,
+        "toolset": "probe",
+        "era": "legacy",
+        "revision": "2025-11-25",
+        "transport": "http",
+        "client_name": "n",
+        "client_version": "v",
+        "steps_total": None,
+        "arguments": b'{"delayMs":5}',
+    }
+    return CallStarted(**{**known, **fields})
+
+
+def call_settled(outcome: str = "completed", **fields: Any) -> CallSettled:
+    """The work of a call has ended, answered and not cancelled."""
+    known: dict[str, Any] = {
+        "request_id": 5,
+        "outcome": outcome,
+        "answered": True,
+        "duration_ms": 5.0,
+        "cancelled_by": None,
+        "cancel_reason": None,
+        "scope_exit_ms": None,
+        "steps_done": None,
+        "steps_total": None,
+        "sent_after_cancel": 0,
+        "coalesced": 0,
+        "result": b"{}",
+    }
+    return CallSettled(**{**known, **fields})
