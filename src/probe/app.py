@@ -5,7 +5,7 @@ root nursery
   engine      the audit's writer, and within it tasks, sessions and the observer of the log
   listener    sockets and connections; with `stdio` only for the pages, if they are wanted
   client      `stdio` only: standard input and output; when the client has gone, everything ends
-  signals     SIGINT and SIGTERM: the first drains, the second makes the drain wait for no work
+  signals     SIGINT, SIGTERM and SIGHUP: the first drains, the second makes the drain wait for no work
 last resort   around the root: work that does not let itself be cancelled does not keep the process
 """
 
@@ -17,7 +17,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -50,7 +50,6 @@ _JOIN_S = 5.0
 # When the client of standard streams has gone, its work may clean up as long as at a drain, and what it was answered is
 # written for two seconds.
 _GONE_S = 7.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # What is said last has so long to be read.
 _SAID_S = 0.5
 
@@ -70,16 +69,18 @@ def new_id() -> str:
 def main(settings: Settings) -> int:
     """Serve HTTP until a signal; returns the exit code. Raises `StartError`."""
     printer = _printer(settings)
-    return _run(partial(serve, settings, announce=printer.say, printer=printer), printer)
+    return _run(partial(serve, listener.fit(settings), announce=printer.say, printer=printer), printer)
 
 
-def stdio(settings: Settings, dashboard: int | None) -> int:
+def stdio(settings: Settings, dashboard: int | None, label: str | None = None) -> int:
     """Serve the client on standard input and output until it has gone, or until a signal; returns the exit code.
 
-    `dashboard` is the port for the pages about it, None for no pages. Raises `StartError`.
+    `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log.
+    Raises `StartError`.
     """
     printer = _printer(settings)
-    return _run(partial(serve_stdio, settings, dashboard, announce=printer.say, printer=printer), printer)
+    settings = settings if dashboard is None else listener.fit(settings)
+    return _run(partial(serve_stdio, settings, dashboard, label, announce=printer.say, printer=printer), printer)
 
 
 def _printer(settings: Settings) -> Printer:
@@ -144,8 +145,8 @@ async def serve(
         sockets = listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
-            urls = await root.start(partial(listener.serve, paths, settings, sockets))
-            with trio.open_signal_receiver(*_SIGNALS) as signals:
+            urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
+            with trio.open_signal_receiver(*_ending_signals()) as signals:
                 for url in urls:
                     announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
                 task_status.started(urls)
@@ -157,6 +158,7 @@ async def serve(
 async def serve_stdio(
     settings: Settings,
     dashboard: int | None,
+    label: str | None = None,
     *,
     announce: Callable[[str], None] = lambda line: None,
     printer: Printer | None = None,
@@ -164,6 +166,7 @@ async def serve_stdio(
     """Serve one client on the standard streams until it has gone, cancelled, or told to stop by a signal.
 
     `dashboard` is the port on `settings.host` where pages show what happens; nothing else of HTTP is served there.
+    `label` is the name that the client was given, as `core.client_label` allows it.
     Raises what `serve` raises, and `StreamsClosedError`; each of them before anything is read.
     """
     settings = settings if dashboard is None else replace(settings, port=dashboard)
@@ -176,10 +179,11 @@ async def serve_stdio(
             urls: list[str] = []
             if sockets:
                 paths = Paths(engine, pages_only=True, metrics=metrics)
-                urls = await root.start(partial(listener.serve, paths, settings, sockets))
-            with trio.open_signal_receiver(*_SIGNALS) as signals:
+                urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
+            with trio.open_signal_receiver(*_ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
-                await root.start(_serve_client, engine, origin, root.cancel_scope, leaving)
+                peer = Peer("stdio", "stdio", origin, settings.tools, label=label)
+                await root.start(_serve_client, engine, peer, root.cancel_scope, leaving)
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
                 announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
                 # The client's task ends everything when it has written what the drain has left it.
@@ -200,17 +204,15 @@ def _engine(settings: Settings) -> Engine:
 
 async def _serve_client(
     engine: Engine,
-    origin: str,
+    peer: Peer,
     root: trio.CancelScope,
     leaving: trio.Event,
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    settings = engine.settings
     with standard_streams() as (source, sink):
         task_status.started()
-        wire = LineWire(source, sink, max_bytes=settings.limits.max_body_bytes)
-        peer = Peer(transport="stdio", address="stdio", origin=origin, selection=settings.tools)
+        wire = LineWire(source, sink, max_bytes=engine.settings.limits.max_body_bytes)
         gone = trio.Event()
         async with trio.open_nursery() as waiting:
             waiting.start_soon(_clean_up, gone, leaving)
@@ -226,6 +228,16 @@ async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
     await gone.wait()
     await trio.sleep(_GONE_S)
     leaving.set()
+
+
+def _ending_signals() -> Sequence[signal.Signals]:
+    """The signals that end this server.
+
+    SIGHUP comes when the terminal or the SSH connection goes. Whoever starts a program with `nohup` has it ignored, so
+    that the program stays.
+    """
+    always = (signal.SIGINT, signal.SIGTERM)
+    return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*always, signal.SIGHUP)
 
 
 async def _stopped(

@@ -11,7 +11,8 @@ import click
 
 from . import __version__
 from .checks import SettingError
-from .settings import Described, Limits, Settings, build, described
+from .core.client_label import LABEL_RULE, is_client_label
+from .settings import ENV_PREFIX, Described, Limits, Settings, build, described
 
 # what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
 _REFUSED = 2
@@ -108,12 +109,18 @@ def _refusals() -> Iterator[None]:
 @_commands.command()
 @_with_every_setting
 def serve(**values: Any) -> int:
-    """Serve MCP over HTTP until Ctrl-C or SIGTERM."""
+    """Serve MCP over HTTP until Ctrl-C, SIGTERM or SIGHUP."""
     # a second of imports that `--version` and `settings` do not need
     from . import app
 
     with _refusals():
         return app.main(build(values))
+
+
+def _checked_label(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not is_client_label(name):
+        raise click.ClickException(f"client ({ENV_PREFIX}CLIENT) must be {LABEL_RULE}")
+    return name
 
 
 @_commands.command()
@@ -123,13 +130,21 @@ def serve(**values: Any) -> int:
     metavar="PORT",
     help="TCP port on the host: pages that show what happens; 0 picks a free one and prints it. Without it, no pages.",
 )
+@click.option(
+    "--client",
+    metavar="NAME",
+    envvar=f"{ENV_PREFIX}CLIENT",
+    show_envvar=True,
+    callback=_checked_label,
+    help=f"A name for the client, which stands in each of its entries in the event log: {LABEL_RULE}.",
+)
 @_with_every_setting
-def stdio(dashboard: int | None, **values: Any) -> int:
+def stdio(dashboard: int | None, client: str | None, **values: Any) -> int:
     """Serve MCP to one client on standard input and output, until it closes them."""
     from . import app
 
     with _refusals():
-        return app.stdio(build(values), dashboard)
+        return app.stdio(build(values), dashboard, client)
 
 
 def _secret(command: Callable[..., int]) -> Callable[..., int]:

@@ -12,22 +12,18 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.catalogue import Toolset
-from probe.engine.legacy.inlet import Inlet
-from probe.engine.reading import Reading
 from probe.engine.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
-from probe.wire.jsonrpc import classify
 
 from ..support.calls import LEGACY, misuses, outcome, slow
 from ..support.http import Event, messages
-from ..support.inside import engine_tasks
+from ..support.inside import engine_tasks, receive
 from ..support.probe import Probe, running
 
 
-async def receive(probe: Probe, *received: dict[str, Any]) -> None:
+async def arrive(probe: Probe, *messages: dict[str, Any]) -> None:
     """Messages arrive without any await between them."""
-    (session,) = probe.engine.sessions
-    for message in received:
-        probe.engine.legacy.receive(session, [classify(message)], Inlet(0, Reading(0)))
+    for message in messages:
+        receive(probe.engine, message)
 
 
 def cancelled(id: Any, **more: Any) -> dict[str, Any]:
@@ -162,7 +158,7 @@ async def test_a_second_cancellation_changes_nothing(probe: Probe, autojump_cloc
     client = await probe.client()
     async with client.post(slow(client)) as answer:
         await trio.sleep(1.5)
-        await receive(probe, cancelled("it", reason="first"), cancelled("it", reason="second"))
+        await arrive(probe, cancelled("it", reason="first"), cancelled("it", reason="second"))
         await client.read(answer)
     assert probe.record()["cancel_reason"] == "first"
     assert [(event["reason"], event["effect"]) for event in probe.events("call.cancelled")] == [
@@ -316,7 +312,7 @@ async def at_the_same_moment(probe: Probe, seconds: float, side: str) -> None:
         while outcome(probe)[0] is None:
             await trio.lowlevel.checkpoint()
     assert trio.current_time() == due
-    await receive(probe, cancelled("it"))
+    await arrive(probe, cancelled("it"))
 
 
 # What is no cancellation.

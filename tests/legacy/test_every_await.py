@@ -16,14 +16,11 @@ from trio.testing import MockClock
 
 from probe.core.call import Cause
 from probe.engine.engine import Engine
-from probe.engine.legacy.inlet import Inlet
-from probe.engine.reading import Reading
 from probe.tools.catalogue import TOOLSETS
-from probe.wire.jsonrpc import classify
 
 from ..support.calls import COUNTING
 from ..support.http import Answer, Event
-from ..support.inside import CALL, SERVICES, TASK, AtAwait, engine_tasks
+from ..support.inside import CALL, SERVICES, TASK, AtAwait, engine_tasks, receive
 from ..support.legacy import Legacy
 from ..support.probe import Probe, running
 from ..support.shown import newest
@@ -98,9 +95,8 @@ class Run:
 
     def receive(self, message: dict[str, Any]) -> list[dict[str, Any]]:
         """A message of the client arrives at this very moment."""
-        (session,) = self.probe.engine.sessions
-        answer = self.probe.engine.legacy.receive(session, [classify(message)], Inlet(0, Reading(0)))
-        return [Event(None, body.decode(), None).message for body in getattr(answer, "bodies", [])]
+        answer = receive(self.probe.engine, message)
+        return [Event(None, sent.body.decode(), None).message for sent in getattr(answer, "messages", [])]
 
     def stopped(self) -> None:
         """From here on nothing may be sent."""

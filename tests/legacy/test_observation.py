@@ -391,6 +391,7 @@ async def test_the_record_of_a_completed_call_tells_everything(probe: Probe, aut
         "session": "s1",
         "client_name": "test-client",
         "client_version": "1.2.3",
+        "label": None,
         "request_id": "it",
         "progress_token": "t",
         "progress_token_type": "string",
@@ -479,4 +480,4 @@ async def test_the_memory_of_the_log_is_bounded_whatever_clients_send() -> None:
             await client.call("ping", {"x": "y" * 100_000})
         page = probe.engine.log.since(0, 10**6)
         assert page.gap is not None
-        assert sum(len(getattr(entry.event, "message", b"")) for entry in page.entries) <= 1024 * 1024
+        assert sum(len(getattr(entry.fact, "message", b"")) for entry in page.entries) <= 1024 * 1024

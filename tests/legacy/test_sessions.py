@@ -11,11 +11,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.app import new_id
 from probe.engine.legacy.dispatch import Answered
-from probe.engine.legacy.inlet import Inlet
-from probe.engine.reading import Reading
-from probe.wire.jsonrpc import classify
 
 from ..support.http import exchange
+from ..support.inside import receive
 from ..support.legacy import HEADERS, Legacy, RpcError
 from ..support.probe import Probe, running
 from ..support.schemas import schema
@@ -251,9 +249,9 @@ async def test_toggling_a_subscription_faster_than_its_ticker_ends_is_refused_an
         codes = []
         for method in [*methods, "resources/subscribe"]:
             request = client.request(method, {"uri": "test://watched-resource"})
-            answer = probe.engine.legacy.receive(session, [classify(request)], Inlet(0, Reading(0)))
+            answer = receive(probe.engine, request)
             assert isinstance(answer, Answered)
-            codes.append(json.loads(answer.bodies[0]).get("error", {}).get("code"))
+            codes.append(json.loads(answer.messages[0].body).get("error", {}).get("code"))
         assert codes[::2] == [None] * 5 + [-32000] * 16
         assert codes[1::2] == [None] * 20
         assert session.subscriptions == {}

@@ -10,14 +10,12 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.catalogue import Toolset
-from probe.engine.legacy.inlet import Inlet
-from probe.engine.reading import Reading
 from probe.engine.tool import Tool, ToolContext, ToolResult, structured
-from probe.wire.jsonrpc import classify
 
 from ..support.http import messages
-from ..support.inside import engine_tasks
+from ..support.inside import engine_tasks, receive
 from ..support.legacy import Legacy, RpcError
+from ..support.malformed import MALFORMED, malformed
 from ..support.probe import Probe, running
 
 RELATED = "io.modelcontextprotocol/related-task"
@@ -257,6 +255,25 @@ async def test_an_error_instead_of_an_answer_fails_the_task(probe: Probe, autoju
     assert await status(client, task) == "failed"
 
 
+@pytest.mark.parametrize("kind", MALFORMED)
+async def test_a_malformed_answer_fails_the_task_at_once(
+    kind: str, probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    task = await paused(client)
+    began = trio.current_time()
+    async with client.post(client.request("tasks/result", task)) as answer:
+        (_, question) = await answer.first(2)
+        async with client.post(malformed(kind, question.message["id"])) as refused:
+            assert refused.status == 400
+        events = messages(await client.read(answer))
+    assert trio.current_time() == began
+    assert events[-1]["result"]["isError"] is True
+    assert "The client's answer to elicitation/create is malformed: " in events[-1]["result"]["content"][0]["text"]
+    assert await status(client, task) == "failed"
+    assert [event["what"] for event in probe.events("client.misuse")] == ["malformed answer"]
+
+
 @pytest.mark.proves("2025-11-25/lifecycle/2")
 async def test_a_question_that_nobody_answers_is_withdrawn_and_fails_the_task(autojump_clock: MockClock) -> None:
     """2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification for that request"."""
@@ -282,10 +299,9 @@ async def test_an_answer_that_comes_twice_is_misuse_and_changes_nothing(
     task = await paused(client)
     async with client.post(client.request("tasks/result", task)) as answer:
         (_, question) = await answer.first(2)
-        (session,) = probe.engine.sessions
         for result in (ACCEPT, {"action": "cancel"}):  # both arrive before the task can run
             response = {"jsonrpc": "2.0", "id": question.message["id"], "result": result}
-            probe.engine.legacy.receive(session, [classify(response)], Inlet(0, Reading(0)))
+            receive(probe.engine, response)
         await client.read(answer)
     assert await status(client, task) == "completed"
     assert [event["what"] for event in probe.events("client.misuse")] == ["answer without a question"]

@@ -60,9 +60,9 @@ async def test_tasks_result_is_exactly_what_the_call_returns(
         record = probe.record()
         assert (record["outcome"], record["done"], record["cancelled_by"]) == (kind, kind == "completed", None)
         assert b"secret" not in b"".join(
-            entry.event.message
+            entry.fact.message
             for entry in probe.engine.log.since(0, 10_000).entries
-            if entry.event.kind == "message.emitted"
+            if entry.fact.kind == "message.emitted"
         )
 
 

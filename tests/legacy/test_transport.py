@@ -12,6 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.endpoints.event_stream import EventStream
 from probe.engine.reading import Reading
 from probe.engine.streams import Stream
+from probe.observe.context import Recorder
 from probe.observe.log import EventLog
 from probe.settings import build
 
@@ -207,8 +208,8 @@ async def test_messages_need_no_timers(monkeypatch: pytest.MonkeyPatch) -> None:
     log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=10**6)
     counts = []
     for messages in (1, 50):
-        stream, before = Stream("p1", "s1", "response", log, build({})), len(entered)
-        reading = Reading(1)
+        stream, before = Stream("p1", "response", Recorder(log), build({}).limits), len(entered)
+        reading = Reading(Recorder(log))
         reading.add(stream, 0)
         writer = EventStream(reading, retry_ms=0, keep_alive_s=15)
         async with trio.open_nursery() as nursery:

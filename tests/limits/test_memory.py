@@ -12,6 +12,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.core.shares import SMALL_BYTES
 from probe.engine.replay_room import ReplayRoom
 from probe.engine.streams import Stream
+from probe.observe.context import Recorder
+from probe.observe.events import LimitReached
 from probe.observe.log import EventLog
 from probe.settings import build
 
@@ -25,11 +27,11 @@ from .strangers import ANN, BEN, legacy, reached, seen_from
 
 def room_for(most_bytes: int) -> tuple[ReplayRoom, EventLog]:
     log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=10_000_000)
-    return ReplayRoom(log, most_bytes), log
+    return ReplayRoom(most_bytes), log
 
 
 def stream(log: EventLog, id: str, session: str = "s1") -> Stream:
-    return Stream(id, session, "response", log, build({}))
+    return Stream(id, "response", Recorder(log).bind(session=session), build({}).limits)
 
 
 def test_up_to_the_limit_everything_is_kept_and_one_byte_more_costs_who_holds_most() -> None:
@@ -42,8 +44,8 @@ def test_up_to_the_limit_everything_is_kept_and_one_byte_more_costs_who_holds_mo
     assert (room.bytes, large.replay.first, small.replay.first) == (100, 1, 1)
     small.append(b"x")
     assert (room.bytes, large.replay.bytes, small.replay.bytes) == (41, 0, 41)
-    (event,) = [entry.event for entry in log.since(0, 1000).entries if entry.event.kind == "limit.reached"]
-    assert (event.session, event.limit, event.value) == ("s1", "max_replay_bytes", 100)
+    (entry,) = [entry for entry in log.since(0, 1000).entries if entry.fact.kind == "limit.reached"]
+    assert (entry.context.session, entry.fact) == ("s1", LimitReached("max_replay_bytes", 100))
 
 
 def test_of_one_holder_what_has_ended_goes_first_and_of_that_the_oldest() -> None:

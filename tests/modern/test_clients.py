@@ -30,7 +30,7 @@ class Watched:
 
     @property
     def seen(self) -> list[Seen]:
-        entries = [entry.event for entry in self.log.since(0, 10_000).entries]
+        entries = [entry.fact for entry in self.log.since(0, 10_000).entries]
         return [
             (it.session, it.client, it.revision, it.client_name, it.client_version, it.capabilities)
             for it in entries

@@ -9,7 +9,7 @@ from probe.observe.context import Context
 from probe.observe.log import Entry
 from probe.observe.records import CallRecord
 
-from ..support.facts import call_started
+from ..support.facts import started
 
 RUN = "0a1b2c3d"
 
@@ -50,4 +50,4 @@ def written(item: CallRecord, *entries: tuple[int, bytes], complete: bool = True
 def begun(number: int = 1) -> Entry:
     """The entry with which the call of that record begins."""
     context = Context(exchange=number, session="s1", call=f"c{number}")
-    return Entry(10 * number, 1000.0 + number, 1.0, context, call_started(request_id=number, arguments=b"{}"))
+    return Entry(10 * number, 1000.0 + number, 1.0, context, started(number, "simple_tool"))

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.observe import event_filter
+from probe.observe.context import Context
 from probe.observe.event_filter import EVENTS, EVERYTHING, contains, parse
 from probe.observe.events import (
-    CallStarted,
     DispatchSent,
     HostMessage,
     HttpRequest,
@@ -28,25 +28,34 @@ from probe.observe.events import (
 from probe.observe.log import Entry
 from probe.observe.query import QueryError
 
+from ..support.facts import Placed, at, started
 from .vocabulary import EVENT
 
 ONE_OF_EACH = [
-    HttpRequest(1, "POST", "/mcp", "tools=all", "1.1", "127.0.0.1:1", (("accept", "*/*"),)),
-    MessageReceived(1, "s1", None, "request", "tools/call", 5, b'{"name":"Ping"}'),
-    CallStarted("c1", 1, "s1", "t1", 5, "tools/call", "progress", 0),
-    MessageEmitted(1, "s1", "3", 1, "c1", "t1", "notification", "notifications/progress", None, b"{}"),
-    HttpResponse(1, 200, "text/event-stream", "s1", "3", None),
-    MessagesDelivered(1, "s1", "3", 1, 1),
-    MessageDropped("s1", "c1", None, "cancelled", "request", "ping", "5", b"{}"),
-    TaskChanged("t1", "s1", "progress", "working", None, 1000),
-    SessionClosed("s1", "deleted"),
-    MessageReceived(2, None, 0, "response", None, "5", b'{"other":"\\u00fcber"}', None, "w1"),
+    at(HttpRequest("POST", "/mcp", "tools=all", "1.1", "127.0.0.1:1", (("accept", "*/*"),)), exchange=1),
+    at(MessageReceived(None, "request", "tools/call", 5, b'{"name":"Ping"}'), exchange=1, session="s1"),
+    at(started(5, "progress", progress_token=0), exchange=1, session="s1", call="c1", task="t1"),
+    at(
+        MessageEmitted(1, "notification", "notifications/progress", None, b"{}"),
+        exchange=1,
+        session="s1",
+        call="c1",
+        task="t1",
+        stream="3",
+    ),
+    at(HttpResponse(200, "text/event-stream", None), exchange=1, session="s1", stream="3"),
+    at(MessagesDelivered(1, 1), exchange=1, session="s1", stream="3"),
+    at(MessageDropped("cancelled", "request", "ping", "5", b"{}"), session="s1", call="c1"),
+    at(TaskChanged("progress", "working", None, 1000), session="s1", task="t1"),
+    at(SessionClosed("deleted"), session="s1"),
+    at(MessageReceived(0, "response", None, "5", b'{"other":"\\u00fcber"}', None), connection="w1", exchange=2),
     ServerState("ready"),
-    DispatchSent("c1", "s1", "demo__export", 30_000, 300_000, "demo", "d7"),
-    HostMessage("h3", "sent", "c1", "request", "tool.dispatch", "d7", b"{}", "s1"),
-    HostMessage("h3", "received", "c1", "response", None, "d7", b"{}", "s1"),
+    at(DispatchSent("demo__export", 30_000, 300_000, "demo", "d7"), session="s1", call="c1"),
+    at(HostMessage("sent", "request", "tool.dispatch", "d7", b"{}"), connection="h3", session="s1", call="c1"),
+    at(HostMessage("received", "response", None, "d7", b"{}"), connection="h3", session="s1", call="c1"),
 ]
-LOG = [Entry(seq, 1000.0, 1.0, event) for seq, event in enumerate(ONE_OF_EACH, 1)]
+PLACED = [item if isinstance(item, Placed) else at(item) for item in ONE_OF_EACH]
+LOG = [Entry(seq, 1000.0, 1.0, it.context, it.fact) for seq, it in enumerate(PLACED, 1)]
 
 
 def passed(**filters: str) -> list[int]:
@@ -100,7 +109,10 @@ def test_a_filter_passes_what_has_all_that_is_asked_for(filters: dict[str, str],
 @pytest.mark.parametrize(
     ("pairs", "why"),
     [
-        ([("sesion", "s1")], "there is no parameter 'sesion'; known are session, direction, kind, .*text, since$"),
+        (
+            [("sesion", "s1")],
+            "there is no parameter 'sesion'; known are session, label, direction, kind, .*text, since$",
+        ),
         ([("", "s1")], "there is no parameter ''"),
         ([("kind", "message.nope")], r"there is no kind 'message.nope'; known are http.request, .*server.state"),
         ([("kind", "mess")], "there is no kind 'mess'"),
@@ -155,19 +167,25 @@ def test_only_what_passes_all_else_is_encoded(monkeypatch: pytest.MonkeyPatch) -
     assert encoded == {2: 1, 3: 1}
 
 
-NAMED = ("session", "method", "call", "task", "stream", "exchange", "connection")
+CONTEXTS = st.builds(
+    Context,
+    **{
+        **dict.fromkeys(Context._fields, st.none() | st.sampled_from(["0", "1"])),
+        "exchange": st.none() | st.integers(0, 1),
+    },
+)
 
 
-@given(EVENT, st.sampled_from(NAMED), st.integers(0, 3))
-def test_a_field_that_an_event_does_not_have_never_matches(event: Any, name: str, number: int) -> None:
+@given(EVENT, CONTEXTS, st.sampled_from(["method", *Context._fields]), st.integers(0, 1))
+def test_an_entry_without_the_wanted_value_never_matches(fact: Any, context: Context, name: str, number: int) -> None:
     value: Any = number if name == "exchange" else str(number)
-    wanted = parse([(name, str(number))])
-    assert wanted.matches(Entry(1, 0.0, 0.0, event)) == (getattr(event, name, None) == value)
+    has = getattr(fact if name == "method" else context, name, None)
+    assert parse([(name, str(number))]).matches(Entry(1, 0.0, 0.0, context, fact)) == (has == value)
 
 
 @given(EVENT, st.text(min_size=1, max_size=3))
-def test_what_is_in_the_shown_entry_is_found_in_any_case(event: Any, other: str) -> None:
-    entry = Entry(1, 0.0, 0.0, event)
+def test_what_is_in_the_shown_entry_is_found_in_any_case(fact: Any, other: str) -> None:
+    entry = Entry(1, 0.0, 0.0, Context(), fact)
     shown = entry.encoded().decode()
     for text in (shown[4:20], shown[-12:].upper(), shown[-12:].lower(), shown):
         assert parse([("text", text)]).matches(entry)

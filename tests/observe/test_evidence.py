@@ -10,12 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.observe import evidence, links
+from probe.observe import evidence
 from probe.observe.events import (
     CallProgressed,
-    CallSettled,
-    CallStarted,
-    ClientMisuse,
     ConnectionClosed,
     ConnectionOpened,
     DispatchCancelled,
@@ -29,19 +26,15 @@ from probe.observe.events import (
     HostClosed,
     HostMessage,
     HttpClosed,
-    HttpRequest,
     MessagesDelivered,
-    StreamEnded,
     StreamLost,
     StreamOpened,
     StreamResumed,
     TaskChanged,
-    announced,
 )
 from probe.observe.evidence import Evidence
-from probe.observe.log import EventLog
 
-from ..support.facts import emitted, received
+from ..support.facts import Told, cancelled, emitted, received, requested, settled, started
 from ..support.probe import Probe, running
 from ..support.shown import as_value, newest
 
@@ -389,36 +382,33 @@ async def test_a_flood_leaves_bounded_memory_and_the_newest_calls(autojump_clock
         known = [f"c{n}" for n in range(1, 121) if it.of(f"c{n}")]
         assert known == [f"c{n}" for n in range(71, 121)]
         assert not it.complete("c70")
-        assert len(it._own) == len(it._calls) == 50
-        assert len(it._requests) <= 50
+        assert len(it._calls) == 50
 
 
-class Told:
-    """Evidence that is told of single facts."""
+class Story:
+    """Evidence that is fed single facts."""
 
     def __init__(self, most_calls: int = 10_000) -> None:
         self.evidence = Evidence(most_calls)
-        self.log = EventLog(lambda: (0.0, 0.0), max_events=10, max_bytes=10**6)
+        self._told = Told()
 
-    def tell(self, fact: Event) -> int:
-        entry = self.log.entry(self.log.append(fact))
-        assert entry is not None
+    def tell(self, fact: Event, cause: int | None = None, **context: Any) -> int:
+        entry = self._told.entry(fact, cause, **context)
         self.evidence.take(entry)
         return entry.seq
 
-    def start(self, number: int) -> None:
-        self.tell(CallStarted(f"c{number}", number, "s1", None, number, "tools/call", "tool", None))
+    def start(self, number: int, **context: Any) -> int:
+        return self.tell(started(number), **{"call": f"c{number}", "exchange": number, **context})
 
-    def settle(self, number: int, task: str | None = None, call: str | None = None) -> int:
-        outcome = "completed", True, 1.0, None, None, None, None, 0
-        return self.tell(CallSettled(call or f"c{number}", "s1", task, number, *outcome))
+    def settle(self, number: int, **context: Any) -> int:
+        return self.tell(settled(number), **{"call": f"c{number}", "exchange": number, **context})
 
     def progress(self, number: int) -> None:
-        self.tell(CallProgressed(f"c{number}", "s1", None, 1, None, None))
+        self.tell(CallProgressed(1, None, None), call=f"c{number}", exchange=number)
 
 
 def test_of_a_call_with_very_many_entries_the_first_are_kept() -> None:
-    it = Told()
+    it = Story()
     it.start(1)
     for _ in range(1999):
         it.progress(1)
@@ -428,31 +418,30 @@ def test_of_a_call_with_very_many_entries_the_first_are_kept() -> None:
 
 
 def test_a_call_with_very_many_entries_has_its_end() -> None:
-    it = Told()
+    it = Story()
     it.start(1)
     for _ in range(3000):
         it.progress(1)
-    ends = [it.settle(1), it.tell(HttpClosed(1, "s1", None, "client", 0))]
+    ends = [it.settle(1), it.tell(HttpClosed("client", 0), exchange=1)]
     assert it.evidence.of("c1")[-2:] == ends
 
 
 def test_visits_do_not_push_out_what_becomes_of_a_task() -> None:
-    it = Told()
-    it.tell(CallStarted("c1", 1, "s1", "t", 1, "tools/call", "tool", None))
+    it = Story()
+    it.start(1, task="t")
     asks = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "t"}}
     for exchange in range(2, 2000):
-        it.tell(received(asks, exchange, "s1"))
-        # Work for their sake, of which only the call says whose it is.
-        it.tell(CallStarted(f"x{exchange}", exchange, "s1", None, 1, "tasks/result", None, None))
-        it.settle(exchange, call=f"x{exchange}")
+        request = it.tell(received(asks), exchange=exchange)
+        it.tell(started(1, None, "tasks/result"), request, call=f"x{exchange}", task="t", exchange=exchange)
+        it.tell(settled(), request, call=f"x{exchange}", task="t", exchange=exchange)
     assert len(it.evidence.of("c1")) == 1 + 1000
     assert not it.evidence.complete("c1")
-    later = [it.tell(TaskChanged("t", "s1", "tool", "completed", None, 1)), it.settle(1, "t")]
+    later = [it.tell(TaskChanged("tool", "completed", None, 1), call="c1", task="t"), it.settle(1, task="t")]
     assert it.evidence.of("c1")[-2:] == later
 
 
 def test_a_call_that_runs_stays_while_others_come_and_go() -> None:
-    it = Told(most_calls=10)
+    it = Story(most_calls=10)
     it.start(1)
     for number in range(2, 100):
         it.start(number)
@@ -460,23 +449,24 @@ def test_a_call_that_runs_stays_while_others_come_and_go() -> None:
     ended = it.settle(1)
     assert it.evidence.of("c1") == [1, ended]
     assert it.evidence.complete("c1")
-    assert len(it.evidence._calls) == len(it.evidence._own) == 10
+    assert len(it.evidence._calls) == 10
     assert not it.evidence._running
 
 
-def test_what_was_found_late_comes_last_to_whoever_has_read_the_rest() -> None:
-    it = Told()
-    it.tell(CallStarted("c1", 1, "s1", None, 5, "tools/call", "tool", None))
-    head = it.tell(HttpRequest(2, "POST", "/mcp", "", "1.1", "::1:1", ()))
+def test_an_older_entry_that_is_joined_late_comes_last_for_a_reader_that_has_the_others() -> None:
+    it = Story()
+    it.start(1)
+    head = it.tell(requested(), exchange=2)
     it.progress(1)
     read = len(it.evidence.found("c1", 0))
-    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
-    note = it.tell(received(cancel, 2, "s1"))
-    assert it.evidence.found("c1", read) == [head, note]
+    note = it.tell(received({"method": "notifications/cancelled"}), head, exchange=2)
+    stopped = it.tell(cancelled(), note, call="c1", exchange=1)
+    assert it.evidence.found("c1", read) == [note, head, stopped]
+    assert it.evidence.of("c1") == [1, head, head + 1, note, stopped]
 
 
-def test_what_was_missed_cuts_the_calls_that_ran() -> None:
-    it = Told(most_calls=3)
+def test_an_entry_that_was_missed_cuts_the_calls_that_ran() -> None:
+    it = Story(most_calls=3)
     it.start(1)
     it.settle(1)
     it.start(2)
@@ -491,7 +481,7 @@ def test_what_was_missed_cuts_the_calls_that_ran() -> None:
 
 def test_many_calls_with_many_entries_push_out_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "_MOST_IN_ALL", 1000)
-    it = Told()
+    it = Story()
     for number in range(30):
         it.start(number)
         for _ in range(99):
@@ -502,172 +492,97 @@ def test_many_calls_with_many_entries_push_out_the_oldest(monkeypatch: pytest.Mo
     assert all(len(it.evidence.of(f"c{number}")) == 100 for number in known)
 
 
-def test_what_links_the_entries_is_bounded_and_a_call_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many exchanges come and go, that of a call that runs is known as long as the call."""
-    monkeypatch.setattr(links, "_MOST_LINKS", 100)
-    it = Told()
+def test_the_memory_of_exchanges_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "_MOST_NAMED", 100)
+    it = Story()
+    for number in range(1, 500):
+        head = it.tell(requested("GET"), exchange=number)
+        it.tell(StreamOpened("response"), head, exchange=number, session="s1", stream=f"p{number}")
+    assert len(it.evidence._exchanges) == len(it.evidence._requests) == 100
+
+
+def test_an_exchange_has_a_bounded_number_of_entries_and_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "_MOST_OF_EXCHANGE", 3)
+    it = Story()
+    for number in range(5):
+        it.start(number, exchange=1)
+    heads = [it.tell(requested(), exchange=1) for _ in range(5)]
+    assert it.evidence.of("c2")[1:] == heads
+    assert it.evidence.of("c3")[1:] == []
+    it.start(9, exchange=1)
+    assert len(it.evidence._exchanges[1].facts) == 3
+
+
+def test_the_refusal_of_a_visit_without_an_id_belongs_to_the_calls_that_it_visited() -> None:
+    it = Story()
     it.start(1)
-    for number in range(2, 500):
-        it.tell(HttpRequest(number, "GET", "/mcp", "", "1.1", "::1:1", ()))
-        it.tell(StreamOpened(number, "s1", f"p{number}", "response"))
-    ended = it.tell(HttpClosed(1, "s1", None, "client", 0))
-    assert it.evidence.of("c1")[-1] == ended
-    assert len(it.evidence._heads) == len(it.evidence._streams) == 100
+    head = it.tell(requested(), exchange=2)
+    note = it.tell(received({"method": "notifications/cancelled"}), head, exchange=2)
+    stopped = it.tell(cancelled(), note, call="c1", exchange=1)
+    refusal = it.tell(emitted({"jsonrpc": "2.0", "error": {"code": 1, "message": "no"}}), note, exchange=2)
+    it.tell(emitted({"jsonrpc": "2.0", "id": 3, "result": {}}), note, exchange=2)
+    assert it.evidence.of("c1") == [1, head, note, stopped, refusal]
 
 
-def test_a_head_is_put_in_its_place_once() -> None:
-    """What an exchange is about shows when its body has come; by then the call has gone on."""
-    it = Told()
-    it.tell(CallStarted("c1", 1, "s1", None, 5, "tools/call", "tool", None))
-    head = it.tell(HttpRequest(2, "POST", "/mcp", "", "1.1", "::1:1", ()))
-    it.progress(1)
-    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
-    notes = [it.tell(received(cancel, 2, "s1", place)) for place in (0, 1)]
-    assert it.evidence.of("c1") == [1, head, head + 1, *notes]
-
-
-def test_the_refusal_of_a_visit_without_an_id_belongs_to_whom_it_visited() -> None:
-    it = Told()
-    it.tell(CallStarted("c1", 1, "s1", None, 5, "tools/call", "tool", None))
-    head = it.tell(HttpRequest(2, "POST", "/mcp", "", "1.1", "::1:1", ()))
-    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
-    note = it.tell(received(cancel, 2, "s1"))
-    refusal = it.tell(emitted({"jsonrpc": "2.0", "error": {"code": 1, "message": "no"}}, 2, "s1"))
-    assert it.evidence.of("c1") == [1, head, note, refusal]
-
-
-def test_true_is_no_id() -> None:
-    it = Told()
-    it.tell(CallStarted("c1", 1, "s1", None, 1, "tools/call", "tool", None))
-    odd: tuple[Any, ...] = (True, 1.0, "1", None, [1], {})
-    for id in odd:
-        it.tell(received({"method": "notifications/cancelled", "params": {"requestId": id}}, 2, "s1"))
-    none: tuple[Any, ...] = (None, [], 5)
-    for params in none:
-        it.tell(received({"method": "notifications/cancelled", "params": params}, 2, "s1"))
-        it.tell(received({"id": 1, "method": "tasks/get", "params": params}, 2, "s1"))
-    it.tell(received({"id": 1, "method": "tasks/get", "params": {"taskId": ["t"]}}, 2, "s1"))
-    assert it.evidence.of("c1") == [1]
-
-
-# Connections that carry everything, and streams that outlive them. Whose each entry is, tests/properties says.
-
-CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-
-
-def created(stream_id: str) -> dict[str, Any]:
-    params = {"stream": {"streamId": stream_id}}
-    return {"jsonrpc": "2.0", "method": "notifications/stream/create", "params": params}
+# Connections that carry everything, and streams that outlive them; tests/properties/test_evidence.py has the rest.
 
 
 def test_the_draft_streams_of_a_batch_are_each_of_its_own_call() -> None:
-    """Which one a stream is for shows with the first message that names its call; what came before is held."""
-    it = Told()
-    asked = [it.tell(received({**CALL, "id": id}, 1, "s1", id)) for id in (0, 1)]
-    mine: dict[int, list[int]] = {0: [], 1: []}
+    """The stream of a call is opened before the call starts."""
+    it = Story()
+    mine: dict[int, list[int]] = {}
+    asked = [it.tell(received({"id": id, "method": "tools/call"}, id), exchange=1) for id in (0, 1)]
     for id in (0, 1):
-        mine[id] += [asked[id], it.tell(StreamOpened(1, "s1", f"p{id}", "resumable"))]
-        mine[id].append(it.tell(emitted(created(f"uuid{id}"), 1, "s1", stream=f"p{id}", position=1)))
-        mine[id].append(it.tell(MessagesDelivered(1, "s1", f"p{id}", 1, 1)))
+        place = {"call": f"c{id}", "exchange": 1, "session": "s1", "stream": f"p{id}"}
+        opened = it.tell(StreamOpened("resumable"), asked[id], **place)
+        first = it.tell(emitted({"method": "notifications/stream/create"}, 1), asked[id], **place)
+        mine[id] = [asked[id], opened, first, it.tell(MessagesDelivered(1, 1), first, **place)]
     for id in (0, 1):
-        mine[id].append(it.tell(CallStarted(f"c{id}", 1, "s1", None, id, "tools/call", "tool", None)))
-    for id in (1, 0):
-        message = {"jsonrpc": "2.0", "id": id, "result": {}}
-        mine[id].append(it.tell(emitted(message, 1, "s1", stream=f"p{id}", position=2, call=f"c{id}")))
-        mine[id].append(it.tell(MessagesDelivered(1, "s1", f"p{id}", 2, 2)))
-        mine[id].append(it.tell(StreamEnded("s1", f"p{id}", 2)))
-    poll = {"jsonrpc": "2.0", "id": 7, "method": "stream/poll", "params": {"streamId": "uuid1"}}
-    mine[1].append(it.tell(received(poll, 2, "s1")))
+        mine[id].append(it.tell(started(id), asked[id], call=f"c{id}", exchange=1, session="s1"))
     assert [it.evidence.of(f"c{id}") for id in (0, 1)] == [mine[0], mine[1]]
 
 
-def test_polls_on_a_connection_do_not_push_out_what_becomes_of_a_call() -> None:
-    """Its own deliveries count as its own, those of the answers to polls as theirs."""
-    it = Told()
-    it.tell(ConnectionOpened("w1", "websocket", 1, "::1:5"))
-    it.tell(received(CALL, 2, "s1", connection="w1"))
-    it.tell(StreamOpened(2, "s1", "p1", "resumable"))
-    it.tell(emitted(created("uuid"), 2, "s1", stream="p1", position=1))
-    it.tell(CallStarted("c1", 2, "s1", None, 1, "tools/call", "tool", None))
-    poll = {"jsonrpc": "2.0", "id": 9, "method": "stream/poll", "params": {"streamId": "uuid"}}
-    for place in range(1, 1000):
-        it.tell(received(poll, 2 + place, "s1", connection="w1"))
-        it.tell(StreamOpened(2 + place, "s1", f"q{place}", "response"))
-        it.tell(emitted({"jsonrpc": "2.0", "id": 9, "result": {}}, 2 + place, "s1", stream=f"q{place}", position=1))
-        it.tell(MessagesDelivered(1, "s1", f"q{place}", 1, 1))
-    assert len(it.evidence.of("c1")) == 4 + 1000
-    told = [it.tell(MessagesDelivered(1, "s1", "p1", place, place)) for place in range(1, 1990)]
+def test_polls_do_not_push_out_what_becomes_of_a_call() -> None:
+    """Deliveries of the call's own stream count as its own, those of the answers to polls as visits."""
+    it = Story()
+    opened = it.tell(ConnectionOpened("websocket", "::1:5"), connection="w1", exchange=1)
+    place = {"connection": "w1", "call": "c1", "exchange": 2, "session": "s1", "stream": "p1"}
+    it.tell(StreamOpened("resumable"), opened, **place)
+    it.start(1, exchange=2)
+    for number in range(3, 1003):
+        visit = {"connection": "w1", "exchange": number, "session": "s1"}
+        poll = it.tell(received({"id": 9, "method": "stream/poll"}), opened, **visit)
+        it.tell(emitted({"id": 9, "result": {}}), poll, call="c1", **visit)
+    assert len(it.evidence.of("c1")) == 2 + 1000
+    told = [it.tell(MessagesDelivered(1, 1), **place) for _ in range(1990)]
     assert it.evidence.of("c1")[-len(told) :] == told
-    for place in range(2000, 2100):
-        it.tell(MessagesDelivered(1, "s1", "p1", place, place))
-    ends = [it.tell(StreamLost("s1", "p1", "overflow", 0)), it.tell(ConnectionClosed("w1", "s1", 1000, "client", 3))]
+    for _ in range(100):
+        it.tell(MessagesDelivered(1, 1), **place)
+    closed = ConnectionClosed(1000, "client", 3)
+    ends = [it.tell(StreamLost("overflow", 0), **place), it.tell(closed, opened, connection="w1")]
     assert it.evidence.of("c1")[-2:] == ends, "also where there is no room for more"
 
 
-def test_own_messages_on_a_stream_that_all_share_are_delivered_as_its_own() -> None:
-    it = Told()
-    it.tell(ConnectionOpened("w1", "websocket", 1, "::1:5"))
-    it.tell(StreamOpened(None, "s1", "g1", "standalone"))
-    it.tell(received(CALL, 2, "s1", connection="w1"))
-    it.tell(CallStarted("c1", 2, "s1", None, 1, "tools/call", "tool", None))
-    note = {"jsonrpc": "2.0", "method": "notifications/progress"}
-    for place in range(1, 900):
-        it.tell(emitted(note, None, "s1", stream="g1", position=place, call="c1"))
-        told = it.tell(MessagesDelivered(1, "s1", "g1", place, place))
-    assert len(it.evidence.of("c1")) == 2 + 2 * 899
-    assert it.evidence.of("c1")[-1] == told
-    assert it.evidence.complete("c1")
-
-
-def test_a_connection_that_goes_ends_calls_of_its_own_only() -> None:
-    """Neither one that was over, nor one on a draft stream that another connection has taken over."""
-    it = Told()
-    for number, exchange in ((1, 3), (2, 4)):
-        it.tell(ConnectionOpened(f"w{number}", "websocket", number, "::1:5"))
-        it.tell(received(CALL, exchange, f"s{number}", connection=f"w{number}"))
-        it.tell(StreamOpened(exchange, f"s{number}", "p1", "resumable"))
-        it.tell(CallStarted(f"c{number}", exchange, f"s{number}", None, 1, "tools/call", "tool", None))
-    it.tell(StreamResumed("s1", "p1", 2, 0, 0))
-    closed = [it.tell(ConnectionClosed(f"w{number}", None, 1006, "client", 0)) for number in (1, 2)]
+def test_a_connection_that_goes_belongs_to_the_calls_whose_stream_it_reads() -> None:
+    """Not to a call whose stream another connection has taken over."""
+    it = Story()
+    for number in (1, 2):
+        it.tell(ConnectionOpened("websocket", "::1:5"), connection=f"w{number}", exchange=number)
+        place = {"connection": f"w{number}", "call": f"c{number}", "exchange": 2 + number, "session": f"s{number}"}
+        it.tell(StreamOpened("resumable"), stream="p1", **place)
+        it.tell(started(), **place)
+    it.tell(StreamResumed(0, 0), connection="w2", exchange=9, call="c1", session="s1", stream="p1")
+    closed = [it.tell(ConnectionClosed(1006, "client", 0), connection=f"w{number}") for number in (1, 2)]
     for call in ("c1", "c2"):
         assert closed[0] not in it.evidence.of(call)
         assert closed[1] in it.evidence.of(call)
 
 
-def test_a_call_can_be_cancelled_where_its_stream_is_read_on() -> None:
-    """As the request that it was; and whatever else that connection does is not its own."""
-    it = Told()
-    for number in (1, 2):
-        it.tell(ConnectionOpened(f"w{number}", "websocket", number, "::1:5"))
-    it.tell(received(CALL, 3, "s1", connection="w1"))
-    it.tell(StreamOpened(3, "s1", "p1", "resumable"))
-    it.tell(CallStarted("c1", 3, "s1", None, 1, "tools/call", "tool", None))
-    it.tell(StreamResumed("s1", "p1", 2, 0, 0))
-    other = it.tell(ClientMisuse("s2", "what", "clause", "", 2))
-    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    note = it.tell(received(cancel, 4, "s2", connection="w2"))
-    assert note in it.evidence.of("c1")
-    assert other not in it.evidence.of("c1")
-
-
-@pytest.mark.parametrize(
-    ("message", "id"),
-    [
-        (b'{"params":{"stream":{"streamId":"x"}}}', "x"),
-        (b'{"params":{"stream":{"streamId":5}}}', None),
-        (b'{"params":[]}', None),
-        (b"[]", None),
-    ],
-)
-def test_the_id_that_a_stream_is_announced_with(message: bytes, id: str | None) -> None:
-    assert announced(message) == id
-
-
 # Tool hosts.
 
 
-class Hosted(Told):
-    """Evidence that is told of the calls 1 and 2, which the tool host `h3` works on."""
+class Hosted(Story):
+    """Evidence of the calls 1 and 2, which the tool host `h3` works on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -678,18 +593,20 @@ class Hosted(Told):
 
     def sent(self, number: int) -> None:
         call = f"c{number}"
-        self.mine(call, DispatchSent(call, "s1", "demo__export", 30_000, 300_000, "demo", f"d{number}"))
-        self.mine(call, HostMessage("h3", "sent", call, "request", "tool.dispatch", f"d{number}", b"{}"))
+        self.mine(call, DispatchSent("demo__export", 30_000, 300_000, "demo", f"d{number}"))
+        self.mine(call, HostMessage("sent", "request", "tool.dispatch", f"d{number}", b"{}"), connection="h3")
 
-    def mine(self, call: str, fact: Event) -> None:
+    def mine(self, call: str, fact: Event, **context: Any) -> None:
         """A fact that belongs to this call alone."""
-        self.found.setdefault(call, self.evidence.of(call)).append(self.tell(fact))
+        seq = self.tell(fact, **{"call": call, "exchange": int(call[1:]), **context})
+        self.found.setdefault(call, self.evidence.of(call)[:-1]).append(seq)
 
     def answer(self, number: int) -> None:
-        self.mine(f"c{number}", HostMessage("h3", "received", f"c{number}", "response", None, f"d{number}", b"{}"))
+        message = HostMessage("received", "response", None, f"d{number}", b"{}")
+        self.mine(f"c{number}", message, connection="h3")
 
     def close(self, connection: str = "h3") -> int:
-        return self.tell(HostClosed(connection, "demo", 1006, "client", 1, 0))
+        return self.tell(HostClosed("demo", 1006, "client", 1, 0), connection=connection)
 
     def check(self) -> None:
         for call, seqs in self.found.items():
@@ -699,19 +616,19 @@ class Hosted(Told):
 def test_a_dispatch_is_evidence_of_its_call_to_its_very_end() -> None:
     it = Hosted()
     for fact in (
-        DispatchExtended("c1", "s1", 3, "idle", 60_000),
-        DispatchExpired("c1", "s1", "idle", 60_000, 30_000, 300_000, 3),
-        DispatchCancelled("c1", "demo", "d1", "deadline", None),
-        HostMessage("h3", "sent", "c1", "notification", "tool.cancel", None, b"{}"),
-        DispatchSettled("c1", "s1", "timed_out", 60_000, 3, 3, 0, 0),
-        CallSettled("c1", "s1", None, 1, "timed_out", True, 1.0, "deadline", 0.0, None, None, 0),
-        DispatchLate("c1", "demo", "d1", "progress"),
-        HostMessage("h3", "received", "c1", "error", None, "d1", b"{}"),
-        DispatchStopped("c1", "demo", "d1", "acknowledged", 12.0, 1),
+        DispatchExtended(3, "idle", 60_000),
+        DispatchExpired("idle", 60_000, 30_000, 300_000, 3),
+        DispatchCancelled("demo", "d1", "deadline", None),
+        HostMessage("sent", "notification", "tool.cancel", None, b"{}"),
+        DispatchSettled("timed_out", 60_000, 3, 3, 0, 0),
+        settled(1, "timed_out"),
+        DispatchLate("demo", "d1", "progress"),
+        HostMessage("received", "error", None, "d1", b"{}"),
+        DispatchStopped("demo", "d1", "acknowledged", 12.0, 1),
     ):
         it.mine("c1", fact)
-    it.tell(HostMessage("h3", "received", None, "request", "host.update", 2, b"{}"))
-    it.tell(HostMessage("h3", "received", "c9", "response", None, "d9", b"{}"))
+    it.tell(HostMessage("received", "request", "host.update", 2, b"{}"), connection="h3")
+    it.tell(HostMessage("received", "response", None, "d9", b"{}"), connection="h3", call="c9")
     it.check()
 
 
@@ -735,7 +652,7 @@ def test_the_end_of_a_tool_host_may_come_after_that_of_the_call() -> None:
 
 def test_a_call_whose_work_has_stopped_has_nothing_to_do_with_the_end_of_its_host() -> None:
     it = Hosted()
-    it.mine("c2", DispatchStopped("c2", "demo", "d2", "unanswered", 60_000.0, 0))
+    it.mine("c2", DispatchStopped("demo", "d2", "unanswered", 60_000.0, 0))
     it.found["c1"].append(it.close())
     it.check()
 
@@ -746,10 +663,10 @@ def test_a_call_with_very_many_reports_shows_how_its_host_ended_it() -> None:
         for _ in range(3000):
             it.progress(number)
     ends = [
-        it.tell(DispatchExpired("c1", "s1", "ceiling", 1, 1, 1, 3000)),
-        it.tell(DispatchCancelled("c1", "demo", "d1", "deadline", None)),
-        it.tell(DispatchSettled("c1", "s1", "timed_out", 1, 3000, 0, 0, 0)),
-        it.tell(DispatchStopped("c1", "demo", "d1", "host_gone", 1.0, 0)),
+        it.tell(DispatchExpired("ceiling", 1, 1, 1, 3000), call="c1"),
+        it.tell(DispatchCancelled("demo", "d1", "deadline", None), call="c1"),
+        it.tell(DispatchSettled("timed_out", 1, 3000, 0, 0, 0), call="c1"),
+        it.tell(DispatchStopped("demo", "d1", "host_gone", 1.0, 0), call="c1"),
     ]
     end = it.close()
     assert it.evidence.of("c1")[-4:] == ends

@@ -26,6 +26,8 @@ from probe.observe.log import EventLog
 from probe.observe.records import CallRecords
 from probe.observe.tables import Tables
 
+from ..support.facts import Placed, at, record_all
+
 TOOLS = ("demo__export", "demo__slow")
 
 
@@ -36,10 +38,8 @@ class Told:
         self.tables = Tables(CallRecords(50), Evidence(50), 50)
         self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
 
-    def tell(self, *facts: Event) -> None:
-        for fact in facts:
-            entry = self.log.entry(self.log.append(fact))
-            assert entry is not None
+    def tell(self, *facts: Event | Placed) -> None:
+        for entry in record_all(self.log, *facts):
             self.tables.take(entry)
 
     def row(self, id: str = "h3") -> dict[str, Any]:
@@ -55,43 +55,45 @@ class Told:
         )
 
     def register(self, number: int = 3, name: str = "demo", replaced: str | None = None) -> None:
-        self.tell(HostConnected(f"h{number}", number, f"127.0.0.1:{number}"))
-        self.tell(HostRegistered(f"h{number}", name, "1.4.0", "mcp-probe/0.1", TOOLS, replaced))
+        self.tell(at(HostConnected(f"127.0.0.1:{number}"), connection=f"h{number}", exchange=number))
+        self.tell(at(HostRegistered(name, "1.4.0", "mcp-probe/0.1", TOOLS, replaced), connection=f"h{number}"))
 
     def send(self, number: int, host: str | None = "demo") -> None:
         dispatch = None if host is None else f"d{number}"
-        self.tell(DispatchSent(f"c{number}", "s1", "demo__export", 30_000, 300_000, host, dispatch))
+        self.tell(at(DispatchSent("demo__export", 30_000, 300_000, host, dispatch), session="s1", call=f"c{number}"))
 
     def stop(self, number: int) -> None:
-        self.tell(DispatchCancelled(f"c{number}", "demo", f"d{number}", "notification", None))
+        self.tell(at(DispatchCancelled("demo", f"d{number}", "notification", None), call=f"c{number}"))
 
     def stopped(self, number: int, how: str = "acknowledged", late: int = 0) -> None:
-        self.tell(DispatchStopped(f"c{number}", "demo", f"d{number}", how, 12.0, late))
+        self.tell(at(DispatchStopped("demo", f"d{number}", how, 12.0, late), call=f"c{number}"))
 
     def settle(self, number: int, outcome: str = "completed") -> None:
-        self.tell(DispatchSettled(f"c{number}", "s1", outcome, 5, 1, 1, 0, 0))
+        self.tell(at(DispatchSettled(outcome, 5, 1, 1, 0, 0), session="s1", call=f"c{number}"))
 
     def late(self, number: int, what: str = "progress") -> None:
-        self.tell(DispatchLate(f"c{number}", "demo", f"d{number}", what))
+        self.tell(at(DispatchLate("demo", f"d{number}", what), call=f"c{number}"))
 
 
 def test_a_host_from_its_connection_to_its_end() -> None:
     it = Told()
-    it.tell(HostConnected("h3", 3, "127.0.0.1:5"))
+    it.tell(at(HostConnected("127.0.0.1:5"), connection="h3", exchange=3))
     counts = ("in_flight", "dispatched", "completed", "failed", "cancelled", "expired", "late", "misuse")
     known = {"id": "h3", "client": "127.0.0.1:5", "opened_at": 1001.0, "tools": [], **dict.fromkeys(counts, 0)}
     known.update(dict.fromkeys(("name", "version", "library", "closed", "code", "replaced")))
     assert it.row() == {**known, "state": "connected", "last_at": 1001.0}
-    it.tell(HostRegistered("h3", "demo", "1.4.0", "mcp-probe/0.1", TOOLS, None))
+    it.tell(at(HostRegistered("demo", "1.4.0", "mcp-probe/0.1", TOOLS, None), connection="h3"))
     named = {**known, "name": "demo", "version": "1.4.0", "library": "mcp-probe/0.1", "state": "registered"}
     assert it.row() == {**named, "tools": [*TOOLS], "last_at": 1002.0}
-    it.tell(HostUpdated("h3", "demo", ("demo__other",)))
+    it.tell(at(HostUpdated("demo", ("demo__other",)), connection="h3"))
     assert it.row() == {**named, "tools": ["demo__other"], "last_at": 1003.0}
-    it.tell(HostMessage("h3", "received", None, "request", "host.update", 2, b"{}"))
-    it.tell(HostMisuse("h3", "not JSON", "detail"), HostMisuse("h3", "not JSON", "detail"))
+    it.tell(at(HostMessage("received", "request", "host.update", 2, b"{}"), connection="h3"))
+    it.tell(
+        at(HostMisuse("not JSON", "detail"), connection="h3"), at(HostMisuse("not JSON", "detail"), connection="h3")
+    )
     assert it.row() == {**named, "tools": ["demo__other"], "last_at": 1006.0, "misuse": 2}
     assert it.tables.hosts_connected == 1
-    it.tell(HostClosed("h3", "demo", 1006, "client", 0, 0))
+    it.tell(at(HostClosed("demo", 1006, "client", 0, 0), connection="h3"))
     over = {"state": "closed", "closed": "client", "code": 1006, "misuse": 2, "last_at": 1007.0}
     assert it.row() == {**named, "tools": ["demo__other"], **over}
     assert it.tables.hosts_connected == 0
@@ -103,7 +105,7 @@ def test_a_host_that_comes_back_takes_over_from_its_older_connection() -> None:
     it.register(4, replaced="h3")
     assert [it.row(id)["replaced"] for id in ("h3", "h4")] == [None, "h3"]
     it.send(1)
-    it.tell(HostClosed("h3", "demo", 1008, "replaced", 0, 0))
+    it.tell(at(HostClosed("demo", 1008, "replaced", 0, 0), connection="h3"))
     it.settle(1)
     assert [it.counts(id) for id in ("h3", "h4")] == [(0, 0, 0, 0, 0, 0), (0, 1, 1, 0, 0, 0)]
     assert [it.row(id)["state"] for id in ("h3", "h4")] == ["closed", "registered"]
@@ -111,7 +113,10 @@ def test_a_host_that_comes_back_takes_over_from_its_older_connection() -> None:
 
 def test_a_connection_that_never_registered_has_no_name() -> None:
     it = Told()
-    it.tell(HostConnected("h3", 3, "127.0.0.1:5"), HostClosed("h3", None, 1008, "not registered within 10 s", 0, 0))
+    it.tell(
+        at(HostConnected("127.0.0.1:5"), connection="h3", exchange=3),
+        at(HostClosed(None, 1008, "not registered within 10 s", 0, 0), connection="h3"),
+    )
     assert (it.row()["name"], it.row()["state"], it.row()["code"]) == (None, "closed", 1008)
 
 
@@ -183,7 +188,7 @@ def test_nothing_is_in_flight_where_nobody_is_connected() -> None:
     it.stop(2)
     it.settle(2, "cancelled")
     it.settle(3, "tool_error")
-    it.tell(HostClosed("h3", "demo", 1006, "client", 1, 0))
+    it.tell(at(HostClosed("demo", 1006, "client", 1, 0), connection="h3"))
     assert it.counts() == (0, 3, 0, 1, 1, 0)
     closed_at = it.row()["last_at"]
     it.settle(1, "tool_error")
@@ -197,7 +202,10 @@ def test_progress_is_a_sign_of_life() -> None:
     it.register()
     it.send(1)
     before = it.row()["last_at"]
-    it.tell(DispatchExtended("c1", "s1", 1, "idle", 60_000), DispatchExtended("c9", "s1", 1, "idle", 60_000))
+    it.tell(
+        at(DispatchExtended(1, "idle", 60_000), session="s1", call="c1"),
+        at(DispatchExtended(1, "idle", 60_000), session="s1", call="c9"),
+    )
     assert it.row()["last_at"] == before + 1
 
 
@@ -215,7 +223,7 @@ def test_what_comes_late_is_counted_once() -> None:
     it.settle(1, "cancelled")
     it.late(1, "error")
     assert it.row()["late"] == 8, "also of a call that is over"
-    it.tell(HostClosed("h3", "demo", 1000, "client", 0, 10))
+    it.tell(at(HostClosed("demo", 1000, "client", 0, 10), connection="h3"))
     assert it.row()["late"] == 10
     it.late(1, "error")
     assert it.row()["late"] == 10
@@ -229,16 +237,16 @@ def test_a_row_changes_with_each_of_its_entries() -> None:
     it.register()
     changes = it.tables.changes["hosts"]
     facts = (
-        HostMessage("h3", "sent", None, "response", None, 1, b"{}"),
-        DispatchSent("c1", "s1", "demo__export", 1, 2, "demo", "d1"),
-        DispatchExtended("c1", "s1", 1, "idle", 60_000),
-        DispatchCancelled("c1", "demo", "d1", "deadline", None),
-        DispatchLate("c1", "demo", "d1", "progress"),
-        DispatchSettled("c1", "s1", "timed_out", 5, 1, 1, 0, 0),
-        DispatchStopped("c1", "demo", "d1", "acknowledged", 1.0, 1),
-        HostMisuse("h3", "w", "d"),
-        HostUpdated("h3", "demo", ()),
-        HostClosed("h3", "demo", 1000, "client", 0, 0),
+        at(HostMessage("sent", "response", None, 1, b"{}"), connection="h3"),
+        at(DispatchSent("demo__export", 1, 2, "demo", "d1"), session="s1", call="c1"),
+        at(DispatchExtended(1, "idle", 60_000), session="s1", call="c1"),
+        at(DispatchCancelled("demo", "d1", "deadline", None), call="c1"),
+        at(DispatchLate("demo", "d1", "progress"), call="c1"),
+        at(DispatchSettled("timed_out", 5, 1, 1, 0, 0), session="s1", call="c1"),
+        at(DispatchStopped("demo", "d1", "acknowledged", 1.0, 1), call="c1"),
+        at(HostMisuse("w", "d"), connection="h3"),
+        at(HostUpdated("demo", ()), connection="h3"),
+        at(HostClosed("demo", 1000, "client", 0, 0), connection="h3"),
     )
     for fact in facts:
         before = changes.version
@@ -252,8 +260,12 @@ def test_what_is_of_no_known_connection_changes_nothing() -> None:
     it.stopped(1)
     it.settle(1)
     it.late(1)
-    facts = (HostUpdated("h9", "x", ()), HostMisuse("h9", "w", "d"), HostClosed("h9", "x", None, "client", 0, 0))
-    it.tell(*facts, HostRegistered("h9", "x", None, None, (), None))
+    facts = (
+        at(HostUpdated("x", ()), connection="h9"),
+        at(HostMisuse("w", "d"), connection="h9"),
+        at(HostClosed("x", None, "client", 0, 0), connection="h9"),
+    )
+    it.tell(*facts, at(HostRegistered("x", None, None, (), None), connection="h9"))
     assert it.tables.all("hosts") == []
 
 
@@ -262,7 +274,7 @@ def test_a_host_that_comes_and_goes_does_not_push_out_one_that_stays() -> None:
     it.register(1, "stays")
     for number in range(2, 2200):
         it.register(number, "flaps")
-        it.tell(HostClosed(f"h{number}", "flaps", 1006, "client", 0, 0))
+        it.tell(at(HostClosed("flaps", 1006, "client", 0, 0), connection=f"h{number}"))
     ids = it.tables.all("hosts")
     assert (len(ids), ids[0], ids[1], ids[-1]) == (2000, "h1", "h201", "h2199")
     it.send(1, "stays")
@@ -273,7 +285,7 @@ def test_names_are_forgotten_with_their_rows() -> None:
     it = Told()
     for number in range(2200):
         it.register(number, f"n{number}")
-        it.tell(HostClosed(f"h{number}", f"n{number}", 1006, "client", 0, 0))
+        it.tell(at(HostClosed(f"n{number}", 1006, "client", 0, 0), connection=f"h{number}"))
     assert len(it.tables._hosts._named) == 2000
 
 

@@ -14,7 +14,7 @@ from probe.observe.events import CallProgressed, SessionOpened
 from probe.observe.log import Entry, EventLog
 from probe.settings import Limits
 
-from ..support.facts import call_started
+from ..support.facts import started
 from ..support.probe import running
 
 
@@ -26,7 +26,7 @@ def make(most: int = 20_000) -> tuple[Observer, EventLog]:
 def begin(log: EventLog, call: str = "c1") -> Recorder:
     """A call runs; gives the recorder of what it does."""
     recorder = Recorder(log).bind(exchange=1, session="s1", call=call)
-    return recorder.caused_by(recorder.append(call_started()))
+    return recorder.caused_by(recorder.append(started()))
 
 
 def progressed(recorder: Recorder, count: int) -> None:

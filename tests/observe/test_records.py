@@ -25,7 +25,7 @@ from probe.observe.log import EventLog
 from probe.observe.records import CallRecord, CallRecords, bounded
 from probe.wire.jsonrpc import encode
 
-from ..support.facts import call_settled, call_started, record
+from ..support.facts import record, settled, started
 from ..support.shown import as_value, newest
 
 WHOLE: dict[str, Any] = {"stream": None}
@@ -55,7 +55,7 @@ class Call:
         recorder = Recorder(told.log).bind(exchange=1, session="s1", label="ann")
         self.request = told.append(recorder, ServerState("ready"))
         self.recorder = recorder.bind(call=name, stream="r1")
-        self.began = told.append(self.recorder.bind(stream=None), call_started(**fields), self.request)
+        self.began = told.append(self.recorder.bind(stream=None), started(5, "simple_tool", **fields), self.request)
 
     @property
     def record(self) -> CallRecord:
@@ -92,7 +92,7 @@ def call(told: Told) -> Call:
 
 
 def test_a_call_that_starts_has_a_record(told: Told) -> None:
-    call = Call(told, progress_token=0, steps_total=7.0)
+    call = Call(told, progress_token=0, steps_total=7.0, arguments=b'{"delayMs":5}')
     assert as_value(call.record) == {
         "id": "run.c1", "run": "run", "call": "c1", "exchange": 1, "tool": "simple_tool", "toolset": "probe",
         "era": "legacy", "revision": "2025-11-25", "transport": "http", "session": "s1", "client_name": "n",
@@ -106,8 +106,8 @@ def test_a_call_that_starts_has_a_record(told: Told) -> None:
 
 def test_a_request_that_is_no_tool_call_has_none(told: Told) -> None:
     recorder = Recorder(told.log).bind(exchange=1, call="c1")
-    told.append(recorder, call_started(None, method="tasks/result"))
-    told.append(recorder, call_settled())
+    told.append(recorder, started(5, None, "tasks/result"))
+    told.append(recorder, settled(5))
     assert (told.records.get("c1"), len(told.records)) == (None, 0)
 
 
@@ -115,20 +115,20 @@ def test_what_is_about_another_call_or_about_none_changes_nothing(call: Call) ->
     before = as_value(call.record)
     call.emit(1, call="c2")
     call.emit(2, call=None)
-    call.tell(call_settled(), call="c2")
+    call.tell(settled(5), call="c2")
     assert as_value(call.record) == before
 
 
 def test_the_end_of_a_call(call: Call) -> None:
-    call.tell(call_settled(steps_done=3, steps_total=3.0, coalesced=2, result=b'{"a":1}'))
+    call.tell(settled(5, steps_done=3, steps_total=3.0, coalesced=2, result=b'{"a":1}'))
     shown = as_value(call.record)
-    assert (shown["outcome"], shown["done"], shown["answered"], shown["duration_ms"]) == ("completed", True, True, 5.0)
+    assert (shown["outcome"], shown["done"], shown["answered"], shown["duration_ms"]) == ("completed", True, True, 1.0)
     assert (shown["steps_done"], shown["steps_total"], shown["coalesced"], shown["result"]) == (3, 3.0, 2, {"a": 1})
 
 
 @pytest.mark.parametrize("outcome", ["tool_error", "cancelled", "input_required"])
 def test_only_work_that_came_to_its_end_is_done(outcome: str, call: Call) -> None:
-    call.tell(call_settled(outcome, result=b"null"))
+    call.tell(settled(5, outcome, result=b"null"))
     assert (call.record.outcome, call.record.done, call.record.result) == (outcome, False, None)
 
 
@@ -136,12 +136,12 @@ def test_who_stops_a_call_is_known_before_it_has_stopped(call: Call) -> None:
     call.tell(CallCancelled(5, "notification", "enough", effect=True))
     record = call.record
     assert (record.outcome, record.cancelled_by, record.cancel_reason) == (None, "notification", "enough")
-    call.tell(call_settled("cancelled", cancelled_by="notification", cancel_reason="enough", scope_exit_ms=1.5))
+    call.tell(settled(5, "cancelled", cancelled_by="notification", cancel_reason="enough", scope_exit_ms=1.5))
     assert (record.cancelled_by, record.cancel_latency_ms) == ("notification", 1.5)
 
 
 def test_a_cancellation_without_effect_stops_nothing(call: Call) -> None:
-    call.tell(call_settled())
+    call.tell(settled(5))
     call.tell(CallCancelled(5, "notification", "late", effect=False))
     assert (call.record.outcome, call.record.cancelled_by, call.record.cancel_reason) == ("completed", None, None)
 
@@ -162,7 +162,7 @@ def test_what_is_reported_after_the_cancellation_or_the_end_is_no_step(call: Cal
     dropped = encode({"params": {"progress": 2}})
     call.tell(MessageDropped("cancelled", "notification", "notifications/progress", None, dropped))
     assert call.record.steps_done == 1
-    call.tell(call_settled("cancelled", steps_done=1, steps_total=5))
+    call.tell(settled(5, "cancelled", steps_done=1, steps_total=5))
     call.report(3, 5, 2)
     assert call.record.steps_done == 1
 
@@ -239,14 +239,14 @@ def lose_and_answer(call: Call) -> None:
 @pytest.mark.parametrize("lose", [drop_answer, lose_and_answer])
 @pytest.mark.parametrize("first", [True, False], ids=["before the end", "after the end"])
 def test_an_answer_that_nobody_can_have_is_none(lose: Any, first: bool, call: Call) -> None:
-    steps = [lambda: lose(call), lambda: call.tell(call_settled())]
+    steps = [lambda: lose(call), lambda: call.tell(settled(5))]
     for step in steps if first else reversed(steps):
         step()
     assert (call.record.outcome, call.record.answered) == ("completed", False)
 
 
 def test_a_stream_that_is_lost_with_an_answer_on_it_has_been_answered(call: Call) -> None:
-    call.tell(call_settled())
+    call.tell(settled(5))
     call.answer(1)
     call.tell(StreamLost("abandoned", 1))
     assert call.record.answered
@@ -267,13 +267,13 @@ def test_a_call_that_made_room_while_it_ran_is_followed_to_its_end() -> None:
     long = Call(told, "long")
     record = long.record
     for number in range(60):
-        Call(told, f"c{number}").tell(call_settled())
+        Call(told, f"c{number}").tell(settled(5))
     assert told.records.get("long") is None
     long.emit(1)
-    long.tell(call_settled("tool_error"))
+    long.tell(settled(5, "tool_error"))
     long.answer(2)
     for number in range(60, 120):
-        Call(told, f"c{number}").tell(call_settled())
+        Call(told, f"c{number}").tell(settled(5))
     long.deliver(1, 2)
     assert (record.outcome, record.emitted, record.delivered, record.answer_delivered) == ("tool_error", 1, 1, True)
 
@@ -284,9 +284,9 @@ def test_calls_whose_end_was_missed_are_not_kept_for_ever() -> None:
         Call(told, f"c{number}")
     assert len(told.records._older) == 50
     for number in range(400, 450):
-        told.append(Recorder(told.log).bind(exchange=1, call=f"c{number}"), call_settled())
+        told.append(Recorder(told.log).bind(exchange=1, call=f"c{number}"), settled(5))
     for number in range(500, 1000):
-        Call(told, f"c{number}").tell(call_settled())
+        Call(told, f"c{number}").tell(settled(5))
     assert len(told.records._older) <= 100
 
 

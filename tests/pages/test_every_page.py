@@ -164,7 +164,7 @@ def state(probe: Probe) -> dict[str, Any]:
     """Everything of an engine that a client could have changed."""
     engine = probe.engine
     return {
-        "log": [entry for entry in engine.log.since(0, 100_000).entries if not entry.event.kind.startswith("http.")],
+        "log": [entry for entry in engine.log.since(0, 100_000).entries if not entry.fact.kind.startswith("http.")],
         "sessions": [(session.label, session.machine.closed, session.log_level) for session in engine.sessions],
         "tasks": [(task.id, task.machine.status, task.machine.message) for task in engine.tasks.everyone()],
         "records": [record.encoded() for record in engine.records.newest_first()],

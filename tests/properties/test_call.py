@@ -14,13 +14,15 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.core.call import Call, CallViolationError, Cause, State
 from probe.core.deadline import Deadlines
 from probe.core.progress import ProgressGate
-from probe.engine.calls import CallFacts, CallScope, run
+from probe.engine.calls import CallScope, run
 from probe.engine.clock import Clock
 from probe.engine.outcome import Outcome
 from probe.engine.tool import ToolResult, content
+from probe.observe.context import Recorder
 from probe.observe.events import CallCancelled, DispatchExpired, DispatchExtended, DispatchSettled, Event
 from probe.observe.log import EventLog
 
+from ..support.facts import started
 from . import steps
 
 TOLD = {Cause.DEADLINE, Cause.SHUTDOWN}
@@ -148,7 +150,7 @@ def test_a_deadline_wins_from_the_moment_when_it_passes(story: list[str | Cause 
 async def _tell(story: list[str | Cause | float], linger: float) -> None:
     clock, model, finish = Clock(trio.current_time()), Model(linger), trio.Event()
     log = EventLog(clock.both, max_events=1000, max_bytes=10**9)
-    call = CallScope(CallFacts("c1", 1, 1, "tools/call", None), None, log, clock)
+    call = CallScope(Recorder(log).bind(call="c1"), started(), clock)
     call.dispatch(Deadlines.start(0.0, idle_s=IDLE_S, ceiling_s=CEILING_S), ProgressGate(1, 1, 0.0))
     answers: list[Outcome | None] = []
 
@@ -173,7 +175,7 @@ async def _tell(story: list[str | Cause | float], linger: float) -> None:
     assert (call.machine.cause, call.machine.cancelled_at) == (model.cause, model.caused_at)
     assert call.machine.settled_at == model.ends_at
     assert (answer is None) == (model.cause in SILENT)
-    events = [entry.event for entry in log.since(0, 1000).entries]
+    events = [entry.fact for entry in log.since(0, 1000).entries]
     told = [event for event in events if isinstance(event, CallCancelled)]
     assert [event.by for event in told if event.effect] == ([] if model.cause is None else [model.cause.value])
     _check_dispatch(events, model)
@@ -199,7 +201,7 @@ async def _make(move: str | Cause | float, call: CallScope, model: Model, finish
     if isinstance(move, Cause):
         assert call.cancel(move) == model.stop(move, now)
     elif move == "speak":
-        assert call.audible == model.heard(now)
+        assert (not call.is_over) == model.heard(now)
     elif move == "progress":
         call.progressed()
         if model.heard(now):

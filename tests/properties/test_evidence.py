@@ -1,4 +1,4 @@
-"""Evidence against a story whose teller knows whose each entry is: many calls on few connections, with few ids."""
+"""Evidence against a story that tells each fact with the context and the cause that the engine gives it."""
 
 from __future__ import annotations
 
@@ -10,44 +10,51 @@ from hypothesis import strategies as st
 
 from probe.observe import events
 from probe.observe.evidence import Evidence
-from probe.observe.log import EventLog
 
-from ..support.facts import emitted, received
+from ..support.facts import Told, cancelled, emitted, received, settled, started
 
 IDS = st.sampled_from([5, "5", 6])
 
 
 @dataclass(eq=False)
 class Connection:
-    """`outbox`: whose the messages on its standalone stream are, in order; `taken` of them a socket took."""
+    """`outbox` has a call and the entry of each message on its standalone stream; a socket took `taken` of them."""
 
     label: str
     number: int
     session: str
-    outbox: list[list[str]] = field(default_factory=list)
+    opened: int
+    outbox: list[tuple[str, int]] = field(default_factory=list)
     taken: int = 0
 
 
 @dataclass(eq=False)
 class Call:
-    """A call that runs, on a `draft` stream or another one. `at` is who reads that, if anybody does."""
+    """A call that runs, on a `draft` stream or another one. `at` is the connection that reads that, if any does."""
 
     name: str
     exchange: int
     id: Any
     session: str
+    carrier: str
     at: Connection | None
-    stream: str
     draft: bool
-    position: int = 0
+    begun: int = 0
+    sent: list[int] = field(default_factory=list)
     taken: int = 0
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The context of what the call's stream does."""
+        stream = {"session": self.session, "stream": f"p{self.exchange}", "call": self.name}
+        return {**stream, "exchange": self.exchange, "connection": self.carrier}
 
 
 class Story:
     """Tells the facts in the order of the engine, and notes for each call which entries are its own."""
 
     def __init__(self) -> None:
-        self.log = EventLog(lambda: (0.0, 0.0), max_events=10_000, max_bytes=10**8)
+        self.told = Told()
         self.evidence = Evidence(1000)
         self.expected: dict[str, list[int]] = {}
         self.connections: list[Connection] = []
@@ -58,100 +65,104 @@ class Story:
         self.numbers += 1
         return self.numbers
 
-    def tell(self, fact: events.Event, *calls: str) -> int:
-        entry = self.log.entry(self.log.append(fact))
-        assert entry is not None
+    def tell(self, fact: events.Event, cause: int | None, *calls: str, **context: Any) -> int:
+        entry = self.told.entry(fact, cause, **context)
         self.evidence.take(entry)
-        for call in calls:
-            self.expected.setdefault(call, []).append(entry.seq)
+        self.mark(entry.seq, *calls)
         return entry.seq
 
-    def ask(self, at: Connection, message: Any, *calls: str) -> int:
-        exchange = self.number()
-        self.tell(received({"jsonrpc": "2.0", **message}, exchange, at.session, connection=at.label), *calls)
-        return exchange
+    def mark(self, seq: int, *calls: str) -> None:
+        for call in calls:
+            self.expected.setdefault(call, []).append(seq)
 
-    def say(self, at: Connection, id: Any, exchange: int, *calls: str) -> None:
+    def ask(self, at: Connection, message: Any, *calls: str, cause: int | None = None, **context: Any) -> int:
+        """A message of the client in an exchange of its own; returns its entry."""
+        place = {"connection": at.label, "exchange": self.number(), "session": at.session, **context}
+        return self.tell(received({"jsonrpc": "2.0", **message}), cause or at.opened, *calls, **place)
+
+    def say(self, at: Connection, id: Any, request: int, *calls: str) -> None:
         """Answer in one piece."""
-        self.tell(emitted({"jsonrpc": "2.0", "id": id, "result": {}}, exchange, at.session), *calls)
-        self.tell(events.MessagesDelivered(exchange, at.session, None, 1, 1), *calls)
+        place = {"connection": at.label, "exchange": self.numbers, "session": at.session}
+        if calls:
+            place["call"] = calls[0]
+        made = self.tell(emitted({"jsonrpc": "2.0", "id": id, "result": {}}), request, *calls, **place)
+        self.tell(events.MessagesDelivered(1, 1), made, *calls, **place)
 
     def announce(self, call: Call) -> None:
         """On the stream that all calls share."""
         if call.at is not None:
-            call.at.outbox.append([call.name])
-            place = {"stream": "g1", "position": len(call.at.outbox), "call": call.name}
             note = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-            self.tell(emitted(note, None, call.at.session, **place), call.name)
+            place = {"connection": call.at.label, "session": call.at.session, "stream": "g1", "call": call.name}
+            position = len(call.at.outbox) + 1
+            seq = self.tell(emitted(note, position), call.begun, call.name, **place)
+            call.at.outbox.append((call.name, seq))
 
-    def say_own(self, call: Call, message: Any, *, named: bool = True) -> None:
-        call.position += 1
-        body, name = {"jsonrpc": "2.0", **message}, call.name if named else None
-        place = {"stream": call.stream, "position": call.position}
-        self.tell(emitted(body, call.exchange, call.session, call=name, **place), call.name)
+    def say_own(self, call: Call, message: Any, cause: int | None = None) -> int:
+        body = emitted({"jsonrpc": "2.0", **message}, len(call.sent) + 1)
+        call.sent.append(self.tell(body, cause or call.begun, call.name, **call.place))
+        return call.sent[-1]
 
     def connect(self) -> None:
         number = self.number()
-        it = Connection(f"w{number}", number, f"s{number}")
-        self.tell(events.ConnectionOpened(it.label, "websocket", number, "::1:5"))
-        self.tell(events.StreamOpened(None, it.session, "g1", "standalone"))
-        self.connections.append(it)
+        label, session = f"w{number}", f"s{number}"
+        opened = self.tell(events.ConnectionOpened("websocket", "::1:5"), None, connection=label, exchange=number)
+        self.connections.append(Connection(label, number, session, opened))
+        self.tell(events.StreamOpened("standalone"), opened, connection=label, session=session, stream="g1")
 
     def start(self, at: Connection, id: Any, *, draft: bool) -> None:
         if any(call.at is at and (call.id, type(call.id)) == (id, type(id)) for call in self.calls):
             return
         name = f"c{self.number()}"
-        exchange = self.ask(at, {"id": id, "method": "tools/call", "params": {}}, name)
-        call = Call(name, exchange, id, at.session, at, f"p{exchange}", draft)
+        request = self.ask(at, {"id": id, "method": "tools/call", "params": {}}, name)
+        call = Call(name, self.numbers, id, at.session, at.label, at, draft)
         if draft:
-            self.tell(events.StreamOpened(exchange, at.session, call.stream, "resumable"), name)
-            params = {"stream": {"streamId": f"uuid-{name}"}}
-            self.say_own(call, {"method": "notifications/stream/create", "params": params}, named=False)
-        self.tell(events.CallStarted(name, exchange, at.session, None, id, "tools/call", "tool", None), name)
+            self.tell(events.StreamOpened("resumable"), request, name, **call.place)
+            self.say_own(call, {"method": "notifications/stream/create"}, request)
+        beside = {**call.place, "stream": None}
+        call.begun = self.tell(started(id), request, name, **beside)
         if not draft:
-            self.tell(events.StreamOpened(exchange, at.session, call.stream, "response"), name)
+            self.tell(events.StreamOpened("response"), request, name, **call.place)
         self.calls.append(call)
 
     def progress(self, call: Call) -> None:
         self.say_own(call, {"method": "notifications/progress"})
 
     def deliver(self, at: Connection, most: int) -> None:
-        first, last = at.taken + 1, min(len(at.outbox), at.taken + most)
-        if first <= last:
-            whose = dict.fromkeys(call for calls in at.outbox[first - 1 : last] for call in calls)
-            self.tell(events.MessagesDelivered(at.number, at.session, "g1", first, last), *whose)
-            at.taken = last
+        place = {"connection": at.label, "session": at.session, "stream": "g1"}
+        for name, seq in at.outbox[at.taken : at.taken + most]:
+            at.taken += 1
+            self.tell(events.MessagesDelivered(at.taken, at.taken), seq, name, call=name, **place)
         for call in self.calls:
-            if call.at is at and call.taken < call.position:
-                place = call.taken + 1, call.position
-                self.tell(events.MessagesDelivered(at.number, call.session, call.stream, *place), call.name)
-                call.taken = call.position
+            if call.at is at and call.taken < len(call.sent):
+                reader = {**call.place, "connection": at.label}
+                first = call.taken + 1
+                fact = events.MessagesDelivered(first, len(call.sent))
+                self.tell(fact, call.sent[call.taken], call.name, **reader)
+                call.taken = len(call.sent)
 
     def question(self, call: Call) -> None:
-        """Asked on its own stream, and answered by whoever reads that; the answer to another id is nobody's."""
+        """Asked on its own stream, and answered by the connection that reads it; no call owns another id's answer."""
         if call.at is None:
             return
-        id = f"q{call.exchange}-{call.position}"
-        self.say_own(call, {"id": id, "method": "elicitation/create", "params": {}})
+        id = f"q{call.exchange}-{len(call.sent)}"
+        asked = self.say_own(call, {"id": id, "method": "elicitation/create", "params": {}})
         self.ask(call.at, {"id": "q-none", "result": {}})
-        self.ask(call.at, {"id": id, "result": {}}, call.name)
+        self.ask(call.at, {"id": id, "result": {}}, call.name, cause=asked, call=call.name)
 
     def cancel(self, call: Call) -> None:
         if call.at is not None:
-            self.ask(call.at, {"method": "notifications/cancelled", "params": {"requestId": call.id}}, call.name)
-            self.stopped(call, "notification")
+            note = {"method": "notifications/cancelled", "params": {"requestId": call.id}}
+            asked = self.ask(call.at, note, call.name)
+            self.stopped(call, "notification", asked)
 
-    def stopped(self, call: Call, by: str) -> None:
-        self.tell(events.CallCancelled(call.name, call.session, None, call.id, by, None, True), call.name)
+    def stopped(self, call: Call, by: str, cause: int | None = None) -> None:
+        self.tell(cancelled(call.id, by), cause, call.name, **{**call.place, "stream": None})
 
     def settle(self, call: Call, *, answered: bool = True) -> None:
-        outcome = "completed", answered, 1.0, None, None, None, None, 0
-        self.tell(events.CallSettled(call.name, call.session, None, call.id, *outcome), call.name)
+        self.tell(settled(call.id), call.begun, call.name, **{**call.place, "stream": None})
         if answered:
             self.say_own(call, {"id": call.id, "result": {}})
-        if call.draft:
-            self.say_own(call, {"method": "notifications/stream/end"}, named=False)
-        self.tell(events.StreamEnded(call.session, call.stream, call.position), call.name)
+        self.tell(events.StreamEnded(len(call.sent)), None, call.name, **call.place)
         self.calls.remove(call)
 
     def close(self, at: Connection, *, first: bool) -> None:
@@ -161,9 +172,9 @@ class Story:
         if not first:
             for call in ended:
                 self.stopped(call, "disconnect")
-        seq = self.tell(events.ConnectionClosed(at.label, at.session, 1006, "client", at.taken))
+        seq = self.tell(events.ConnectionClosed(1006, "client", at.taken), at.opened, connection=at.label)
         for call in mine:
-            self.expected[call.name].append(seq)
+            self.mark(seq, call.name)
             call.at = None
         if first:
             for call in ended:
@@ -173,35 +184,32 @@ class Story:
         self.connections.remove(at)
 
     def resume(self, call: Call, at: Connection) -> None:
-        """Also by one that reads it already."""
-        alike = [other for other in self.calls if other.at is at and other is not call and other.id == call.id]
-        if not call.draft or alike:
+        """Also by a connection that reads it already."""
+        if not call.draft:
             return
-        params = {"streamId": f"uuid-{call.name}"}
-        exchange = self.ask(at, {"id": "resume", "method": "stream/resume", "params": params}, call.name)
-        self.tell(events.StreamResumed(call.session, call.stream, at.number, call.taken, 0), call.name)
+        asked = self.ask(at, {"id": "resume", "method": "stream/resume", "params": {}}, call.name)
+        reader = {**call.place, "connection": at.label, "exchange": self.numbers}
+        self.tell(events.StreamResumed(call.taken, 0), asked, call.name, **reader)
         call.at = at
-        self.say(at, "resume", exchange, call.name)
+        self.say(at, "resume", asked, call.name)
 
     def poll(self, call: Call, at: Connection) -> None:
         if call.draft:
-            params = {"streamId": f"uuid-{call.name}"}
-            exchange = self.ask(at, {"id": "poll", "method": "stream/poll", "params": params}, call.name)
-            self.say(at, "poll", exchange, call.name)
+            asked = self.ask(at, {"id": "poll", "method": "stream/poll", "params": {}}, call.name)
+            self.say(at, "poll", asked, call.name)
 
     def ping(self, at: Connection, id: Any) -> None:
-        """The business of nobody, with an id that calls have, too."""
-        exchange = self.ask(at, {"id": id, "method": "ping"})
-        self.say(at, id, exchange)
+        """No call's business, with an id that calls have, too."""
+        asked = self.ask(at, {"id": id, "method": "ping"})
+        self.say(at, id, asked)
         self.ask(at, {"method": "notifications/cancelled", "params": {"requestId": "unknown"}})
-        self.ask(at, {"id": "poll", "method": "stream/poll", "params": {"streamId": "unknown"}})
 
     def lose(self, call: Call) -> None:
         if call.draft:
-            self.tell(events.StreamLost(call.session, call.stream, "overflow", 1), call.name)
+            self.tell(events.StreamLost("overflow", 1), None, call.name, **call.place)
             self.stopped(call, "disconnect")
-            outcome = "cancelled", False, 1.0, "disconnect", 0.0, None, None, 0
-            self.tell(events.CallSettled(call.name, call.session, None, call.id, *outcome), call.name)
+            over = settled(call.id, "cancelled", answered=False)
+            self.tell(over, call.begun, call.name, **{**call.place, "stream": None})
             self.calls.remove(call)
 
 

@@ -41,7 +41,7 @@ class Log(RuleBasedStateMachine):
         page = self.log.since(cursor, limit)
         lost = [] if page.gap is None else list(range(page.gap.first, page.gap.last + 1))
         got = [entry.seq for entry in page.entries]
-        assert all(self.events[entry.seq - 1] is entry.event for entry in page.entries)
+        assert all(self.events[entry.seq - 1] is entry.fact for entry in page.entries)
         assert len(got) <= limit
         assert page.gap is None or (lost and lost[-1] == len(self.events) - self.kept()), "only what is really gone"
         if limit and cursor < len(self.events):
@@ -58,9 +58,9 @@ class Log(RuleBasedStateMachine):
     def it_is_bounded_and_keeps_the_newest(self) -> None:
         kept = self.log.since(0, 10_000).entries
         assert len(kept) <= self.max_events
-        assert [entry.event for entry in kept] == self.events[len(self.events) - len(kept) :]
+        assert [entry.fact for entry in kept] == self.events[len(self.events) - len(kept) :]
         assert bool(kept) == bool(self.events)
-        weight = sum(len(entry.event.message) for entry in kept if isinstance(entry.event, MessageReceived))
+        weight = sum(len(entry.fact.message) for entry in kept if isinstance(entry.fact, MessageReceived))
         assert weight <= self.max_bytes or len(kept) == 1
 
     @invariant()

@@ -25,7 +25,7 @@ from probe.observe.ndjson import End, Header
 from probe.observe.records import CallRecord, CallRecords
 from probe.wire.jsonrpc import encode
 
-from ..support.facts import call_settled, call_started
+from ..support.facts import settled, started
 from . import at_most
 
 MANY: Final = 10**9
@@ -88,7 +88,7 @@ class Teller:
         name, tool = f"c{len(self.calls) + 1}", self.data.draw(st.sampled_from(["t", "t", "t", None]), label="tool")
         received = MessageReceived(None, "request", "tools/call", 1, b"{}")
         request = Recorder(self.log).append(received)
-        began = Recorder(self.log).bind(exchange=request, session="s1", call=name).append(call_started(tool), request)
+        began = Recorder(self.log).bind(exchange=request, session="s1", call=name).append(started(5, tool), request)
         self.calls[name] = Known(name, request, began, tool is not None)
 
     def put(self, call: Known | None, fact: Any, cause: int | None) -> Any:
@@ -169,7 +169,7 @@ class Teller:
         call = self.some()
         if call is not None and call.outcome is None:
             call.outcome = self.data.draw(st.sampled_from(OUTCOMES), label="outcome")
-            fact = call_settled(call.outcome, cancelled_by=call.cancelled, steps_done=call.steps)
+            fact = settled(5, call.outcome, cancelled_by=call.cancelled, steps_done=call.steps)
             self.about(call).append(fact, call.began)
 
     def visit(self) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from probe.core.replay import EvictedError
 from probe.engine.streams import Reader, Stream
+from probe.observe.context import Recorder
 from probe.observe.events import MessagesDelivered
 from probe.observe.log import EventLog
 from probe.settings import build
@@ -34,33 +36,35 @@ class Streams(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.log = EventLog(lambda: (0.0, 0.0), max_events=10_000, max_bytes=10**9)
-        self.stream = Stream("p1", "s1", "response", self.log, build({"replay_messages": BOUND}))
+        self.stream = Stream("p1", "response", Recorder(self.log), build({"replay_messages": BOUND}).limits)
         self.written: list[bytes] = []
-        self.heard: list[int] = []
         self.connections: list[Connection] = []
         self.present: Connection | None = None
         self.hung_up = False
         self.taken: set[int] = set()
-        self.deliveries: list[tuple[int, int, int]] = []
+        self.calls: dict[int, str] = {}
+        self.deliveries: list[tuple[int | None, str | None, int, int]] = []
 
     @initialize()
     def the_first_client_reads(self) -> None:
         self.a_client_comes(0)
 
     @precondition(lambda self: not self.stream.replay.closed)
-    @rule(count=st.integers(1, 4))
-    def work_says_something(self, count: int) -> None:
+    @rule(count=st.integers(1, 4), call=st.sampled_from(["c1", "c2"]))
+    def work_says_something(self, count: int, call: str) -> None:
         for _ in range(count):
             position = len(self.written) + 1
             message = b"message %d" % position
-            assert self.stream.append(message, lambda position=position: self.heard.append(position)) == position
+            assert self.stream.append(message) == position
+            self.stream.keep_recorder(position, Recorder(self.log).bind(call=call))
+            self.calls[position] = call
             self.written.append(message)
 
     @rule(cursor=st.integers(0, 40))
     def a_client_comes(self, cursor: int) -> None:
         """It knows positions up to `cursor`, or all that there are."""
         number = len(self.connections) + 1
-        connection = Connection(number, self.stream.attach(number), min(cursor, len(self.written)))
+        connection = Connection(number, self.stream.attach(self.reader(number)), min(cursor, len(self.written)))
         self.connections.append(connection)
         self.present, self.hung_up = connection, False
 
@@ -77,11 +81,16 @@ class Streams(RuleBasedStateMachine):
             return
         if rest:
             first, last = connection.cursor + 1, connection.cursor + len(rest)
-            self.stream.delivered(first, last, connection.number)
+            self.stream.delivered(first, last, self.reader(connection.number))
             connection.got.update(zip(range(first, last + 1), rest, strict=True))
             connection.cursor = last
             self.taken.update(range(first, last + 1))
-            self.deliveries.append((connection.number, first, last))
+            for call, run in groupby(range(first, last + 1), self.calls.__getitem__):
+                positions = [*run]
+                self.deliveries.append((connection.number, call, positions[0], positions[-1]))
+
+    def reader(self, exchange: int) -> Recorder:
+        return Recorder(self.log).bind(exchange=exchange)
 
     @precondition(lambda self: self.connections)
     @rule(data=st.data())
@@ -120,26 +129,14 @@ class Streams(RuleBasedStateMachine):
             assert all(self.written[at - 1] == message for at, message in connection.got.items())
 
     @invariant()
-    def each_delivery_is_heard_of_once(self) -> None:
-        """`on_delivery` runs once for a message, when a socket first took it and nothing later was taken before."""
-        assert len(set(self.heard)) == len(self.heard)
-        assert set(self.heard) <= self.taken
-        reached = 0
-        first_taken = set()
-        for _, first, last in self.deliveries:
-            first_taken |= {at for at in range(first, last + 1) if at > reached}
-            reached = max(reached, last)
-        assert set(self.heard) == first_taken
-
-    @invariant()
-    def each_delivery_is_recorded(self) -> None:
-        events = [entry.event for entry in self.log.since(0, 10_000).entries]
-        recorded = [(e.exchange, e.first, e.last) for e in events if isinstance(e, MessagesDelivered)]
+    def each_delivery_is_recorded_in_runs_of_one_call(self) -> None:
+        entries = [entry for entry in self.log.since(0, 10_000).entries if isinstance(entry.fact, MessagesDelivered)]
+        recorded = [(e.context.exchange, e.context.call, e.fact.first, e.fact.last) for e in entries]
         assert recorded == self.deliveries
 
     @invariant()
     def it_remembers_no_more_than_it_keeps(self) -> None:
-        assert len(self.stream._on_delivery) <= 2 * BOUND
+        assert len(self.stream._recorders) <= 2 * BOUND + 1
         assert len(self.stream.replay) <= BOUND
 
 

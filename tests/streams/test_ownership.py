@@ -217,7 +217,7 @@ async def test_the_secret_is_nowhere_to_be_read() -> None:
         assert sum("[redacted]" in str(event) for event in received) == 7, "it is seen that there was one"
         for entry in probe.engine.log.since(0, 1_000_000).entries:
             assert secret not in entry.encoded().decode()
-            assert secret not in repr(entry.event)
+            assert secret not in repr(entry.fact)
         for path in ("/api/events?limit=1000", "/api/calls", "/api/sessions", "/api/streams", "/api/server"):
             assert secret not in str(await page(probe, path))
         assert not [record for record in probe.engine.records.newest_first() if secret in record.encoded().decode()]

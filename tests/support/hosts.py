@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 import trio
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 from trio.testing import wait_all_tasks_blocked
 
 from probe.wire.toolhost import MESSAGES, SUBPROTOCOL, RegisterResult

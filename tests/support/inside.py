@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Self
+from typing import Any, Self
 
 import trio
 from trio.abc import Instrument
 from trio.lowlevel import Task, current_root_task
+
+from probe.engine.engine import Engine
+from probe.engine.legacy.dispatch import Answer, Received
+from probe.engine.reading import Reading
+from probe.engine.request_context import RequestContext
+from probe.wire.jsonrpc import classify
 
 CALL = "Dispatch._launch.<locals>.job"
 """The trio task of one legacy request that waits."""
@@ -24,6 +30,13 @@ SERVICES = [
     "engine.tasks.TaskService.serve",
 ]
 """What an engine without sessions runs."""
+
+
+def receive(engine: Engine, value: dict[str, Any]) -> Answer:
+    """A message of the client of the one session arrives at this very moment, without any await."""
+    (session,) = engine.sessions
+    one = Received(classify(value), RequestContext(session.recorder))
+    return engine.legacy.receive(session, [one], Reading(session.recorder))
 
 
 def _below(task: Task) -> Iterator[Task]:

@@ -50,7 +50,7 @@ class Probe:
     def events(self, *kinds: str) -> list[dict[str, Any]]:
         """The events of some kinds, as the API shows them."""
         page = self.engine.log.since(0, 1_000_000)
-        return [as_value(entry) for entry in page.entries if entry.event.kind in kinds]
+        return [as_value(entry) for entry in page.entries if entry.fact.kind in kinds]
 
     def record(self) -> dict[str, Any]:
         """The newest call record."""

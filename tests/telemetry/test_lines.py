@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from probe.observe.context import Context
 from probe.observe.events import AuditState, LimitReached, ServerState
 from probe.observe.events import Event as Fact
 from probe.observe.log import Entry
-from probe.observe.records import CallRecords
 from probe.telemetry import escaping
 from probe.telemetry.lines import Line, Lines
 from probe.telemetry.printer import Printer, Records, adopt_logging
@@ -64,8 +64,8 @@ class Lined:
 
 def told(level: str, *facts: Fact, every_s: float = 1.0) -> list[Line]:
     """The lines of some facts, one behind the other."""
-    lines = Lines(CallRecords(10), level)
-    entries = [Entry(n, 1000 + n * every_s, n * every_s, fact) for n, fact in enumerate(facts, 1)]
+    lines = Lines(level)
+    entries = [Entry(n, 1000 + n * every_s, n * every_s, Context(), fact) for n, fact in enumerate(facts, 1)]
     return [line for line in map(lines.of, entries) if line is not None]
 
 
@@ -146,7 +146,7 @@ async def test_one_line_for_each_call(autojump_clock: MockClock) -> None:
     async with watched(log_level="info") as probe:
         await (await probe.client()).tool("simple_tool", {"delayMs": 250})
         await probe.modern().tool("simple_tool")
-        lines = Lines(probe.engine.records, "info")
+        lines = Lines("info")
         for entry in probe.engine.log.since(0, 1000).entries:
             line = lines.of(entry)
             if line is not None:
@@ -173,7 +173,7 @@ async def test_one_line_for_each_call(autojump_clock: MockClock) -> None:
     assert [line["event"] for line in lined.objects()][:2] == ["server.state", "session.opened"]
 
 
-LIMIT, STATE = LimitReached("s1", "max_tasks", 5), ServerState("ready")
+LIMIT, STATE = LimitReached("max_tasks", 5), ServerState("ready")
 FAILING, WELL = AuditState("failing", "no space left on device", 3), AuditState("ok", None, 3)
 
 
@@ -196,7 +196,7 @@ def test_a_fact_of_any_kind_is_one_line_or_none(fact: Fact) -> None:
 
 
 def test_a_limit_that_is_reached_all_the_time_is_told_now_and_then() -> None:
-    other = LimitReached(None, "max_sessions", 9)
+    other = LimitReached("max_sessions", 9)
     lines = told("warning", *[LIMIT] * 25, other, *[LIMIT] * 10)
     assert [(line.fields["limit"], line.fields.get("more")) for line in lines] == [
         ("max_tasks", None),
@@ -262,7 +262,7 @@ async def test_who_reads_nothing_costs_the_counters_no_entry() -> None:
         async with following(probe.engine, Printer("json", "warning", write)) as page:
             probe.engine.log.append(LIMIT)
             await trio.to_thread.run_sync(asked.wait, 60)
-            probe.engine.log.append(LimitReached(None, "max_sessions", 1))
+            probe.engine.log.append(LimitReached("max_sessions", 1))
         reads.set()
         assert page is not None
         assert Samples(page.text().decode())("limits_reached_total", limit="max_sessions") == 1

@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.observe.context import Context
 from probe.observe.events import HostRegistered, LimitReached
 from probe.telemetry.tally import UNKNOWN, Names
 
@@ -142,7 +143,8 @@ async def test_hosts_that_come_with_ever_new_tools_have_only_so_many_labels(auto
     async with watched(metrics=True) as probe:
         for number in range(50):
             tools = tuple(f"h{number}__t{tool}" for tool in range(20))
-            probe.engine.log.append(HostRegistered(f"h{number}", f"h{number}", None, None, tools, None))
+            fact = HostRegistered(f"h{number}", None, None, tools, None)
+            probe.engine.log.append(fact, Context(connection=f"h{number}"))
         await trio.sleep(SOON_S)
         names = Names(["own"], room=200)
         names.admit([f"n{number}" for number in range(1000)])
@@ -165,7 +167,7 @@ async def test_no_client_can_add_a_label(autojump_clock: MockClock) -> None:
                     await modern.tool(name)
             with pytest.raises(RpcError):
                 await client.call(name)
-        probe.engine.log.append(LimitReached(None, "no such limit", 1))
+        probe.engine.log.append(LimitReached("no such limit", 1))
         await trio.sleep(SOON_S)
         _, _, text = await page(probe)
         get = await samples(probe)
@@ -196,7 +198,7 @@ async def test_a_log_that_was_too_fast_is_told(autojump_clock: MockClock) -> Non
     async with watched(metrics=True, event_log_events=100) as probe:
         await trio.sleep(SOON_S)
         for _ in range(250):
-            probe.engine.log.append(LimitReached(None, "max_sessions", 1))
+            probe.engine.log.append(LimitReached("max_sessions", 1))
         await trio.sleep(SOON_S)
         get = await samples(probe)
         assert get("log_entries_missed_total") == 150

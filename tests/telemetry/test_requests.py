@@ -6,12 +6,12 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.observe.events import CallSettled, CallStarted, MessageEmitted, MessageReceived
-from probe.observe.log import EventLog
+from probe.observe.events import MessageEmitted, MessageReceived
 from probe.telemetry.requests import Requests
 from probe.wire.jsonrpc import encode
 
 from ..support.calls import slow
+from ..support.facts import Told, settled, started
 from ..support.http import exchange
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
@@ -154,12 +154,12 @@ async def test_after_a_gap_nothing_is_taken_for_something_else(probe: Probe, aut
 
 
 def test_a_task_that_ends_before_its_handle_is_sent_leaves_its_request_alone() -> None:
-    log = EventLog(lambda: (0.0, 0.0), max_events=100, max_bytes=1_000_000)
-    log.append(MessageReceived(1, "s1", None, "request", "tools/call", 5, b"{}"))
-    log.append(CallStarted("c1", 1, "s1", "t1", 5, "tools/call", "pure_task", None))
-    cancelled = CallSettled("c1", "s1", "t1", 5, "cancelled", False, 1.0, "tasks_cancel", 1.0, None, None, 0)
-    log.append(cancelled)
-    log.append(MessageEmitted(1, "s1", None, None, "c1", None, "response", None, 5, b"{}"))
+    told = Told()
+    place = {"exchange": 1, "session": "s1", "call": "c1"}
+    request = told.entry(MessageReceived(None, "request", "tools/call", 5, b"{}"), exchange=1, session="s1").seq
+    told.entry(started(5, "pure_task"), request, task="t1", **place)
+    told.entry(settled(5, "cancelled", answered=False, cancelled_by="tasks_cancel"), request, task="t1", **place)
+    told.entry(MessageEmitted(None, "response", None, 5, b"{}"), request, **place)
     requests = Requests()
-    ends = [request for entry in log.since(0, 9).entries for request in requests.take(entry).over]
+    ends = [request for entry in told.log.since(0, 9).entries for request in requests.take(entry).over]
     assert [(request.tool, request.outcome) for request in ends] == [("pure_task", "completed")]

@@ -28,8 +28,8 @@ KIB = 1024
 def held(engine: Engine) -> int:
     """Bytes that were made for clients and not taken yet."""
     page = engine.log.since(0, 1_000_000)
-    emitted = [len(entry.event.message) for entry in page.entries if entry.event.kind == "message.emitted"]
-    delivered = sum(entry.event.kind == "message.delivered" for entry in page.entries)
+    emitted = [len(entry.fact.message) for entry in page.entries if entry.fact.kind == "message.emitted"]
+    delivered = sum(entry.fact.kind == "message.delivered" for entry in page.entries)
     return sum(emitted[delivered:])
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from enum import Enum, auto
+from typing import Generic, TypeVar
 
 # Dispatches that are over and still known by their call, so that what comes late can be said to belong to it.
 _REMEMBERED = 200
@@ -112,18 +113,20 @@ _DISPATCH: Mapping[tuple[DispatchState, DispatchInput], DispatchState] = {
 }
 
 
-class Dispatch:
-    """One `tool.dispatch`. `call` is the one it does the work of, `session` whose that is.
+CallT = TypeVar("CallT")
+
+
+class Dispatch(Generic[CallT]):
+    """One `tool.dispatch`. `call` is what its owner knows the call by that it does the work of.
 
     `late` counts what came too late, by its kind.
 
     `cancelled_at` is when `tool.cancel` was sent, in seconds on the caller's clock.
     """
 
-    def __init__(self, id: str, call: str, session: str | None = None) -> None:
+    def __init__(self, id: str, call: CallT) -> None:
         self.id = id
         self.call = call
-        self.session = session
         self.state = DispatchState.RUNNING
         self.cancelled_at: float | None = None
         self.late: dict[str, int] = {}
@@ -148,7 +151,7 @@ class Dispatch:
         return self.late[what] == 1
 
 
-class ToolHost:
+class ToolHost(Generic[CallT]):
     """The machine of one connection. `max_dispatches` may be in flight, cancelled ones for `linger_s` seconds."""
 
     def __init__(self, *, max_dispatches: int, linger_s: float) -> None:
@@ -156,11 +159,11 @@ class ToolHost:
         self._most = max_dispatches
         self._linger_s = linger_s
         self._count = 0
-        self._in_flight: dict[str, Dispatch] = {}
-        self._over: OrderedDict[str, Dispatch] = OrderedDict()
+        self._in_flight: dict[str, Dispatch[CallT]] = {}
+        self._over: OrderedDict[str, Dispatch[CallT]] = OrderedDict()
 
     @property
-    def in_flight(self) -> tuple[Dispatch, ...]:
+    def in_flight(self) -> tuple[Dispatch[CallT], ...]:
         """The dispatches that take a place, oldest first."""
         return tuple(self._in_flight.values())
 
@@ -172,18 +175,18 @@ class ToolHost:
         """The host has other tools. Raises `HostViolationError` before it has registered."""
         self._move(HostInput.UPDATE)
 
-    def dispatch(self, call: str, session: str | None = None) -> Dispatch:
+    def dispatch(self, call: CallT) -> Dispatch[CallT]:
         """A new dispatch. Raises `HostViolationError` where there is no host, and `TooManyDispatchesError`."""
         self._move(HostInput.DISPATCH)
         if len(self._in_flight) >= self._most:
             cancelled = sum(item.state is DispatchState.CANCELLED for item in self._in_flight.values())
             raise TooManyDispatchesError(self._most, cancelled)
         self._count += 1
-        dispatch = Dispatch(f"d{self._count}", call, session)
+        dispatch = Dispatch(f"d{self._count}", call)
         self._in_flight[dispatch.id] = dispatch
         return dispatch
 
-    def find(self, id: object) -> Dispatch | None:
+    def find(self, id: object) -> Dispatch[CallT] | None:
         """The dispatch of this id, in flight or just over; None for one that is long over, and for any other value."""
         return None if not isinstance(id, str) else self._in_flight.get(id) or self._over.get(id)
 
@@ -192,19 +195,19 @@ class ToolHost:
         number = id[1:] if isinstance(id, str) and id[:1] == "d" and len(id) <= 12 else ""
         return number.isascii() and number.isdecimal() and number[0] != "0" and int(number) <= self._count
 
-    def progress(self, dispatch: Dispatch) -> bool:
+    def progress(self, dispatch: Dispatch[CallT]) -> bool:
         """A report arrived. Returns whether it is in time."""
         return self._receive(dispatch, DispatchInput.PROGRESS)
 
-    def answer(self, dispatch: Dispatch) -> bool:
+    def answer(self, dispatch: Dispatch[CallT]) -> bool:
         """The host answered. Returns whether this is what the call comes to."""
         return self._receive(dispatch, DispatchInput.ANSWER)
 
-    def withdraw(self, dispatch: Dispatch) -> None:
+    def withdraw(self, dispatch: Dispatch[CallT]) -> None:
         """The host will never hear of the dispatch, which is in flight."""
         self._receive(dispatch, DispatchInput.WITHDRAW)
 
-    def cancel(self, dispatch: Dispatch, now: float) -> bool:
+    def cancel(self, dispatch: Dispatch[CallT], now: float) -> bool:
         """The call has ended otherwise. Returns whether the host must be told."""
         must_tell = self._receive(dispatch, DispatchInput.CANCEL)
         if must_tell:
@@ -217,7 +220,7 @@ class ToolHost:
         times = [item.cancelled_at for item in self._in_flight.values() if item.cancelled_at is not None]
         return min(times) + self._linger_s if times else None
 
-    def expire(self, now: float) -> list[Dispatch]:
+    def expire(self, now: float) -> list[Dispatch[CallT]]:
         """The cancelled dispatches that have had their time; their places are free again."""
         waiting = [item for item in self._in_flight.values() if item.cancelled_at is not None]
         # As `deadline` computes it, so that a time that it names is never a rounding error too early.
@@ -226,7 +229,7 @@ class ToolHost:
             self._receive(dispatch, DispatchInput.LINGER)
         return due
 
-    def close(self) -> list[Dispatch]:
+    def close(self) -> list[Dispatch[CallT]]:
         """The connection is over. Returns the dispatches that were in flight; each knows what it has become."""
         self._move(HostInput.CLOSE)
         open_ones = list(self._in_flight.values())
@@ -234,7 +237,7 @@ class ToolHost:
             self._receive(dispatch, DispatchInput.CLOSE)
         return open_ones
 
-    def _receive(self, dispatch: Dispatch, event: DispatchInput) -> bool:
+    def _receive(self, dispatch: Dispatch[CallT], event: DispatchInput) -> bool:
         heard = dispatch.receive(event)
         if not dispatch.in_flight and self._in_flight.pop(dispatch.id, None) is not None:
             self._over[dispatch.id] = dispatch

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from ..core.addresses import client_key
+from collections.abc import Sequence
+
+from ..core.addresses import client_key, endpoint
+from ..core.client_label import LABEL_RULE, client_label, is_client_label
 from ..core.inbound import HttpHead
-from ..engine.outbox import Outbox
+from ..engine.engine import Engine
+from ..engine.outbox import Emitted, answer, note_delivered
+from ..engine.request_context import RequestContext
 from ..observe import redaction
-from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessagesDelivered
-from ..observe.log import EventLog
+from ..observe.context import Recorder
+from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Json
 from .asgi import Headers, Receive, Scope, Send, respond, start
+from .event_stream import event_position
 from .problem_details import MEDIA, RefusedError, refuse
 from .rooms import Unsent
 
@@ -27,39 +33,52 @@ EVENT_HEADERS: Headers = (
 class Exchange:
     """One HTTP request with its response.
 
-    `session` is the label of its session or modern client, once that is known. `address` is the client's, without its
-    port, and `holder` by what its share of limits counts, if it does. `origin` is scheme and authority under which the
-    client reaches this server, as `public_url` says or else as the request was addressed.
+    `recorder` is that of the exchange, bound to the session or modern client once that is known; its cause is the
+    `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
+    client's, without its port, and `holder` by what its share of limits counts, if it does. `client` is the address
+    with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there is
+    none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else as
+    the request was addressed.
     """
 
-    def __init__(
-        self,
-        number: int,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        log: EventLog,
-        unsent: Unsent,
-        outbox: Outbox,
-        public_url: str,
-    ) -> None:
-        self.number = number
+    def __init__(self, engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> None:
+        self.number = next(engine.exchanges)
         self.head = HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
         self.query = scope["query_string"].decode("latin-1")
         self.receive = receive
         self.send = send
-        self.session: str | None = None
-        self.origin = public_url.rstrip("/") or f"{scope['scheme']}://{self.head.all('host')}"
-        self.log = log
+        self.origin = engine.settings.public_url.rstrip("/") or f"{scope['scheme']}://{self.head.all('host')}"
         self._unsent = unsent
-        self._outbox = outbox
-        host, port = scope.get("client") or ("", 0)
+        host, port = scope.get("client") or ("", None)
         self.address = str(host)
         self.holder = client_key(self.address)
-        self._peer = f"{host}:{port}"
+        self.client = endpoint(self.address, port)
+        self.peer = endpoint(*scope["peer"]) if "peer" in scope else None
         self._stream: str | None = None
         self._over = False
-        self._record(scope)
+        named = client_label(self.query)
+        label = named if named is None or is_client_label(named) else None
+        recorder = Recorder(engine.log).bind(exchange=self.number, label=label)
+        self.recorder = recorder.caused_by(recorder.append(self._request(scope)))
+        self.message: Recorder | None = None
+
+    def check_label(self) -> None:
+        """Raise `Rejection` for a `?client=` that is no label."""
+        named = client_label(self.query)
+        if named is not None and not is_client_label(named):
+            raise Rejection(Refusal.CLIENT_LABEL, f"Bad Request: client must be {LABEL_RULE}")
+
+    def belong_to(self, session: str | None) -> None:
+        """The session, or the modern client, that the request turns out to be of."""
+        self.recorder = self.recorder.bind(session=session)
+        if self.message is not None:
+            self.message = self.message.bind(session=session)
+
+    def context(self, message: Recorder | None = None) -> RequestContext:
+        """The context of the message that the request brought, or of one of them."""
+        last = self.head.get("last-event-id")
+        seen = None if last is None else event_position(last)
+        return RequestContext(message or self.message or self.recorder, "http", self.origin, self.holder, seen)
 
     async def respond(self, status: int, headers: Headers = (), body: bytes = b"", stream: str | None = None) -> None:
         """Send a whole response; `stream` is the one whose only message it carries.
@@ -67,23 +86,30 @@ class Exchange:
         Returns when the socket has taken all of it, and raises `OSError` when it will not, `Rejection` when too much
         else waits to be taken.
         """
-        with self._unsent.holding(len(body), self.holder):
+        with self._unsent.holding(len(body), self.holder, self.recorder):
             self._head(status, "application/json" if headers else "", stream)
             await respond(self.send, status, headers, body)
         self._over = True
 
-    async def answer(self, status: int, body: bytes, headers: Headers = JSON_HEADERS, messages: int = 1) -> None:
-        """Send JSON-RPC messages as a whole response; they are delivered then."""
-        await self.respond(status, headers, body)
-        self._delivered(messages)
+    async def answer(
+        self, status: int, messages: Sequence[Emitted], headers: Headers = JSON_HEADERS, body: bytes | None = None
+    ) -> None:
+        """Send JSON-RPC messages as a whole response; they are delivered then.
+
+        `body` is what holds them together, where that is not the first alone.
+        """
+        await self.respond(status, headers, messages[0].body if body is None else body)
+        note_delivered(messages)
 
     async def reject(self, rejection: Rejection, body: Json | None = None) -> None:
         """Send the response that says why the request is refused; `body` stands in for the rejection's own."""
-        status = rejection.refusal.status
-        message = self._outbox.answer(self.number, self.session, body or rejection.body())
-        self._head(status, "application/json", None, rejection.message)
-        await respond(self.send, status, [*JSON_HEADERS, *rejection.headers], message)
-        self._delivered(1)
+        refusal = rejection.refusal
+        if self.message is not None:
+            self.message.append(MessageRefused(refusal.name, rejection.message))
+        message = answer(self.message or self.recorder, body or rejection.body())
+        self._head(refusal.status, "application/json", None, rejection.message, refusal.name)
+        await respond(self.send, refusal.status, [*JSON_HEADERS, *rejection.headers], message.body)
+        note_delivered([message])
         self._over = True
 
     async def refuse(self, refused: RefusedError) -> None:
@@ -93,35 +119,38 @@ class Exchange:
         self._over = True
 
     async def start_events(self, stream: str) -> None:
-        """Send the head of an event stream, whose writer records its end."""
+        """Send the head of an event stream; `close` is to be called at its end."""
         self._head(200, "text/event-stream", stream)
-        self._over = True
         await start(self.send, 200, EVENT_HEADERS)
 
-    def close(self, by: str) -> None:
-        """Record an end without a whole response; `by` says whose doing it was."""
+    def close(self, by: str, messages: int = 0) -> None:
+        """Record an end without a whole response, or of an event stream that carried so many messages.
+
+        `by` says who ended it. Harmless when repeated, and after a whole response.
+        """
         if not self._over:
-            self.log.append(HttpClosed(self.number, self.session, self._stream, by, 0))
+            self.recorder.bind(stream=self._stream).append(HttpClosed(by, messages))
             self._over = True
 
-    def _delivered(self, messages: int) -> None:
-        self.log.append(MessagesDelivered(self.number, self.session, None, 1, messages))
+    def switch(self, status: int) -> None:
+        """Record the response that makes a connection of the request."""
+        self._head(status, "", None)
 
-    def _head(self, status: int, content_type: str, stream: str | None, problem: str | None = None) -> None:
-        self.log.append(HttpResponse(self.number, status, content_type, self.session, stream, problem))
+    def _head(
+        self, status: int, content_type: str, stream: str | None, problem: str | None = None, refusal: str | None = None
+    ) -> None:
+        self.recorder.bind(stream=stream).append(HttpResponse(status, content_type, problem, refusal))
         self._stream = stream
 
-    def _record(self, scope: Scope) -> None:
-        self.log.append(
-            HttpRequest(
-                exchange=self.number,
-                method=scope["method"],
-                path=scope["path"],
-                query=redaction.query(self.query),
-                http_version=scope["http_version"],
-                client=self._peer,
-                headers=redaction.headers(scope["headers"]),
-            )
+    def _request(self, scope: Scope) -> HttpRequest:
+        return HttpRequest(
+            method=scope["method"],
+            path=scope["path"],
+            query=redaction.query(self.query),
+            http_version=scope["http_version"],
+            client=self.client,
+            headers=redaction.headers(scope["headers"]),
+            peer=self.peer,
         )
 
 

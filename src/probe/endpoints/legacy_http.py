@@ -9,18 +9,18 @@ from ..core.call import Cause
 from ..core.inbound import check_get, check_version
 from ..core.replay import EvictedError
 from ..engine.engine import Engine
-from ..engine.legacy.dispatch import Accepted, Answered
-from ..engine.legacy.inlet import Inlet
+from ..engine.legacy.dispatch import Accepted, Answered, Received
+from ..engine.outbox import answer
 from ..engine.reading import Reading
 from ..engine.sessions import Session
 from ..engine.streams import Stream
-from ..observe.events import HttpClosed
+from ..observe.context import Recorder
 from ..wire.errors import McpError, Refusal, Rejection, shutting_down
 from ..wire.jsonrpc import Message, Request, RequestId, error_response, result_response
 from ..wire.revisions import V2025_11_25
 from .event_stream import EventStream, event_position
 from .exchange import JSON_HEADERS, Exchange, not_allowed
-from .messages import read_batch, read_id, read_initialize, read_message
+from .messages import read_batch, read_id, read_initialize, read_message, refused_message
 
 SESSION_HEADER = "mcp-session-id"
 
@@ -32,20 +32,40 @@ class LegacyHttp:
         self._engine = engine
         self._settings = engine.settings
 
-    async def post(self, exchange: Exchange, value: Any, selection: str, size: int) -> None:
-        """Serve one POST; `value` is its body of `size` bytes. Raises `Rejection`."""
+    async def post(
+        self, exchange: Exchange, value: Any, recorders: Sequence[Recorder], selection: str, size: int
+    ) -> None:
+        """Serve one POST; `value` is its body of `size` bytes, and `recorders` are those of its messages.
+
+        Raises `Rejection`.
+        """
         check_version(exchange.head)
         limits = self._settings.limits
         first = read_initialize(value, size, limits) if exchange.head.get(SESSION_HEADER) is None else None
         if first is not None:
             await self._initialize(exchange, first, selection)
             return
-        single = None if isinstance(value, list) else [read_message(value, limits)]
         id = read_id(value, limits)
-        session = self._session(exchange, id)
-        messages = single or read_batch(value, session.machine.revision, limits)
+        try:
+            single = None if isinstance(value, list) else [read_message(value, limits)]
+            session = self._session(exchange, id)
+            messages = single or read_batch(value, session.machine.revision, limits)
+        except Rejection as rejection:
+            self._fail_answered(exchange, value, recorders, rejection)
+            raise
         self._refuse_while_draining(messages, id)
-        await self._answer(exchange, session, messages, batch=single is None)
+        contexts = [exchange.context(recorder.bind(session=session.label)) for recorder in recorders]
+        received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
+        await self._answer(exchange, session, received, batch=single is None)
+
+    def _fail_answered(
+        self, exchange: Exchange, value: Any, recorders: Sequence[Recorder], rejection: Rejection
+    ) -> None:
+        """Fail the questions that the refused messages were meant to answer."""
+        session = self._engine.sessions.find(exchange.head.get(SESSION_HEADER) or "")
+        if session is not None:
+            contexts = [exchange.context(recorder.bind(session=session.label)) for recorder in recorders]
+            self._engine.legacy.refused(session, value, rejection.reason, contexts)
 
     async def get(self, exchange: Exchange) -> None:
         """Serve one GET: a standalone stream, or the rest of another. Raises `Rejection`."""
@@ -57,7 +77,7 @@ class LegacyHttp:
         self._refuse_while_draining(None)
         last = exchange.head.get("last-event-id")
         if last is None:
-            stream = session.open_standalone()
+            stream = session.open_standalone(exchange.recorder)
             self._engine.legacy.listening(session)
             await self._write_stream(exchange, session, stream, stream.replay.last)
         else:
@@ -69,41 +89,39 @@ class LegacyHttp:
             raise not_allowed("DELETE without a session", b"POST")
         check_version(exchange.head)
         session = self._session(exchange)
-        session.end(Cause.SESSION_END, "deleted")
+        session.end(Cause.SESSION_END, "deleted", exchange.recorder)
         await exchange.respond(204)
 
-    async def _answer(self, exchange: Exchange, session: Session, messages: Sequence[Message], *, batch: bool) -> None:
-        reading = Reading(exchange.number)
-        seen = exchange.head.get("last-event-id")
-        inlet = Inlet(exchange.number, reading, None if seen is None else event_position(seen))
-        answer = self._engine.legacy.receive(session, messages, inlet)
-        if isinstance(answer, Accepted):
+    async def _answer(self, exchange: Exchange, session: Session, received: Sequence[Received], *, batch: bool) -> None:
+        reading = Reading(exchange.recorder)
+        try:
+            outcome = self._engine.legacy.receive(session, received, reading)
+        except Rejection as rejection:
+            exchange.message = refused_message(received, rejection)
+            raise
+        if isinstance(outcome, Accepted):
             await exchange.respond(202)
-        elif isinstance(answer, Answered):
-            joined = b"[" + b",".join(answer.bodies) + b"]" if batch else answer.bodies[0]
+        elif isinstance(outcome, Answered):
             # "If the server cannot accept the input, it MUST return an HTTP error status code": of a notification.
-            refused = not batch and not isinstance(messages[0], Request)
-            await exchange.answer(400 if refused else 200, joined, messages=len(answer.bodies))
-            for call in answer.calls:
-                call.answer_delivered()
+            refused = not batch and not isinstance(received[0].message, Request)
+            joined = b"[" + b",".join(message.body for message in outcome.messages) + b"]" if batch else None
+            await exchange.answer(400 if refused else 200, outcome.messages, body=joined)
         else:
             await self._write(exchange, session, reading)
 
     async def _initialize(self, exchange: Exchange, request: Request, selection: str) -> None:
         self._refuse_while_draining([request], request.id)
         headers = list(JSON_HEADERS)
+        context = exchange.context()
         try:
-            session, result = self._engine.initialize(
-                request, selection, exchange.origin, holder=exchange.holder
-            )
+            session, result = self._engine.initialize(request, selection, context)
         except McpError as error:
             value = error_response(request.id, error.body())
         else:
-            exchange.session = session.label
+            exchange.belong_to(session.label)
             headers.append((b"mcp-session-id", session.id.encode()))
             value = result_response(request.id, result)
-        answer = self._engine.outbox.answer(exchange.number, exchange.session, value)
-        await exchange.answer(200, answer, headers)
+        await exchange.answer(200, [answer(context.recorder, value)], headers)
 
     def _session(self, exchange: Exchange, id: RequestId | None = None) -> Session:
         """The session of the request. Raises `Rejection` 400 without a header and 404 for one that does not exist.
@@ -118,11 +136,12 @@ class LegacyHttp:
             raise Rejection(
                 Refusal.UNKNOWN_SESSION, "Session not found: it has ended or never existed; initialize again", id
             )
-        exchange.session = session.label
+        exchange.belong_to(session.label)
         version = exchange.head.get("mcp-protocol-version")
         if version not in (None, session.machine.revision):
             clause = "2025-11-25 basic/transports, Protocol Version Header"
-            session.misuse("another protocol version", clause, f"{version} instead of {session.machine.revision}")
+            detail = f"{version} instead of {session.machine.revision}"
+            exchange.context().misuse("another protocol version", clause, detail)
         return session
 
     def _refuse_while_draining(self, messages: Sequence[Message] | None, id: RequestId | None = None) -> None:
@@ -152,7 +171,7 @@ class LegacyHttp:
         return stream, place[1]
 
     async def _write_stream(self, exchange: Exchange, session: Session, stream: Stream, cursor: int) -> None:
-        reading = Reading(exchange.number)
+        reading = Reading(exchange.recorder)
         reading.add(stream, cursor)
         await self._write(exchange, session, reading)
 
@@ -173,6 +192,4 @@ class LegacyHttp:
         finally:
             reading.close("the connection is gone")
             session.machine.release(self._engine.clock.now())
-            exchange.log.append(
-                HttpClosed(exchange.number, session.label, track.stream.id, writer.ended_by, writer.written)
-            )
+            exchange.close(writer.ended_by, writer.written)

@@ -6,6 +6,7 @@ belongs to. Each request is one exchange in the event log.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import trio
@@ -37,17 +38,14 @@ class McpHttp:
         self._legacy = LegacyHttp(engine)
         self._modern = ModernHttp(engine)
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log, engine.shares)
-        self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.log, engine.shares)
+        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
+        self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.shares)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
-        engine, url = self._engine, self._settings.public_url
-        exchange = Exchange(
-            next(engine.exchanges), scope, receive, send, engine.log, self._unsent, engine.outbox, url
-        )
+        exchange = Exchange(self._engine, self._unsent, scope, receive, send)
         self._open += 1
         by = "the server gave it up"
         try:
@@ -81,6 +79,7 @@ class McpHttp:
     async def _serve(self, exchange: Exchange) -> None:
         head = exchange.head
         self._policy.check(head)
+        exchange.check_label()
         match head.method:
             case "POST":
                 await self._post(exchange)
@@ -98,7 +97,7 @@ class McpHttp:
     async def _post(self, exchange: Exchange) -> None:
         check_post(exchange.head)
         declared = self._declared_length(exchange.head)
-        with self._arriving.counting(exchange.holder, declared) as count:
+        with self._arriving.counting(exchange.holder, exchange.recorder, declared) as count:
             body = await read_body(
                 exchange.receive,
                 max_bytes=self._settings.limits.max_body_bytes,
@@ -107,21 +106,29 @@ class McpHttp:
             )
         value = read_json(body, self._settings.limits)
         modern = era_of(exchange.head, value) == "modern"
-        exchange.session = self._whose(exchange, value, modern=modern)
-        record_received(self._engine.log, exchange.number, exchange.session, value, body, self._settings.limits)
-        selection = self._selection(exchange, value)
         if modern:
-            await self._modern.post(exchange, value, selection)
+            await self._post_modern(exchange, value, body)
         else:
-            await self._legacy.post(exchange, value, selection, len(body))
+            await self._post_legacy(exchange, value, body)
 
-    def _whose(self, exchange: Exchange, value: Any, *, modern: bool) -> str | None:
-        """The label of the session, or of the modern client, that a message says it comes from."""
-        if modern:
-            return self._engine.clients.label(exchange.address, value)
+    async def _post_modern(self, exchange: Exchange, value: Any, body: bytes) -> None:
+        engine, limits = self._engine, self._settings.limits
+        exchange.belong_to(engine.clients.label(exchange.recorder, exchange.address, value))
+        exchange.message = record_received(exchange.recorder, value, body, limits)[0]
+        await self._modern.post(exchange, value, self._selection(exchange, value))
+
+    async def _post_legacy(self, exchange: Exchange, value: Any, body: bytes) -> None:
+        engine, limits = self._engine, self._settings.limits
         given = exchange.head.get(SESSION_HEADER)
-        known = None if given is None else self._engine.sessions.find(given)
-        return None if known is None else known.label
+        session = None if given is None else engine.sessions.find(given)
+        if session is None:
+            recorders = record_received(exchange.recorder, value, body, limits)
+        else:
+            exchange.belong_to(session.label)
+            question = partial(engine.legacy.question, session)
+            recorders = record_received(exchange.recorder, value, body, limits, question)
+        exchange.message = recorders[0]
+        await self._legacy.post(exchange, value, recorders, self._selection(exchange, value), len(body))
 
     def _declared_length(self, head: HttpHead) -> int:
         """How large the body is going to be, 0 where that is not said. Raises `Rejection` when it is far too large."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
 from ..engine.engine import Engine
+from ..engine.legacy.dispatch import Received
 from ..engine.outbox import stored
+from ..observe.context import Recorder
 from ..observe.events import MessageReceived, essentials, subject
-from ..observe.log import EventLog
 from ..settings import Limits
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id, parse
@@ -33,23 +34,33 @@ def read_json(body: bytes, limits: Limits) -> Any:
         raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
 
 
+def _no_question(_id: RequestId) -> Recorder | None:
+    return None
+
+
 def record_received(
-    log: EventLog,
-    exchange: int,
-    session: str | None,
+    recorder: Recorder,
     value: Any,
     body: bytes,
     limits: Limits,
-    connection: str | None = None,
-) -> None:
-    """Record what was read, before it is judged.
+    question: Callable[[RequestId], Recorder | None] = _no_question,
+) -> list[Recorder]:
+    """Record what was read, before it is judged; returns the recorder of each message, whose cause is its entry.
 
-    Each message of a batch is one fact, with its own id; a batch too large to be one is kept as it came.
+    Each message of a batch is one fact, with its own id; a batch too large to be one is kept as it came. `question`
+    finds the recorder of the open request that an answer with an id is for: the answer is about the same call.
     """
     batch = isinstance(value, list) and 0 < len(value) <= limits.max_batch
+    recorders: list[Recorder] = []
     for place, item in enumerate(value if batch else [value]):
         kept, at = stored(item, encode(item) if batch else body), place if batch else None
-        log.append(MessageReceived(exchange, session, at, *essentials(item), kept, subject(item), connection))
+        rpc, method, id = essentials(item)
+        asked = question(id) if rpc in ("response", "error") and id is not None else None
+        own = recorder
+        if asked is not None:
+            own = recorder.bind(call=asked.context.call, task=asked.context.task).caused_by(asked.cause)
+        recorders.append(own.caused_by(own.append(MessageReceived(at, rpc, method, id, kept, subject(item)))))
+    return recorders
 
 
 def read_message(value: Any, limits: Limits) -> Message:
@@ -91,6 +102,12 @@ def read_initialize(value: Any, size: int, limits: Limits) -> Request | None:
         why = f"initialize is larger than {most} bytes (max_initialize_bytes)"
         raise Rejection(Refusal.BODY_TOO_LARGE, why, id=message.id)
     return message if isinstance(message, Request) else None
+
+
+def refused_message(received: Sequence[Received], rejection: Rejection) -> Recorder:
+    """The recorder of the message that a rejection is about; the first where it names none."""
+    named = (context.recorder for message, context in received if getattr(message, "id", None) == rejection.id)
+    return next(named, received[0].context.recorder)
 
 
 def check_token(request: Request, meta: RequestMeta, limits: Limits) -> None:

@@ -18,11 +18,9 @@ from ..core.call import Cause
 from ..core.modern_inbound import climb
 from ..engine.engine import Engine
 from ..engine.modern.dispatch import Answered, Started
-from ..engine.modern.incoming import Source
 from ..engine.reading import Reading
-from ..observe.events import ClientMisuse, HttpClosed
 from ..wire.errors import Refusal, Rejection, shutting_down
-from ..wire.jsonrpc import Notification, Request, Response, clip
+from ..wire.jsonrpc import Notification, Request, Response
 from ..wire.revisions import V2026_07_28
 from ..wire.v2026.codec import modern_error
 from .asgi import Headers, wait_disconnect
@@ -56,7 +54,7 @@ class ModernHttp:
             case Request() as request:
                 await self._request(exchange, request, selection)
             case Notification() as notification:
-                self._note(exchange, notification)
+                self._engine.modern.notified(notification, exchange.context(), None)
                 await exchange.respond(202)
             case Response():
                 # "The client MUST NOT send JSON-RPC responses": nothing here ever asks for one.
@@ -68,25 +66,14 @@ class ModernHttp:
         check_token(request, inbound.meta, self._settings.limits)
         if self._engine.draining:
             raise shutting_down(request.id)
-        source = Source(exchange.number, exchange.session, exchange.origin, holder=exchange.holder)
-        answer = self._engine.modern.receive(request, inbound, offer, source)
+        answer = self._engine.modern.receive(request, inbound, offer, exchange.context())
         if isinstance(answer, Answered):
-            await exchange.answer(answer.status, answer.body, _headers(answer.status))
-            if answer.call is not None:
-                answer.call.answer_delivered()
+            await exchange.answer(answer.status, [answer.message], _headers(answer.status))
         else:
             try:
                 await _Response(exchange, answer, self._settings.keep_alive_s).run()
             finally:
                 answer.over()
-
-    def _note(self, exchange: Exchange, notification: Notification) -> None:
-        """Record a notification that cannot have an effect: over HTTP this revision defines none that has."""
-        what, clause = "unknown notification", f"{V2026_07_28} schema, ClientNotification"
-        if notification.method == "notifications/cancelled":
-            what = "notifications/cancelled over HTTP"
-            clause = f"{V2026_07_28} basic/patterns/cancellation: closing the response stream is the cancellation"
-        exchange.log.append(ClientMisuse(exchange.session, what, clause, clip(notification.method), exchange.number))
 
 
 def _headers(status: int) -> Headers:
@@ -151,11 +138,11 @@ class _Response:
         """Nobody watches any more: the call is over, and cancelling this could only lose the fact of its delivery."""
         exchange, stream = self._exchange, self._started.stream
         await exchange.respond(self._status, _headers(self._status), stream.replay.after(0)[0], stream.id)
-        stream.delivered(1, 1, exchange.number)
+        stream.delivered(1, 1, exchange.recorder)
 
     async def _write_events(self) -> None:
         exchange, stream = self._exchange, self._started.stream
-        reading = Reading(exchange.number)
+        reading = Reading(exchange.recorder)
         reading.add(stream, 0)
         writer = EventStream(reading, retry_ms=0, keep_alive_s=self._keep_alive_s)
         try:
@@ -168,7 +155,7 @@ class _Response:
         finally:
             # The writer knows why it left; where it was made to leave, the watch knows.
             by = self._gone if self._gone and writer.ended_by == "server" else writer.ended_by
-            exchange.log.append(HttpClosed(exchange.number, exchange.session, stream.id, by, writer.written))
+            exchange.close(by, writer.written)
             reading.close("the connection is gone")
         if not stream.replay.closed:
             self._cancel("the client read too slowly: messages were lost before it got them")

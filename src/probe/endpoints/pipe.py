@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -23,15 +24,24 @@ import trio
 from ..core.call import Cause
 from ..core.modern_inbound import era_of_piped
 from ..engine.engine import Engine
-from ..engine.legacy.dispatch import Answered
-from ..engine.legacy.inlet import Inlet
+from ..engine.legacy.dispatch import Answered, Received
+from ..engine.outbox import answer
 from ..engine.outcome import contain
+from ..engine.request_context import RequestContext
 from ..engine.sessions import Session
-from ..observe.events import ClientMisuse, ConnectionClosed, ConnectionOpened, LimitReached, subject
+from ..observe.context import Recorder
+from ..observe.events import (
+    ClientMisuse,
+    ConnectionClosed,
+    ConnectionOpened,
+    LimitReached,
+    MessageRefused,
+    subject,
+)
 from ..wire.errors import McpError, Rejection, shutting_down
 from ..wire.jsonrpc import Message, Request, RequestId, error_response, is_id, result_response
 from ..wire.v2026.codec import modern_error
-from .messages import read_batch, read_id, read_initialize, read_json, read_message, record_received
+from .messages import read_batch, read_id, read_initialize, read_json, read_message, record_received, refused_message
 from .pipe_modern import Job, PipeModern
 from .pipe_writer import PipeWriter
 from .wires import Closed, Ending, Peer, Wire, WireBrokenError
@@ -77,8 +87,10 @@ class _Pipe:
         self._settings = engine.settings
         self._wire = wire
         self._peer = peer
-        self._exchange = next(engine.exchanges) if peer.exchange is None else peer.exchange
-        self._label = f"{'i' if peer.transport == 'stdio' else 'w'}{self._exchange}"
+        recorder = peer.request or Recorder(engine.log).bind(exchange=next(engine.exchanges), label=peer.label)
+        label = f"{'i' if peer.transport == 'stdio' else 'w'}{recorder.context.exchange}"
+        # Its cause is the entry of the connection's beginning, once `run` has recorded that.
+        self._recorder = recorder.bind(connection=label)
         self._session: Session | None = None
         self._heard = False
         self._held: deque[_Held] = deque()
@@ -87,13 +99,14 @@ class _Pipe:
         self._listening = trio.CancelScope()
         # Each job is a modern request in flight, of which there are so many at most.
         self._inbox, self._jobs = trio.open_memory_channel[Job](self._settings.limits.max_in_flight)
-        self._writer = PipeWriter(engine, wire, self._exchange, peer.holder, self._too_slow, self._admit)
+        self._writer = PipeWriter(engine, wire, self._recorder, peer.holder, self._too_slow, self._admit)
         self._modern = PipeModern(engine, peer, self._writer, self._inbox.send_nowait)
 
     async def run(self) -> Ending:
         """Serve until the end."""
-        log, peer = self._engine.log, self._peer
-        log.append(ConnectionOpened(self._label, peer.transport, self._exchange, peer.client))
+        peer = self._peer
+        opened = self._recorder.append(ConnectionOpened(peer.transport, peer.client, peer.peer))
+        self._recorder = self._recorder.caused_by(opened)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._write)
@@ -106,7 +119,7 @@ class _Pipe:
             self._writer.release()
             ending = self._ending or Ending(GOING_AWAY, "the server stopped")
             code = None if peer.transport == "stdio" or ending.code in _NO_CODE else ending.code
-            log.append(ConnectionClosed(self._label, self._whose, code, ending.why, self._writer.sent))
+            self._recorder.bind(session=self._whose).append(ConnectionClosed(code, ending.why, self._writer.sent))
         return ending
 
     async def _serve(self) -> None:
@@ -142,7 +155,8 @@ class _Pipe:
 
     def _too_slow(self, limit: str | None) -> None:
         if self._ending is None and limit is not None:
-            self._engine.log.append(LimitReached(self._whose, limit, getattr(self._settings.limits, limit)))
+            value = getattr(self._settings.limits, limit)
+            self._recorder.bind(session=self._whose).caused_by(None).append(LimitReached(limit, value))
         self._end(POLICY, "the client reads too slowly")
 
     def _let_go(self, why: str) -> None:
@@ -179,7 +193,7 @@ class _Pipe:
                 self._accept(message)
                 await self._wait_held(self._settings.limits.max_body_bytes)
         except Rejection as rejection:
-            self._refuse(rejection, next(self._engine.exchanges), self._whose, modern=self._session is None)
+            self._say_refused(rejection, self._next_recorder().bind(session=self._whose), modern=self._session is None)
         except WireBrokenError as broken:
             self._end(broken.code, broken.why)
 
@@ -192,6 +206,10 @@ class _Pipe:
                 return await self._wire.receive()
             if not (self._modern or (self._session and self._session.calls)):
                 self._end(GOING_AWAY, "idle")
+
+    def _next_recorder(self) -> Recorder:
+        """The recorder of the next message of the client."""
+        return self._recorder.bind(exchange=next(self._engine.exchanges))
 
     @property
     def _whose(self) -> str | None:
@@ -238,83 +256,112 @@ class _Pipe:
         """Judge, answer or start what one message holds; nothing for a peer that reads no more."""
         if self._writer.broken:
             return
-        engine, limits = self._engine, self._settings.limits
-        exchange, session, value, message = next(engine.exchanges), self._session, held.value, held.message
+        session, value, recorder = self._session, held.value, self._next_recorder()
         if isinstance(value, Rejection):
+            recorder = recorder.bind(session=self._whose)
             clause = "JSON-RPC 2.0, 5.1: -32700, invalid JSON was received"
-            engine.log.append(ClientMisuse(self._whose, "not JSON", clause, value.message, exchange))
-            self._refuse(value, exchange, self._whose, modern=session is None)
-            return
-        modern = era_of_piped(value, initialized=session is not None) == "modern" or self._modern.is_meant(value)
-        whose = self._modern.client(value) if modern else self._whose
-        record_received(engine.log, exchange, whose, value, message, limits, self._label)
-        try:
-            if modern:
-                self._check_id(value, exchange, whose)
-                self._modern.receive(value, exchange, whose)
-            else:
-                self._legacy(value, exchange, len(message))
-        except Rejection as rejection:
-            self._refuse(rejection, exchange, whose, modern=modern)
+            recorder.append(ClientMisuse("not JSON", clause, value.message))
+            self._say_refused(value, recorder, modern=session is None)
+        elif era_of_piped(value, initialized=session is not None) == "modern" or self._modern.is_meant(value):
+            self._take_modern(held, recorder.bind(session=self._modern.client(value, recorder)))
+        else:
+            self._take_legacy(held, recorder.bind(session=self._whose))
 
-    def _check_id(self, value: Any, exchange: int, whose: str | None) -> None:
+    def _take_modern(self, held: _Held, recorder: Recorder) -> None:
+        [own] = record_received(recorder, held.value, held.message, self._settings.limits)[:1]
+        context = self._context(own)
+        try:
+            self._check_id(held.value, context)
+            self._modern.receive(held.value, context)
+        except Rejection as rejection:
+            self._refuse(rejection, context.recorder, modern=True)
+
+    def _take_legacy(self, held: _Held, recorder: Recorder) -> None:
+        session, limits = self._session, self._settings.limits
+        if session is None:
+            recorders = record_received(recorder, held.value, held.message, limits)
+        else:
+            question = partial(self._engine.legacy.question, session)
+            recorders = record_received(recorder, held.value, held.message, limits, question)
+        contexts = [self._context(recorder) for recorder in recorders]
+        try:
+            if session is None:
+                self._initialize(held, contexts[0])
+            else:
+                self._receive(session, held.value, contexts)
+        except Rejection as rejection:
+            self._refuse(rejection, contexts[0].recorder, modern=False)
+
+    def _context(self, recorder: Recorder) -> RequestContext:
+        peer = self._peer
+        return RequestContext(recorder, peer.transport, peer.origin, peer.holder)
+
+    def _check_id(self, value: Any, context: RequestContext) -> None:
         """Raise `Rejection` for a modern request with an id that is in flight in the session."""
         id = _id_of(value)
         if self._session is not None and id in self._session.machine.in_flight:
             message = read_message(value, self._settings.limits)
             if isinstance(message, Request):
-                raise self._modern.duplicate(message, exchange, whose)
+                raise self._modern.duplicate(message, context)
 
-    def _refuse(self, rejection: Rejection, exchange: int, whose: str | None, *, modern: bool) -> None:
+    def _refuse(self, rejection: Rejection, message: Recorder, *, modern: bool) -> None:
+        """A message is refused, whose recorder this is."""
+        message.append(MessageRefused(rejection.refusal.name, rejection.message))
+        self._say_refused(rejection, message, modern=modern)
+
+    def _say_refused(self, rejection: Rejection, recorder: Recorder, *, modern: bool) -> None:
         body = rejection.body()
         shaped = {**body, "error": modern_error(body["error"])} if modern else body
-        self._writer.say([self._engine.outbox.answer(exchange, whose, shaped)], exchange, whose)
+        self._writer.say([answer(recorder, shaped)])
 
-    def _legacy(self, value: Any, exchange: int, size: int) -> None:
-        limits, session = self._settings.limits, self._session
-        if session is None:
-            self._initialize(value, exchange, size)
-            return
+    def _receive(self, session: Session, value: Any, contexts: Sequence[RequestContext]) -> None:
+        limits = self._settings.limits
         batch = isinstance(value, list)
-        messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
-        for message in messages:
-            if isinstance(message, Request) and message.id in self._modern:
-                raise self._modern.duplicate(message, exchange, session.label)
-        self._refuse_while_draining(messages, read_id(value, limits))
-        answer = self._engine.legacy.receive(session, messages, Inlet(exchange, self._writer.reading))
-        if isinstance(answer, Answered):
-            self._writer.say(answer.bodies, exchange, session.label, answer.calls)
+        try:
+            messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
+        except Rejection as rejection:
+            self._engine.legacy.refused(session, value, rejection.reason, contexts)
+            raise
+        received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
+        try:
+            for message, context in received:
+                if isinstance(message, Request) and message.id in self._modern:
+                    raise self._modern.duplicate(message, context)
+            self._refuse_while_draining(messages, read_id(value, limits))
+            outcome = self._engine.legacy.receive(session, received, self._writer.reading)
+        except Rejection as rejection:
+            self._refuse(rejection, refused_message(received, rejection), modern=False)
+            return
+        if isinstance(outcome, Answered):
+            self._writer.say(outcome.messages)
 
     def _refuse_while_draining(self, messages: Sequence[Message], id: RequestId | None) -> None:
         if self._engine.draining and any(isinstance(item, Request) for item in messages):
             raise shutting_down(id)
 
-    def _initialize(self, value: Any, exchange: int, size: int) -> None:
-        engine, peer = self._engine, self._peer
-        request = read_initialize(value, size, self._settings.limits)
+    def _initialize(self, held: _Held, context: RequestContext) -> None:
+        request = read_initialize(held.value, len(held.message), self._settings.limits)
         if request is None:
             clause = "2025-11-25 basic/lifecycle: the initialization phase MUST be the first interaction"
-            engine.log.append(ClientMisuse(None, "initialized before initialize", clause, "", exchange))
+            context.misuse("initialized before initialize", clause)
             return
         if request.id in self._modern:
-            raise self._modern.duplicate(request, exchange, None)
+            raise self._modern.duplicate(request, context)
         self._refuse_while_draining([request], request.id)
         try:
-            session, result = engine.initialize(
-                request, peer.selection, peer.origin, peer.transport, peer.holder
-            )
+            session, result = self._engine.initialize(request, self._peer.selection, context)
         except McpError as error:
-            answer = error_response(request.id, error.body())
+            value = error_response(request.id, error.body())
         else:
-            answer = result_response(request.id, result)
-            self._open(session)
-        self._writer.say([engine.outbox.answer(exchange, self._whose, answer)], exchange, self._whose)
+            value = result_response(request.id, result)
+            self._open(session, context)
+        self._writer.say([answer(context.recorder, value)])
 
-    def _open(self, session: Session) -> None:
+    def _open(self, session: Session, context: RequestContext) -> None:
         self._session = session
         # An open connection keeps its session: what is too silent is for this module to say.
         session.machine.hold()
-        self._writer.reading.add(session.open_standalone(), 0)
+        self._writer.reading.add(session.open_standalone(context.recorder), 0)
         self._engine.legacy.listening(session)
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import trio
 
-from ..engine.calls import CallScope
 from ..engine.engine import Engine
+from ..engine.outbox import Emitted, answer, note_delivered
 from ..engine.reading import Reading, Track
 from ..engine.tool_stream import ToolStream, lost_error
-from ..observe.events import MessagesDelivered
+from ..observe.context import Recorder
 from ..wire.jsonrpc import error_response
 from .wires import Wire
 
@@ -47,17 +48,17 @@ class PipeWriter:
         self,
         engine: Engine,
         wire: Wire,
-        exchange: int,
+        recorder: Recorder,
         holder: str | None,
         slow: Callable[[str | None], None],
         admit: Callable[[], bool],
     ) -> None:
-        self.reading = Reading(exchange, self._check_backlog, self._answer_lost)
+        self.reading = Reading(recorder.bind(exchange=None), self._check_backlog, self._answer_lost)
         self.sent = 0
         self.broken = False
         self._engine = engine
         self._wire = wire
-        self._exchange = exchange
+        self._connection = recorder.context.connection
         self._holder = holder
         self._slow = slow
         self._admit = admit
@@ -77,17 +78,12 @@ class PipeWriter:
         """Whether everything is written, or nothing more can be."""
         return self.broken or not (self._said or self._writing or not self.reading.caught_up)
 
-    def say(self, bodies: Sequence[bytes], exchange: int, whose: str | None, calls: Sequence[CallScope] = ()) -> None:
-        """Send answers in one piece; they are delivered together, and answer `calls`."""
-
-        def delivered() -> None:
-            self._engine.log.append(MessagesDelivered(exchange, whose, None, 1, len(bodies)))
-            for call in calls:
-                call.answer_delivered()
-
-        for place, body in enumerate(bodies, 1):
-            self._said.append(_Said(body, delivered if place == len(bodies) else _nothing))
-            self._said_bytes += len(body)
+    def say(self, messages: Sequence[Emitted]) -> None:
+        """Send answers in one piece; they are delivered together."""
+        for place, message in enumerate(messages, 1):
+            delivered = partial(note_delivered, messages) if place == len(messages) else _nothing
+            self._said.append(_Said(message.body, delivered))
+            self._said_bytes += len(message.body)
         self.reading.ring()
 
     async def wait_progress(self) -> None:
@@ -154,8 +150,8 @@ class PipeWriter:
         stream = track.stream
         if isinstance(stream, ToolStream) and stream.machine.lost is not None and not stream.told:
             body = error_response(stream.request_id, lost_error(stream.machine.lost).body())
-            exchange, whose = stream.exchange or self._exchange, stream.session
-            self.say([self._engine.outbox.answer(exchange, whose, body)], exchange, whose)
+            call = stream.recorder.context
+            self.say([answer(stream.request.bind(connection=self._connection, call=call.call, task=call.task), body)])
 
     async def _write_said(self) -> bool:
         """Answers in one piece, so many at a time that a flood of them stops no stream."""
@@ -179,7 +175,7 @@ class PipeWriter:
             # What was taken over, or cancelled, meanwhile is not for this connection any more.
             if track.ended is None and track.stream.reader is track.reader:
                 await self._put(message)
-                track.stream.delivered(position, position, self._exchange)
+                track.stream.delivered(position, position, self.reading.recorder)
         self._writing = False
         self.note_progress()
         return True

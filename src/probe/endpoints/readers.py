@@ -15,6 +15,7 @@ from ..core.addresses import client_key
 from ..core.inbound import HttpHead, accepts
 from ..engine.engine import Engine
 from ..engine.shares import AddressLimitError
+from ..observe.context import Recorder
 from ..observe.events import LimitReached
 from ..observe.query import QueryError
 from ..wire.errors import Rejection
@@ -49,7 +50,7 @@ class Readers:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._log = engine.log
+        self._recorder = Recorder(engine.log)
         self._shares = engine.shares
         self._most = engine.settings.limits.max_feed_readers
         self.open: set[Reader] = set()
@@ -89,11 +90,11 @@ class Readers:
         except Rejection as rejection:
             raise RefusedError(rejection.refusal.status, rejection.message) from None
         if len(self.open) >= self._most:
-            self._log.append(LimitReached(None, "max_feed_readers", self._most))
+            self._recorder.append(LimitReached("max_feed_readers", self._most))
             why = f"there are {self._most} readers already (max_feed_readers)"
             raise RefusedError(503, why, [(b"retry-after", b"%d" % _RETRY_S)])
         try:
-            self._shares.check("max_feed_readers", holder)
+            self._shares.check("max_feed_readers", holder, self._recorder)
         except AddressLimitError as full:
             raise RefusedError(429, str(full), full.rejection().headers) from None
         return reader

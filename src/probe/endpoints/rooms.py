@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from ..core.shares import has_bytes
 from ..engine.shares import AddressLimitError, AddressShares
+from ..observe.context import Recorder
 from ..observe.events import LimitReached
-from ..observe.log import EventLog
 from ..wire.errors import busy
 
 _RETRY_S = 5
@@ -17,32 +17,33 @@ _RETRY_S = 5
 class _Room:
     """The `bytes` of one limit that all exchanges of an endpoint share."""
 
-    def __init__(self, limit: str, what: str, most: int, log: EventLog, shares: AddressShares) -> None:
+    def __init__(self, limit: str, what: str, most: int, shares: AddressShares) -> None:
         self.bytes = 0
         self._limit = limit
         self._what = what
         self._most = most
-        self._log = log
         self._shares = shares
 
-    def take(self, holder: str | None, size: int, held: int = 0, declared: int = 0) -> None:
+    def take(
+        self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0
+    ) -> None:
         """Count so many bytes more of something that has `held` and said to be `declared` bytes large.
 
         Raises `Rejection` when there is no room: 503 for all together, 429 for this `holder`.
         """
         if not has_bytes(self._most, self.bytes, size, held, declared):
-            self._log.append(LimitReached(None, self._limit, self._most))
+            recorder.append(LimitReached(self._limit, self._most))
             only = "" if self.bytes + size > self._most else ", and the last eighth of it is for small ones"
             raise busy(f"Too many {self._what}: the limit {self._limit} is {self._most}{only}", _RETRY_S)
         # One thing may be larger than a share, also when it comes in parts.
         if self._shares.held(self._limit, holder) > held:
-            self._check_share(holder, size)
+            self._check_share(holder, recorder, size)
         self._shares.take(self._limit, holder, size)
         self.bytes += size
 
-    def _check_share(self, holder: str | None, size: int) -> None:
+    def _check_share(self, holder: str | None, recorder: Recorder, size: int) -> None:
         try:
-            self._shares.check(self._limit, holder, None, size)
+            self._shares.check(self._limit, holder, recorder, size)
         except AddressLimitError as full:
             raise full.rejection() from None
 
@@ -55,13 +56,13 @@ class _Room:
 class Unsent(_Room):
     """The bytes of whole responses that no socket has taken yet."""
 
-    def __init__(self, most: int, log: EventLog, shares: AddressShares) -> None:
-        super().__init__("max_unsent_bytes", "answers wait to be read", most, log, shares)
+    def __init__(self, most: int, shares: AddressShares) -> None:
+        super().__init__("max_unsent_bytes", "answers wait to be read", most, shares)
 
     @contextmanager
-    def holding(self, size: int, holder: str | None) -> Iterator[None]:
+    def holding(self, size: int, holder: str | None, recorder: Recorder) -> Iterator[None]:
         """Count a response while it is written. Raises `Rejection` when it has no room."""
-        self.take(holder, size)
+        self.take(holder, recorder, size)
         try:
             yield
         finally:
@@ -71,11 +72,11 @@ class Unsent(_Room):
 class Arriving(_Room):
     """The bytes of request bodies that are not complete."""
 
-    def __init__(self, most: int, log: EventLog, shares: AddressShares) -> None:
-        super().__init__("max_incoming_bytes", "requests are on their way", most, log, shares)
+    def __init__(self, most: int, shares: AddressShares) -> None:
+        super().__init__("max_incoming_bytes", "requests are on their way", most, shares)
 
     @contextmanager
-    def counting(self, holder: str | None, declared: int = 0) -> Iterator[Callable[[int], None]]:
+    def counting(self, holder: str | None, recorder: Recorder, declared: int = 0) -> Iterator[Callable[[int], None]]:
         """Count one body while it is read: the value is called with the size of each part, before that is kept.
 
         It raises `Rejection` where a part has no room.
@@ -85,7 +86,7 @@ class Arriving(_Room):
         def count(size: int) -> None:
             nonlocal held
             if size:
-                self.take(holder, size, held, declared)
+                self.take(holder, recorder, size, held, declared)
                 held += size
 
         try:

@@ -38,7 +38,7 @@ class ToolHostEndpoint:
         self._settings = settings
         self._roster = Roster(engine.hosted)
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log, engine.shares)
+        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
         self._changed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,8 +56,8 @@ class ToolHostEndpoint:
             return
         self.open += 1
         try:
-            if await accept(self._engine, exchange, send, SUBPROTOCOL):
-                await self._converse(scope, exchange.number, WebSocketWire(receive, send))
+            if await accept(exchange, send, SUBPROTOCOL):
+                await self._converse(exchange, WebSocketWire(receive, send))
         finally:
             self.open -= 1
             self._changed.unpark_all()
@@ -86,7 +86,7 @@ class ToolHostEndpoint:
             raise RefusedError(401, why, challenge)
         if SUBPROTOCOL not in scope["subprotocols"]:
             raise RefusedError(400, f'Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"')
-        self._check_room()
+        self._check_room(exchange)
 
     def _knows_secret(self, credentials: str | None) -> bool:
         scheme, _, given = (credentials or "").partition(" ")
@@ -94,12 +94,12 @@ class ToolHostEndpoint:
         same = hmac.compare_digest(given.strip(" ").encode(), secret.encode())
         return same and scheme.lower() == "bearer"
 
-    def _check_room(self) -> None:
+    def _check_room(self, exchange: Exchange) -> None:
         if self._engine.draining:
             raise RefusedError(503, "the server is shutting down", _RETRY)
         most = self._settings.limits.max_tool_hosts
         if self.open >= most:
-            self._engine.log.append(LimitReached(None, "max_tool_hosts", most))
+            exchange.recorder.append(LimitReached("max_tool_hosts", most))
             raise RefusedError(503, f"there are {most} tool hosts already (max_tool_hosts)", _RETRY)
 
     async def _refuse(self, exchange: Exchange, refused: RefusedError) -> None:
@@ -108,9 +108,8 @@ class ToolHostEndpoint:
         except OSError:
             exchange.close("client")
 
-    async def _converse(self, scope: Scope, number: int, wire: WebSocketWire) -> None:
-        host, port = scope.get("client") or ("", 0)
-        connection = HostConnection(self._engine, self._roster, number, f"{host}:{port}")
+    async def _converse(self, exchange: Exchange, wire: WebSocketWire) -> None:
+        connection = HostConnection(self._engine, self._roster, exchange.recorder, exchange.client, exchange.peer)
         ending = Ending(_GOING_AWAY, "the server stopped")
         try:
             reader = _UntilBroken(wire)

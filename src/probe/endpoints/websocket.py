@@ -105,7 +105,7 @@ class WebSocketEndpoint:
         self._serve = serve
         self._pace = pace
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.log, engine.shares)
+        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
         self._changed = trio.lowlevel.ParkingLot()
         self.open = 0
 
@@ -144,11 +144,17 @@ class WebSocketEndpoint:
         if SUBPROTOCOL not in scope["subprotocols"]:
             why = f'Bad Request: Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"'
             raise Rejection(Refusal.INVALID_REQUEST, why)
+        exchange.check_label()
         selection = self._selection(exchange.query)
-        self._check_room(exchange.holder)
-        host, port = scope.get("client") or ("", 0)
+        self._check_room(exchange)
         return Peer(
-            "websocket", exchange.address, exchange.origin, selection, f"{host}:{port}", exchange.number
+            transport="websocket",
+            address=exchange.address,
+            origin=exchange.origin,
+            selection=selection,
+            client=exchange.client,
+            peer=exchange.peer,
+            request=exchange.recorder,
         )
 
     def _selection(self, query: str) -> str:
@@ -157,15 +163,15 @@ class WebSocketEndpoint:
         except UnknownSelectionError as error:
             raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}") from None
 
-    def _check_room(self, holder: str | None) -> None:
+    def _check_room(self, exchange: Exchange) -> None:
         if self._engine.draining:
             raise shutting_down()
         most = self._settings.limits.max_websockets
         if self.open >= most:
-            self._engine.log.append(LimitReached(None, "max_websockets", most))
+            exchange.recorder.append(LimitReached("max_websockets", most))
             raise busy(f"There are {most} WebSockets already (max_websockets)", _RETRY_S)
         try:
-            self._engine.shares.check("max_websockets", holder)
+            self._engine.shares.check("max_websockets", exchange.holder, exchange.recorder)
         except AddressLimitError as full:
             raise full.rejection() from None
 
@@ -176,6 +182,6 @@ class WebSocketEndpoint:
             exchange.close("client")
 
     async def _converse(self, exchange: Exchange, peer: Peer, wire: WebSocketWire, send: Send) -> None:
-        if await accept(self._engine, exchange, send, SUBPROTOCOL):
+        if await accept(exchange, send, SUBPROTOCOL):
             ending = await self._serve(wire, peer)
             await wire.close(ending.code, ending.why)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ..core.addresses import client_key
+from ..observe.context import Recorder
 
 
 class WireBrokenError(Exception):
@@ -19,8 +20,10 @@ class WireBrokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end. `client` is the address with its port, `exchange` the upgrade request, if there was one.
+    """Who is at the other end. `client` is the address with its port.
 
+    `peer` is the address and port of a proxy that speaks for the client, None where there is none. `request` is the
+    recorder of the upgrade request, if there was one; `label` is the name that the client was given.
     `origin` is where the peer reaches this server's pages, empty when it cannot; `selection` the tools it asks for.
     """
 
@@ -29,7 +32,9 @@ class Peer:
     origin: str
     selection: str
     client: str = "stdio"
-    exchange: int | None = None
+    peer: str | None = None
+    request: Recorder | None = None
+    label: str | None = None
 
     @property
     def holder(self) -> str | None:

@@ -1,4 +1,4 @@
-"""One call = one nursery = one cancel scope = one record.
+"""One call = one nursery = one cancel scope.
 
     await run(call, work)
 
@@ -9,7 +9,6 @@ calls `CallScope.cancel`; whether it was heard in time is decided by `core.call`
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 
 import trio
@@ -17,6 +16,7 @@ import trio
 from ..core.call import Call, Cause
 from ..core.deadline import Deadlines
 from ..core.progress import ProgressGate, Report
+from ..observe.context import Recorder
 from ..observe.events import (
     CallCancelled,
     CallProgressed,
@@ -26,13 +26,13 @@ from ..observe.events import (
     DispatchExtended,
     DispatchSettled,
 )
-from ..observe.log import EventLog
-from ..observe.records import CallRecord
 from ..wire.errors import Code, McpError
-from ..wire.jsonrpc import RequestId
+from ..wire.jsonrpc import Json
 from .clock import Clock
 from .failures import deadline_failure
+from .outbox import drop, send
 from .outcome import Outcome, attempt_async
+from .streams import Stream
 from .tool import ToolResult
 
 MAX_REASON = 500
@@ -42,60 +42,63 @@ _KINDS = {Cause.DISCONNECT: "disconnected", Cause.DEADLINE: "timed_out"}
 """The outcome of a call by what ended it; `cancelled` for other causes."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallFacts:
-    """What identifies a call in the log."""
-
-    id: str
-    exchange: int
-    request_id: RequestId
-    method: str
-    session: str | None
-    task: str | None = None
-
-
 def _nobody(_outcome: Outcome | None) -> None:
     pass
 
 
 class CallScope:
-    """The machine, the trio scope and the record of one call. Made by the engine, run once by `run`.
+    """The machine and the trio scope of one call. Made by the engine, run once by `run`.
 
-    `emitted` counts messages that the work sent, so that "nothing after the cancellation" is measured, not assumed.
-    `working` is false once the work has ended: what is sent then, up to the answer, is the engine's own.
-    `answer` tells the client what became of a call that is given up. `deadlines` are those of a dispatch; a task, and
-    a request that is no tool call, has none. `reports_sent` counts the progress that went on to the client.
+    `request` is the recorder of its request, bound to the call and its task; `recorder` is the same for what happens
+    because of the `call.started`. `working` is false once the work has ended: what is sent then, up to the answer, is
+    the engine's own. `answer` sends the client the outcome of a call that is given up. `deadlines` are those of a
+    dispatch; a task, and a request that is no tool call, has none. `reports_sent` counts the progress that went on to
+    the client. `steps_done` and `steps_total` are None where the tool counts none. At most `max_result_bytes` of the
+    result are recorded, and with 0 nothing of it.
     """
 
-    def __init__(self, facts: CallFacts, record: CallRecord | None, log: EventLog, clock: Clock) -> None:
-        self.facts = facts
-        self.record = record
+    def __init__(self, request: Recorder, started: CallStarted, clock: Clock, max_result_bytes: int = 0) -> None:
+        self.request = request
+        self.request_id = started.request_id
+        self.method = started.method
+        self.progress_token = started.progress_token
+        self.recorder = request.caused_by(request.append(started))
         self.machine = Call()
         self.scope = trio.CancelScope()
         self.deadlines: Deadlines | None = None
         self.expiry_cause = Cause.DEADLINE
-        self.emitted = self.reports_sent = 0
         self.working = True
         self.answer: Callable[[Outcome | None], None] = _nobody
         self.started = clock.now()
-        self._emitted_at_cancel = 0
+        self.steps_total = started.steps_total
+        self.steps_done: float | None = None if started.steps_total is None else 0
+        # Messages that the work sent, so that "nothing after the cancellation" is measured, not assumed.
+        self._emitted = self._emitted_at_cancel = 0
+        self._coalesced = self.reports_sent = 0
+        self._cancelled: int | None = None
         self._gate: ProgressGate | None = None
-        self._log = log
         self._clock = clock
-        seq = log.append(
-            CallStarted(
-                call=facts.id,
-                exchange=facts.exchange,
-                session=facts.session,
-                task=facts.task,
-                request_id=facts.request_id,
-                method=facts.method,
-                tool=record.tool if record else None,
-                progress_token=record.progress_token if record else None,
-            )
-        )
-        if record is not None:
-            record.seq = seq
+        self._max_result_bytes = max_result_bytes
+
+    @property
+    def id(self) -> str:
+        """Its id in the event log."""
+        return self.recorder.context.call or ""
+
+    @property
+    def session(self) -> str | None:
+        """The label of the session, or of the modern client, that it belongs to."""
+        return self.recorder.context.session
+
+    @property
+    def task(self) -> str | None:
+        """The id of its task, where it became one."""
+        return self.recorder.context.task
+
+    def visited_by(self, request: Recorder) -> Recorder:
+        """The recorder of facts of this call that happen because of another message: the exchange is that one's."""
+        own = self.recorder.context
+        return request.bind(session=own.session, call=own.call, task=own.task)
 
     def dispatch(self, deadlines: Deadlines, gate: ProgressGate) -> None:
         """The call is a dispatch, with these deadlines from now on; its progress passes through `gate`."""
@@ -114,25 +117,25 @@ class CallScope:
             moved, news = self.deadlines.progress(self._clock.now())
             self._bound(moved)
             if news:
-                facts = self.facts
-                self._log.append(
-                    DispatchExtended(facts.id, facts.session, moved.progress_count, moved.which, moved.at_ms)
-                )
+                self.recorder.append(DispatchExtended(moved.progress_count, moved.which, moved.at_ms))
 
-    def note_untold(self, report: Report) -> None:
-        """Record progress that nobody asked to hear; after a cancellation it is none."""
-        if self.audible:
-            facts = self.facts
-            self._log.append(
-                CallProgressed(
-                    facts.id, facts.session, facts.task, report.progress, report.total, report.message
-                )
-            )
+    def note_steps(self, done: float, total: float | None, coalesced: int) -> None:
+        """A valid report said how far the work is; so many reports made room for newer ones."""
+        self.steps_done, self.steps_total, self._coalesced = done, total, coalesced
 
-    def cancel(self, cause: Cause, reason: str | None = None) -> bool:
-        """Ask the work to stop; returns whether this is what stops it. Never waits: the scope exits later."""
+    def note_progress(self, report: Report) -> None:
+        """Record progress that the client gave no token for; after a cancellation it is none."""
+        if not self.is_over:
+            self.recorder.append(CallProgressed(report.progress, report.total, report.message))
+
+    def cancel(self, cause: Cause, reason: str | None = None, by: Recorder | None = None) -> bool:
+        """Ask the work to stop; returns whether this is what stops it. Never waits: the scope exits later.
+
+        `by` is the recorder of the message, or of the HTTP request, that asks for it, if one does.
+        """
         self.expire()
-        return self._cancel(cause, self._clock.now(), reason)
+        asked = self.recorder.caused_by(None) if by is None else self.visited_by(by)
+        return self._cancel(cause, self._clock.now(), reason, asked)
 
     def expire(self) -> None:
         """Mark that the deadline of the scope has passed, if it has.
@@ -141,15 +144,12 @@ class CallScope:
         can put off. Whoever asks how the call stands asks here first, so nothing comes between decision and mark.
         """
         if self.machine.cause is None and not self.machine.settled and self.scope.cancel_called:
-            if self.deadlines is not None:
-                self._note_expired(self.deadlines)
-            self._cancel(self.expiry_cause, self.scope.deadline, None)
+            expired = None if self.deadlines is None else self._record_expired(self.deadlines)
+            self._cancel(self.expiry_cause, self.scope.deadline, None, self.recorder.caused_by(expired))
 
-    def _note_expired(self, over: Deadlines) -> None:
-        self._log.append(
+    def _record_expired(self, over: Deadlines) -> int:
+        return self.recorder.append(
             DispatchExpired(
-                call=self.facts.id,
-                session=self.facts.session,
                 deadline=over.which,
                 elapsed_ms=over.at_ms,
                 idle_ms=over.idle_ms,
@@ -158,52 +158,48 @@ class CallScope:
             )
         )
 
-    def _cancel(self, cause: Cause, at: float, reason: str | None) -> bool:
+    def _cancel(self, cause: Cause, at: float, reason: str | None, asked: Recorder) -> bool:
         effect = self.machine.cancel(cause, at, reason)
         if effect:
-            self._emitted_at_cancel = self.emitted
+            self._emitted_at_cancel = self._emitted
             self.scope.cancel(reason=cause.value)
-        facts = self.facts
-        self._log.append(
-            CallCancelled(facts.id, facts.session, facts.task, facts.request_id, cause.value, reason, effect)
-        )
+        seq = asked.append(CallCancelled(self.request_id, cause.value, reason, effect))
+        if effect:
+            self._cancelled = seq
         return effect
 
-    def count_emitted(self, *, by_work: bool = True) -> None:
-        """A message was sent for the call. The withdrawal of a question is not sent by the work."""
-        self.emitted += by_work and self.working
-        if self.record is not None:
-            self.record.emitted += 1
+    def emit(
+        self, stream: Stream, message: Json, *, by_work: bool = True, recorder: Recorder | None = None
+    ) -> Recorder | None:
+        """Send a message of the call on a stream, if it may still be sent; otherwise it is dropped.
 
-    def count_delivered(self) -> None:
-        """A socket took a message of the call."""
-        if self.record is not None:
-            self.record.delivered += 1
-
-    def answer_delivered(self) -> None:
-        """A socket took the whole answer."""
-        if self.record is not None:
-            self.record.answer_delivered = True
-
-    def answer_lost(self) -> None:
-        """There was an answer, and nobody can have it."""
-        if self.record is not None:
-            self.record.answered = False
+        The withdrawal of a question is not sent by the work. `recorder` is that of the message, where another entry
+        than the `call.started` brings it about. Returns what `outbox.send` returns; None for a message that is dropped.
+        """
+        recorder = recorder or self.recorder
+        if not self._may_send(by_work=by_work and self.working):
+            drop(recorder, message, "the task has ended" if self.task else "the call was cancelled")
+            return None
+        self._emitted += by_work and self.working
+        return send(recorder, stream, message)
 
     @property
-    def audible(self) -> bool:
-        """Whether what is said now may be sent: not after the call's cancellation, its deadline, or its end."""
-        return self.may_send(by_work=self.working)
+    def is_over(self) -> bool:
+        """Whether the call was cancelled, its deadline has passed, or it has ended: its reports count no more."""
+        self.expire()
+        return self.machine.settled or self.machine.cause is not None
 
-    def may_send(self, *, by_work: bool) -> bool:
-        """Whether a message may be sent for this call.
+    def _may_send(self, *, by_work: bool) -> bool:
+        """Whether a message may be sent for this call: not after its cancellation, its deadline, or its end.
 
         A call whose deadline has passed will be answered. Before that the engine withdraws what the work has asked, and
-        sends the last report that came in time; the work itself is heard no more.
+        sends the last report that came in time; the work itself can send no more. The questions of a task are withdrawn
+        whatever ended it: its client has asked for the end of the task, not for silence.
         """
-        self.expire()
-        told = self.machine.cause is Cause.DEADLINE and not by_work
-        return not self.machine.settled and (self.machine.cause is None or told)
+        if not self.is_over:
+            return True
+        answered = self.machine.cause is Cause.DEADLINE or self.task is not None
+        return answered and not by_work and not self.machine.settled
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
@@ -246,43 +242,38 @@ class CallScope:
     def _record_silence(self) -> None:
         assert self.machine.cause is not None, "only what was cancelled is not answered"
         # A task's call was answered, with its handle, before the task began.
-        self._record(_KINDS.get(self.machine.cause, "cancelled"), None, answered=self.facts.task is not None)
+        self._record(_KINDS.get(self.machine.cause, "cancelled"), None, answered=self.task is not None)
 
     def _record(self, kind: str, outcome: Outcome | None, *, answered: bool) -> None:
-        machine, record, facts = self.machine, self.record, self.facts
+        machine = self.machine
         duration = _ms(self.started, machine.settled_at)
-        latency = None if machine.cancelled_at is None else _ms(machine.cancelled_at, machine.settled_at)
-        sent_after = self.emitted - self._emitted_at_cancel if machine.cause else 0
-        if record is not None:
-            record.outcome, record.answered, record.duration_ms = kind, answered, duration
-            record.done = kind == "completed"
-            record.cancelled_by = machine.cause.value if machine.cause else None
-            record.cancel_reason, record.cancel_latency_ms = machine.reason, latency
-            record.result = None if outcome is None else outcome.kept(record.max_result_bytes)
         if self._gate is not None:
-            self._note_over(self._gate, kind, duration)
-        self._log.append(
+            self._record_dispatch(self._gate, kind, duration)
+        self.recorder.append(
             CallSettled(
-                call=facts.id,
-                session=facts.session,
-                task=facts.task,
-                request_id=facts.request_id,
+                request_id=self.request_id,
                 outcome=kind,
                 answered=answered,
                 duration_ms=duration,
                 cancelled_by=machine.cause.value if machine.cause else None,
-                scope_exit_ms=latency,
-                steps_done=record.steps_done if record else None,
-                steps_total=record.steps_total if record else None,
-                sent_after_cancel=sent_after,
-            )
+                cancel_reason=machine.reason,
+                scope_exit_ms=None if machine.cancelled_at is None else _ms(machine.cancelled_at, machine.settled_at),
+                steps_done=self.steps_done,
+                steps_total=self.steps_total,
+                sent_after_cancel=self._emitted - self._emitted_at_cancel if machine.cause else 0,
+                coalesced=self._coalesced,
+                result=self._kept(outcome),
+            ),
+            self._cancelled,
         )
 
-    def _note_over(self, gate: ProgressGate, kind: str, duration_ms: float) -> None:
-        self._log.append(
+    def _kept(self, outcome: Outcome | None) -> bytes:
+        most = self._max_result_bytes
+        return outcome.kept(most) if outcome is not None and most else b"null"
+
+    def _record_dispatch(self, gate: ProgressGate, kind: str, duration_ms: float) -> None:
+        self.recorder.append(
             DispatchSettled(
-                call=self.facts.id,
-                session=self.facts.session,
                 outcome=kind,
                 elapsed_ms=round(duration_ms),
                 reports=gate.reported,

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import trio
 
 from ..core.progress import ProgressGate, Report
+from ..observe.context import Recorder
 from ..wire.jsonrpc import Json, ProgressToken
 from .calls import CallScope
 from .clock import Clock
@@ -42,8 +43,8 @@ class Channel(Protocol):
     async def wait_confirmed(self, page: Page) -> bool:
         """Wait for a person to confirm a page, as long as a person is given."""
 
-    def progress(self, token: ProgressToken | None, report: Report) -> None:
-        """Tell how far the work is."""
+    def progress(self, token: ProgressToken | None, report: Report) -> bool:
+        """Tell the client how far the work is; whether a notification with its token was sent."""
 
     def announce(self, changed: ListKind) -> None:
         """Tell that a list has changed."""
@@ -88,14 +89,9 @@ class Context:
         self._waiting = trio.lowlevel.ParkingLot()
 
     @property
-    def call(self) -> str:
-        """The id of the call."""
-        return self._call.facts.id
-
-    @property
-    def session(self) -> str | None:
-        """The label of who calls."""
-        return self._call.facts.session
+    def recorder(self) -> Recorder:
+        """The recorder of the call."""
+        return self._call.recorder
 
     @property
     def ended_by(self) -> tuple[str, str | None] | None:
@@ -131,7 +127,7 @@ class Context:
     def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> bool:
         """Step `progress` of `total` is done; whether that is a valid report."""
         gate, report = self.gate, Report(progress, total, message)
-        if not self._call.audible:
+        if self._call.is_over:
             # Only counted by the gate: what waits there came in time, and may yet be sent before an answer.
             gate.late += 1
             self._send(report)
@@ -141,24 +137,17 @@ class Context:
         valid = gate.reported > before
         if valid:
             self._call.progressed()
-            self._note_steps(progress, total)
+            self._call.note_steps(progress, total, gate.coalesced)
         if sendable is not None:
             self._send(sendable)
         elif gate.due is not None:
             self._waiting.unpark_all()
         return valid
 
-    def _note_steps(self, progress: float, total: float | None) -> None:
-        record = self._call.record
-        if record is not None:
-            record.steps_done, record.steps_total, record.coalesced = progress, total, self.gate.coalesced
-
     def _send(self, report: Report) -> None:
         if self._token is None:
-            self._call.note_untold(report)
-        elif self._call.audible:
-            self._call.reports_sent += 1
-        self._channel.progress(self._token, report)
+            self._call.note_progress(report)
+        self._call.reports_sent += self._channel.progress(self._token, report)
 
     async def pump_progress(self) -> None:
         """Send coalesced reports when their time comes. Runs beside the work, in the call's nursery."""

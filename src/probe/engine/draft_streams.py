@@ -22,19 +22,18 @@ from typing import TypeAlias
 import trio
 
 from ..core.call import Cause
-from ..core.draft_stream import DraftStream, Interval, Lost
+from ..core.draft_stream import Interval, Lost
+from ..observe.context import Recorder
 from ..observe.events import LimitReached, StreamLost
-from ..observe.log import EventLog
-from ..settings import Settings
 from ..wire.errors import Code, McpError
-from ..wire.jsonrpc import RequestId, Response
+from ..wire.jsonrpc import MalformedResponse, RequestId, Response
 from ..wire.v2025 import draft_streams as wire
 from .calls import CallScope
-from .clock import Clock
-from .outbox import Outbox
+from .outbox import send
 from .outcome import contain
+from .request_context import RequestContext
+from .services import Services
 from .sessions import Session
-from .shares import AddressShares
 from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
@@ -42,6 +41,7 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 _NOBODY = b"\0" * sha256().digest_size
 # Whose loss can still be told from an id that never existed: more than one client can lose in a bad hour.
 _MOST_LOST = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class _Grave:
@@ -54,22 +54,12 @@ class _Grave:
 class DraftStreams:
     """The draft streams of one engine. `serve` owns the calls on them; the other methods never wait."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        clock: Clock,
-        settings: Settings,
-        shares: AddressShares,
-        outbox: Outbox,
-        new_id: Callable[[], str],
-    ) -> None:
-        limits = settings.limits
-        self._log = log
-        self._clock = clock
-        self._settings = settings
-        self._shares = shares
-        self._outbox = outbox
-        self._new_id = new_id
+    def __init__(self, services: Services) -> None:
+        settings, limits = services.settings, services.limits
+        self._services = services
+        self._clock = services.clock
+        self._limits = limits
+        self._shares = services.shares
         self._interval = Interval(settings.stream_min_s, settings.stream_max_s)
         self._numbers = count(1)
         self._streams: dict[bytes, ToolStream] = {}
@@ -91,33 +81,20 @@ class DraftStreams:
         """The calls that belong to no session at the moment."""
         return [stream.call for stream in self if stream.call is not None and stream.holder is None]
 
-    def open(self, session: Session, request_id: RequestId, exchange: int) -> ToolStream:
-        """A stream for one call, with its first message. Raises `McpError` -32000 where there is no room."""
-        limits = self._settings.limits
+    def open(
+        self, session: Session, request_id: RequestId, context: RequestContext, call: Recorder
+    ) -> ToolStream:
+        """A stream for the call of this recorder, with its first message.
+
+        Raises `McpError` -32000 where there is no room.
+        """
+        limits, new_id = self._limits, self._services.new_id
         if session.piped and session.secret is None:
-            session.secret = self._new_id()
+            session.secret = new_id()
             session.proofs.add(digest_of(session.secret))
-        self._make_room(session)
-        machine = DraftStream(
-            self._interval,
-            self._settings.stream_retention_s,
-            max_messages=limits.replay_messages,
-            max_bytes=limits.replay_bytes,
-            now=self._clock.now(),
-        )
-        stream_id = self._new_id()
-        stream = ToolStream(
-            next(self._numbers),
-            stream_id,
-            session,
-            exchange,
-            request_id,
-            machine,
-            self._log,
-            self._clock,
-            self._settings,
-            self._note,
-        )
+        self._make_room(session, context)
+        stream_id = new_id()
+        stream = ToolStream(next(self._numbers), stream_id, session, request_id, call, self._services, self._note)
         digest = digest_of(stream_id)
         self._streams[digest] = self._by_owner.setdefault(stream.owner.key, {})[digest] = stream
         self._shares.take("max_draft_streams", stream.address)
@@ -125,7 +102,7 @@ class DraftStreams:
         bounds = {"maxMessages": limits.replay_messages, "maxBytes": limits.replay_bytes}
         mark = {**bounds, "secret": session.secret} if session.piped else bounds
         interval = self._interval
-        self._outbox.send(stream, wire.create(stream_id, interval.min_s, interval.max_s, mark))
+        send(call, stream, wire.create(stream_id, interval.min_s, interval.max_s, mark))
         if not stream.kept:
             raise McpError(Code.BUSY, f"There is no room for this stream: {WHY[Lost.SERVER_FULL]}")
         return stream
@@ -137,7 +114,7 @@ class DraftStreams:
     def close(self, stream: ToolStream) -> None:
         """Nothing more comes on the stream: its last message says so."""
         if not stream.replay.closed:
-            self._outbox.send(stream, wire.end(stream.stream_id))
+            send(stream.recorder, stream, wire.end(stream.stream_id))
         stream.end(self._clock.now())
 
     def call_over(self, stream: ToolStream) -> None:
@@ -219,9 +196,14 @@ class DraftStreams:
             stream.machine.lose(Lost.SESSION_ENDED)
             self._note(stream)
 
-    def resolve(self, session: Session, response: Response) -> bool:
+    def resolve(self, session: Session, answer: Response | MalformedResponse) -> bool:
         """A client's answer may be to a question on one of the streams that its session holds."""
-        return any(stream.questions.resolve(response) for stream in self._of(session) if stream.holder is session)
+        return any(stream.questions.resolve(answer) for stream in self._of(session) if stream.holder is session)
+
+    def question(self, session: Session, id: RequestId | None) -> Recorder | None:
+        """The recorder of the open question on one of the streams that a session holds, by its id."""
+        found = (stream.questions.question(id) for stream in self._of(session) if stream.holder is session)
+        return next((question for question in found if question is not None), None)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the calls of streams, and watch the intervals, until cancelled."""
@@ -254,7 +236,7 @@ class DraftStreams:
             self._sooner.unpark_all()
 
     def _weigh(self, stream: ToolStream) -> None:
-        size, most = stream.replay.bytes, self._settings.limits.draft_stream_bytes
+        size, most = stream.replay.bytes, self._limits.draft_stream_bytes
         self._bytes += size - stream.weight
         stream.weight = size
         if self._bytes > most:
@@ -269,7 +251,7 @@ class DraftStreams:
             hoard = max(self._hoards().values(), key=lambda streams: sum(stream.weight for stream in streams))
             largest = max(hoard, key=lambda stream: (stream.reader is None, stream.weight))
             victim = growing if growing in hoard else largest
-            self._log.append(LimitReached(victim.session, "draft_stream_bytes", most))
+            victim.recorder.caused_by(None).append(LimitReached("draft_stream_bytes", most))
             victim.machine.lose(Lost.SERVER_FULL)
             if victim is not growing:
                 self._remove(victim)
@@ -295,7 +277,7 @@ class DraftStreams:
             self._lost[digest] = _Grave(stream.owner, lost)
         if len(self._lost) > _MOST_LOST:
             self._lost.popitem(last=False)
-        self._log.append(StreamLost(stream.session, stream.id, lost.value, stream.machine.untaken))
+        stream.recorder.append(StreamLost(lost.value, stream.machine.untaken))
         if stream.call is not None and asked_for:
             stream.call.cancel(Cause.DISCONNECT, WHY[lost])
 
@@ -306,22 +288,22 @@ class DraftStreams:
             hoards.setdefault(stream.address or stream.owner.key, []).append(stream)
         return hoards
 
-    def _make_room(self, session: Session) -> None:
-        limits, mine = self._settings.limits, self._of(session)
+    def _make_room(self, session: Session, context: RequestContext) -> None:
+        limits, mine = self._limits, self._of(session)
         own = limits.max_draft_streams_per_client
         if len(mine) >= own and not self._give_up(mine):
-            raise self._full("max_draft_streams_per_client", own, session)
+            raise self._full("max_draft_streams_per_client", own, context)
         if not self._shares.has_room("max_draft_streams", session.holder, limits.max_draft_streams):
             theirs = [stream for stream in self if stream.address == session.holder]
             if not self._give_up(theirs):
-                self._shares.check("max_draft_streams", session.holder, session.label)
+                self._shares.check("max_draft_streams", session.holder, context.recorder)
         if len(self._streams) >= limits.max_draft_streams and not self._give_up(list(self)):
             # Who has most has to give, unless that is who asks.
             hoards = self._hoards()
             hoard, own = max(hoards.values(), key=len), len(hoards.get(session.holder or "", mine))
             away = [stream for stream in hoard if stream.reader is None]
             if len(hoard) <= own + 1 or not away:
-                raise self._full("max_draft_streams", limits.max_draft_streams, session)
+                raise self._full("max_draft_streams", limits.max_draft_streams, context)
             away[0].machine.lose(Lost.SERVER_FULL)
             self._remove(away[0])
 
@@ -332,8 +314,8 @@ class DraftStreams:
             self._remove(stream)
         return stream is not None
 
-    def _full(self, name: str, most: int, session: Session) -> McpError:
-        self._log.append(LimitReached(session.label, name, most))
+    def _full(self, name: str, most: int, context: RequestContext) -> McpError:
+        context.recorder.append(LimitReached(name, most))
         return McpError(Code.BUSY, f"Too many streams that are not read to their end: the limit {name} is {most}")
 
     def _let_go(self, stream: ToolStream) -> None:

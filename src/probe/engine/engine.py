@@ -12,6 +12,7 @@ import trio
 
 from .. import __version__
 from ..core.call import Cause
+from ..observe.context import Recorder
 from ..observe.events import ServerState
 from ..observe.log import EventLog
 from ..observe.records import CallRecords
@@ -30,16 +31,15 @@ from .hosted import HostedTools
 from .interactions import Interactions
 from .legacy.channels import announce
 from .legacy.dispatch import Dispatch as LegacyDispatch
-from .legacy.methods import Methods, capabilities
-from .legacy.tasks import TaskDesk
-from .legacy.tool_calls import ToolCalls
+from .legacy.methods import capabilities
 from .modern.clients import Clients
 from .modern.dispatch import Dispatch as ModernDispatch
 from .modern.rounds import RoundTrips
 from .observer import Observer
 from .offers import Offer
-from .outbox import Outbox
+from .request_context import RequestContext
 from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
+from .services import Services
 from .sessions import Session, SessionService
 from .shares import AddressLimitError, AddressShares
 from .tasks import TaskService
@@ -89,17 +89,14 @@ class Engine:
         self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
         self.observer = Observer(self.log, self.run, limits)
         self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)
-        self.shares = AddressShares(self.log, limits)
-        self.tasks = TaskService(self.log, self.clock, settings, self.shares, new_id)
+        self.shares = AddressShares(limits)
         # As long as the state that names a page may take to come back.
-        self.interactions = Interactions(
-            self.log, limits.max_interactions, settings.request_state_ttl_s, self.clock, self.shares, new_id
-        )
-        self.outbox = Outbox(self.log)
-        self.streams = DraftStreams(self.log, self.clock, settings, self.shares, self.outbox, new_id)
-        self.sessions = SessionService(
-            self.log, self.clock, settings, new_id, self.interactions, self.shares, self._end_owner
-        )
+        keep_s = settings.request_state_ttl_s
+        self.interactions = Interactions(limits.max_interactions, keep_s, self.clock, self.shares, new_id)
+        services = Services(self.log, self.clock, settings, self.shares, self.interactions, new_id)
+        self.tasks = TaskService(services)
+        self.streams = DraftStreams(services)
+        self.sessions = SessionService(services, self._end_owner)
         self.exchanges = count(1)
         self.piped_bytes = 0
         self.draining = False
@@ -110,31 +107,15 @@ class Engine:
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
         self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
-        numbers = count(1)
-        runs = ToolRuns(self.log, self.records, self.clock, settings, self.run, lambda: f"c{next(numbers)}")
-        desk = TaskDesk(self.tasks, settings, self.outbox, runs)
-        calls = ToolCalls(settings, self.outbox, desk, runs)
-        methods = Methods(self.log, self.clock, self.outbox, settings)
-        self.legacy = LegacyDispatch(
-            self.log, self.clock, settings, self.outbox, methods, calls, desk, runs, self.streams
-        )
+        runs = ToolRuns(services)
+        self.legacy = LegacyDispatch(services, self.tasks, self.streams, runs)
+        self.clients = Clients()
         keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
-        self.clients = Clients(self.log)
         states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
-        self.modern = ModernDispatch(
-            self.log,
-            self.clock,
-            settings,
-            self.shares,
-            self.outbox,
-            self.tasks,
-            self.interactions,
-            RoundTrips(states, self.clock, settings.request_state_ttl_s, limits.max_request_state),
-            runs,
-            # It stands in every result, so it is the short form.
-            {name: SERVER_INFO[name] for name in ("name", "title", "version")},
-            INSTRUCTIONS,
-        )
+        trips = RoundTrips(states, self.clock, settings.request_state_ttl_s, limits.max_request_state)
+        # It stands in every result, so it is the short form.
+        about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
+        self.modern = ModernDispatch(services, self.tasks, trips, runs, about, INSTRUCTIONS)
 
     @property
     def records(self) -> CallRecords:
@@ -155,36 +136,34 @@ class Engine:
         for session in self.sessions:
             # Who has no stream for it is not told, nor is that an event: a host that comes and goes would fill the log.
             if session.offer.has_hosts and session.standalone is not None:
-                announce(session, self.outbox, "tools")
+                announce(session, "tools", session.recorder)
         self.modern.listeners.publish_hosted()
 
-    def _end_owner(self, session: str, cause: Cause, why: str) -> None:
-        self.tasks.end_owner(session, cause, why)
+    def _end_owner(self, session: str, cause: Cause, why: str, by: Recorder | None) -> None:
+        self.tasks.end_owner(session, cause, why, by)
         # At shutdown each stream has its end, which its reader has yet to take.
         if cause is not Cause.SHUTDOWN:
             self.streams.end_owner(session)
 
-    def initialize(
-        self, request: Request, selection: str, origin: str, transport: str = "http", holder: str | None = None
-    ) -> tuple[Session, Json]:
-        """Open a session, of a client that reaches this server under `origin`, and give the `InitializeResult`.
+    def initialize(self, request: Request, selection: str, context: RequestContext) -> tuple[Session, Json]:
+        """Open a session, to which the context is bound then, and give the `InitializeResult`.
 
         Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection`: 503 when no further
-        session can be had, 429 when none can by `holder`.
+        session can be had, 429 when none can by this client address.
         """
         params = cast("types.InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
         revision = negotiate(params.protocol_version)
         given = request.params or {}
         offer = self.offer(selection, revision)
-        about = given["capabilities"], given["clientInfo"]
         try:
-            session = self.sessions.open(offer, *about, origin, transport, holder)
+            session = self.sessions.open(offer, given["capabilities"], given["clientInfo"], context)
         except AddressLimitError as full:
             raise full.rejection(request.id) from None
         if session is None:
             most = self.settings.limits.max_sessions
             raise busy(f"Too many sessions: the limit max_sessions is {most}", 60, request.id)
         session.initialize_id = request.id
+        session.used_ids.use(request.id)
         result: Json = {
             "protocolVersion": revision,
             "capabilities": capabilities(offer, streams=session.streams),
@@ -274,7 +253,7 @@ class Engine:
     def _running(self) -> list[CallScope]:
         # Whoever reads a stream reads on until what its call says of the end is there.
         calls = [call for session in self.sessions for call in session.calls.values()]
-        held = [call for call in calls if call.facts.method != "stream/resume"]
+        held = [call for call in calls if call.method != "stream/resume"]
         return held + self.streams.running
 
     async def _wait_idle(self) -> None:

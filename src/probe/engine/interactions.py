@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import trio
 
+from ..observe.context import Recorder
 from ..observe.events import LimitReached
-from ..observe.log import EventLog
 from ..wire.errors import Code, McpError
 from .clock import Clock
 from .shares import AddressShares
@@ -41,9 +41,8 @@ class Interactions:
     """
 
     def __init__(
-        self, log: EventLog, most: int, keep_s: float, clock: Clock, shares: AddressShares, new_id: Callable[[], str]
+        self, most: int, keep_s: float, clock: Clock, shares: AddressShares, new_id: Callable[[], str]
     ) -> None:
-        self._log = log
         self._most = most
         self._keep_s = keep_s
         self._clock = clock
@@ -57,8 +56,8 @@ class Interactions:
         """The page of an id, as a client that reached this server under `origin` can reach it."""
         return Page(id, f"{origin}/interaction/{id}", named)
 
-    def open(self, origin: str, holder: str | None) -> str:
-        """A new page: its unguessable id.
+    def open(self, origin: str, holder: str | None, recorder: Recorder) -> str:
+        """A new page, for the call of `recorder`: its unguessable id.
 
         Raises `ToolFailureError` without an origin, as nobody could reach it, and `McpError` -32000 when there are as
         many as there may be, or as many of this `holder`.
@@ -68,9 +67,9 @@ class Interactions:
             raise ToolFailureError(why)
         self._forget()
         if len(self._made) >= self._most:
-            self._log.append(LimitReached(None, "max_interactions", self._most))
+            recorder.append(LimitReached("max_interactions", self._most))
             raise McpError(Code.BUSY, f"Too many pages wait: the limit max_interactions is {self._most}")
-        self._shares.check("max_interactions", holder)
+        self._shares.check("max_interactions", holder, recorder)
         self._shares.take("max_interactions", holder)
         id = self._new_id()
         self._made[id], self._confirmed[id] = _Made(self._clock.now(), holder), trio.Event()

@@ -1,18 +1,28 @@
-"""The one way out: every message to a client is encoded, recorded and appended here.
+"""The one way out: every message to a client is encoded, recorded and appended here. Nothing here waits.
 
-Emitting is recorded now, delivery by the stream when a socket took the message. What may no longer be sent is recorded
-as dropped.
+Emission is recorded here, delivery when a socket took the message. A message that may no longer be sent is recorded as
+dropped. The recorder of a message says which call it is about, and its cause is what the message answers, or why it is
+sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from ..observe import redaction
-from ..observe.events import MessageDropped, MessageEmitted, essentials
-from ..observe.log import EventLog
+from ..observe.context import Recorder
+from ..observe.events import MessageDropped, MessageEmitted, MessagesDelivered, essentials
 from ..wire.jsonrpc import Json, encode
 from .streams import Stream, StreamLostError
+
+
+class Emitted(NamedTuple):
+    """An answer in one piece: its bytes, and its recorder, whose cause is the `message.emitted`."""
+
+    body: bytes
+    recorder: Recorder
 
 
 def stored(value: object, body: bytes) -> bytes:
@@ -25,44 +35,40 @@ def stored(value: object, body: bytes) -> bytes:
     return body.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in body or b"\r" in body else body
 
 
-class Outbox:
-    """Sends the messages of one engine. Never waits."""
+def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
+    """Append a message to a stream that has not ended.
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    Returns the recorder of the message, whose cause is the `message.emitted`; None where the stream is lost, and the
+    message is dropped.
+    """
+    value = stream.marked(value)
+    body, essence = encode(value), essentials(value)
+    kept, own = stored(value, body), stream.recorder_of_message(recorder)
+    try:
+        position = stream.append(body, essence[0])
+    except StreamLostError as lost:
+        own.append(MessageDropped(str(lost), *essence, kept))
+        return None
+    emitted = own.caused_by(own.append(MessageEmitted(position, *essence, kept)))
+    stream.keep_recorder(position, emitted)
+    return emitted
 
-    def send(
-        self,
-        stream: Stream,
-        value: Json,
-        *,
-        call: str | None = None,
-        task: str | None = None,
-        on_delivery: Callable[[], None] | None = None,
-    ) -> None:
-        """Append a message to a stream that has not ended. It is dropped where the stream is lost."""
-        value = stream.marked(value)
-        body, (rpc, method, id) = encode(value), essentials(value)
-        kept = stored(value, body)
-        try:
-            position = stream.append(body, on_delivery, rpc)
-        except StreamLostError as lost:
-            self._log.append(MessageDropped(stream.session, call, task, str(lost), rpc, method, id, kept))
-            return
-        self._log.append(
-            MessageEmitted(stream.exchange, stream.session, stream.id, position, call, task, rpc, method, id, kept)
-        )
 
-    def answer(self, exchange: int, session: str | None, value: Json, *, call: str | None = None) -> bytes:
-        """The bytes of a message in the body of a whole response."""
-        body = encode(value)
-        kept = stored(value, body)
-        self._log.append(MessageEmitted(exchange, session, None, None, call, None, *essentials(value), kept))
-        return body
+def answer(recorder: Recorder, value: Json) -> Emitted:
+    """A message in the body of a whole response."""
+    body = encode(value)
+    seq = recorder.append(MessageEmitted(None, *essentials(value), stored(value, body)))
+    return Emitted(body, recorder.caused_by(seq))
 
-    def drop(
-        self, session: str | None, value: Json, why: str, *, call: str | None = None, task: str | None = None
-    ) -> None:
-        """Record a message that nobody will get."""
-        kept = stored(value, encode(value))
-        self._log.append(MessageDropped(session, call, task, why, *essentials(value), kept))
+
+def note_delivered(messages: Sequence[Emitted]) -> None:
+    """Record that a socket took these messages, which were the whole of a response: one entry for each call in turn."""
+    calls = [message.recorder.context.call for message in messages]
+    starts = [at for at in range(len(calls)) if at == 0 or calls[at] != calls[at - 1]]
+    for start, end in pairwise([*starts, len(calls)]):
+        messages[start].recorder.append(MessagesDelivered(start + 1, end))
+
+
+def drop(recorder: Recorder, value: Json, why: str) -> None:
+    """Record a message that is not sent."""
+    recorder.append(MessageDropped(why, *essentials(value), stored(value, encode(value))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import trio
 
@@ -16,9 +16,6 @@ from ..observe.records import bounded
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, encode
 from .tool import ClientRequestError, InputRequiredError, ToolFailureError, ToolResult, WorkCancelledError, failure
-
-if TYPE_CHECKING:
-    from .calls import CallScope
 
 logger = logging.getLogger(__name__)
 
@@ -29,14 +26,13 @@ OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "g
 class Outcome:
     """What the work came to: a result or a JSON-RPC error, whether or not anybody is told.
 
-    `input_required` and `task` are answers that are no end of the work. `call` is whose outcome it is, where that was
-    a tool call and is over already. `encoded` is the result's JSON, where it was made to see whether it can be.
+    `input_required` and `task` are answers that are no end of the work. `encoded` is the result's JSON, where it was
+    made to see whether it can be.
     """
 
     kind: OutcomeKind
     result: Json | None = None
     error: McpError | None = None
-    call: CallScope | None = None
     encoded: bytes | None = None
 
     def kept(self, max_bytes: int) -> bytes:

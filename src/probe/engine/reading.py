@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import trio
 
 from ..core.replay import EvictedError
+from ..observe.context import Recorder
 from .streams import Reader, Stream
 
 OVERFLOW = "overflow: messages were lost before this reader got them"
@@ -53,6 +54,9 @@ class Piece:
 class Reading:
     """The streams that an exchange reads. Owned by the exchange, which closes it; read by one writer.
 
+    `recorder` is the exchange's; that of a connection which carries everything has no exchange, so that a delivery
+    keeps the exchange that its stream was opened for.
+
     `latest` is the track that was added last, or that ended last once none is left; `overflowed` tells that messages
     of one that keeps nothing were lost before they could be read. `on_change` hears of everything that is new in any of
     them, `on_end` of each that is read no more.
@@ -60,11 +64,11 @@ class Reading:
 
     def __init__(
         self,
-        exchange: int,
+        recorder: Recorder,
         on_change: Callable[[], None] | None = None,
         on_end: Callable[[Track], None] | None = None,
     ) -> None:
-        self.exchange = exchange
+        self.recorder = recorder
         self.latest: Track | None = None
         self.overflowed = False
         self._tracks: list[Track] = []
@@ -98,7 +102,7 @@ class Reading:
 
     def add(self, stream: Stream, cursor: int) -> Track:
         """Begin to read a stream after `cursor`; another connection that read it is displaced."""
-        track = self.latest = Track(stream, cursor, stream.attach(self.exchange, self.ring))
+        track = self.latest = Track(stream, cursor, stream.attach(self.recorder, self.ring))
         self._tracks.append(track)
         self.ring()
         return track
@@ -153,7 +157,7 @@ class Reading:
 
     def taken(self, piece: Piece) -> None:
         """A socket took these messages."""
-        piece.track.stream.delivered(piece.first, piece.first + len(piece.messages) - 1, self.exchange)
+        piece.track.stream.delivered(piece.first, piece.first + len(piece.messages) - 1, self.recorder)
 
     def ring(self) -> None:
         """Wake the writer."""

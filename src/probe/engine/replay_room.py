@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections import Counter
 
 from ..observe.events import LimitReached
-from ..observe.log import EventLog
 from .streams import Stream
 
 
 class ReplayRoom:
     """The streams of the sessions of one engine, by who holds them: a client address, or a session of this machine."""
 
-    def __init__(self, log: EventLog, most_bytes: int) -> None:
-        self._log = log
+    def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._streams: dict[str, dict[Stream, int]] = {}
         self._holders: dict[Stream, str] = {}
@@ -58,7 +56,7 @@ class ReplayRoom:
         streams = self._streams[holder]
         ended = (stream for stream, size in streams.items() if size and stream.ended_at is not None)
         victim = next(ended, None) or max(streams, key=streams.__getitem__)
-        self._log.append(LimitReached(victim.session, "max_replay_bytes", self._most))
+        victim.recorder.caused_by(None).append(LimitReached("max_replay_bytes", self._most))
         self._count(holder, -streams[victim])
         streams[victim] = 0
         victim.evict()

@@ -19,71 +19,74 @@ import trio
 
 from ..core.call import Cause
 from ..core.session import Input, SessionMachine
+from ..core.used_ids import UsedIds
+from ..observe.context import Recorder
 from ..observe.events import ClientMisuse, LimitReached, SessionClosed, SessionOpened
-from ..observe.log import EventLog
 from ..observe.records import MOST_CAPABILITIES, bounded
 from ..observe.redaction import fingerprint
-from ..settings import Settings
 from ..wire.jsonrpc import RequestId, clip
 from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities
 from .calls import CallScope
 from .client_requests import ClientRequests
-from .clock import Clock
-from .interactions import Interactions
+from .finished_calls import FinishedCalls
 from .offers import Offer
 from .outcome import contain
 from .replay_room import ReplayRoom
-from .shares import AddressShares
+from .request_context import ClientInfo, RequestContext
+from .services import Services
 from .streams import Stream
 from .tool import LogLevel
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 
+# So many strings of a session are remembered, and as many runs of numbers: at most 100 kB of ids in ASCII. A client
+# that counts takes one run. Beyond it a second use is not noticed.
+_MOST_USED_IDS = 250
+
+OnEnd: TypeAlias = Callable[[str, Cause, str, Recorder | None], None]
+"""What ends with the session of a label: the cause, why, and the recorder of the request that asks for it, if any."""
+
 
 class Session:
     """One client's session: its machine, its streams, its calls in flight, and what the client told about itself.
 
-    `holder` is the client address by which shares of limits count, None where they do not.
-
-    With `streams` the client asked for draft streams; `secret` is what it got to prove that they are its own, `proofs`
-    the digests of the secrets that it has proved to have.
+    `context` is that of its `initialize`, `recorder` that of facts which no message brings about. With `streams` the
+    client asked for draft streams; `secret` is what it got to prove that they are its own, `proofs` the digests of the
+    secrets that it has proved to have. `finished` are its latest calls that are over.
     """
 
     def __init__(
         self,
         id: str,
-        number: int,
         machine: SessionMachine,
-        client: Mapping[str, Any],
         offer: Offer,
-        origin: str,
-        interactions: Interactions,
-        log: EventLog,
-        clock: Clock,
-        settings: Settings,
-        end_tasks: Callable[[str, Cause, str], None],
-        transport: str,
-        streams: bool,
-        holder: str | None,
+        context: RequestContext,
+        services: Services,
         room: ReplayRoom,
+        on_end: OnEnd,
     ) -> None:
+        settings = services.settings
         self.id = id
-        self.label = f"s{number}"
+        self.label = context.recorder.context.session or ""
         self.machine = machine
-        self.transport = transport
-        self.streams = streams
-        self.holder = holder
+        self.transport = context.transport
+        self.streams = False
+        self.holder = context.holder
         self.secret: str | None = None
         self.proofs: set[bytes] = set()
-        self.client = client
+        self.client = context.client
         self.offer = offer
-        self.origin = origin
-        self.interactions = interactions
+        self.origin = context.origin
+        connection = context.recorder.context.connection if self.piped else None
+        self.recorder = context.recorder.bind(connection=connection, exchange=None).caused_by(None)
+        self.interactions = services.interactions
         self.ping: trio.CancelScope | None = None
         self.initialize_id: RequestId | None = None
         self.log_level: LogLevel = "info"
+        self.used_ids = UsedIds(_MOST_USED_IDS)
         self.calls: dict[RequestId, CallScope] = {}
+        self.finished = FinishedCalls()
         self.client_requests = ClientRequests()
         self.subscriptions: dict[str, trio.CancelScope] = {}
         self.tickers = 0
@@ -99,10 +102,9 @@ class Session:
         capacity = 2 * settings.limits.max_in_flight + settings.limits.max_subscriptions
         self._inbox, self._jobs = trio.open_memory_channel[Job](capacity)
         self._ended = trio.Event()
-        self._log = log
-        self._clock = clock
+        self._clock = services.clock
         self._settings = settings
-        self._end_tasks = end_tasks
+        self._on_end = on_end
 
     def submit(self, job: Job) -> None:
         """Have a job started in the session's nursery. Raises `trio.WouldBlock` when the inbox is full."""
@@ -118,17 +120,10 @@ class Session:
         self._stream_count += 1
         return f"p{self._stream_count}"
 
-    def open_stream(self, exchange: int) -> Stream:
-        """A new stream for the answers to one exchange."""
-        stream = Stream(
-            self.next_stream_label(),
-            self.label,
-            "response",
-            self._log,
-            self._settings,
-            exchange=exchange,
-            resumable=not self.piped,
-        )
+    def open_stream(self, request: Recorder) -> Stream:
+        """A new stream for the answers to one exchange, of which this request is the first that waits."""
+        limits = self._settings.limits
+        stream = Stream(self.next_stream_label(), "response", request, limits, resumable=not self.piped)
         self._own(stream)
         return stream
 
@@ -149,21 +144,17 @@ class Session:
         if self._streams.pop(stream.id, None) is not None:
             self.machine.release(self._clock.now())
 
-    def open_standalone(self) -> Stream:
+    def open_standalone(self, request: Recorder) -> Stream:
         """A new stream for messages that belong to no request, for one GET, or for a whole connection.
+
+        `request` is the recorder of the GET, or of the `initialize` on the connection.
 
         2025-11-25 basic/transports, Multiple Connections: "The client MAY remain connected to multiple SSE streams
         simultaneously", so a further GET takes nothing from the one before it.
         """
         self._standalone_count += 1
-        stream = Stream(
-            f"g{self._standalone_count}",
-            self.label,
-            "standalone",
-            self._log,
-            self._settings,
-            resumable=not self.piped,
-        )
+        label, limits = f"g{self._standalone_count}", self._settings.limits
+        stream = Stream(label, "standalone", request, limits, resumable=not self.piped)
         self._own(stream)
         self._standalone.append(stream)
         if len(self._standalone) > self._settings.limits.max_standalone_streams:
@@ -220,7 +211,7 @@ class Session:
 
     def call_over(self, id: RequestId) -> None:
         """A request that ran in this session's nursery has ended."""
-        del self.calls[id]
+        self.finished.add(id, self.calls.pop(id).recorder)
         self.machine.finish(id)
         self.machine.touch(self._clock.now())
         self._quiet.unpark_all()
@@ -239,21 +230,21 @@ class Session:
         await self._reader_came.park()
 
     def misuse(self, what: str, clause: str, detail: str = "") -> None:
-        """Record what the client should not have done."""
-        self._log.append(ClientMisuse(self.label, what, clause, detail))
+        """Record what the client should not have done, where no one message did it."""
+        self.recorder.append(ClientMisuse(what, clause, detail))
 
-    def end(self, cause: Cause, why: str) -> None:
+    def end(self, cause: Cause, why: str, by: Recorder | None = None) -> None:
         """End the session: further requests find nothing, its calls and tasks are cancelled, its streams end.
 
-        Harmless when repeated.
+        `by` is the recorder of the DELETE that asks for it, if one does. Harmless when repeated.
         """
         if self.machine.closed:
             return
         self.machine.receive(Input.END)
-        self._log.append(SessionClosed(self.label, why))
+        (by or self.recorder).bind(session=self.label).append(SessionClosed(why))
         for call in list(self.calls.values()):
-            call.cancel(cause, why)
-        self._end_tasks(self.label, cause, why)
+            call.cancel(cause, why, by)
+        self._on_end(self.label, cause, why, by)
         for scope in [*self.subscriptions.values(), *([] if self.ping is None else [self.ping])]:
             scope.cancel()
         self._inbox.close()
@@ -290,48 +281,31 @@ class Session:
 class SessionService:
     """All sessions of one engine. `serve` owns them; the other methods are called from any task and never wait."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        clock: Clock,
-        settings: Settings,
-        new_id: Callable[[], str],
-        interactions: Interactions,
-        shares: AddressShares,
-        end_tasks: Callable[[str, Cause, str], None],
-    ) -> None:
-        self._log = log
-        self._clock = clock
-        self._settings = settings
-        self._new_id = new_id
-        self._shares = shares
-        self._room = ReplayRoom(log, settings.limits.max_replay_bytes)
-        self._interactions = interactions
-        self._end_tasks = end_tasks
+    def __init__(self, services: Services, on_end: OnEnd) -> None:
+        self._services = services
+        self._settings = services.settings
+        self._shares = services.shares
+        self._room = ReplayRoom(services.limits.max_replay_bytes)
+        self._on_end = on_end
         self._sessions: dict[str, Session] = {}
         self._count = 0
         # A job waits here only until the service's next turn, so the bound is the number of sessions there may be.
-        self._inbox, self._jobs = trio.open_memory_channel[Session](settings.limits.max_sessions)
+        self._inbox, self._jobs = trio.open_memory_channel[Session](services.limits.max_sessions)
 
     def open(
-        self,
-        offer: Offer,
-        capabilities: Mapping[str, Any],
-        client: Mapping[str, Any],
-        origin: str,
-        transport: str,
-        holder: str | None,
+        self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any], context: RequestContext
     ) -> Session | None:
         """A new session with an unguessable id; None when there are as many as there may be.
 
-        Raises `AddressLimitError` when there are as many of this `holder`. What a client says about itself may be large
-        and is kept for long: only what is read again is, and that as text.
+        The recorder of `context`, which is that of its `initialize`, is then bound to the session. Raises
+        `AddressLimitError` when there are as many of this address. What a client says about itself may be large and is
+        kept for long: only what is read again is, and that as text.
         """
         limits = self._settings.limits
         if len(self._sessions) >= limits.max_sessions:
-            self._log.append(LimitReached(None, "max_sessions", limits.max_sessions))
+            context.recorder.append(LimitReached("max_sessions", limits.max_sessions))
             return None
-        self._shares.check("max_sessions", holder)
+        self._shares.check("max_sessions", context.holder, context.recorder)
         self._count += 1
         machine = SessionMachine(
             offer.revision,
@@ -339,33 +313,19 @@ class SessionService:
             max_in_flight=limits.max_in_flight,
             idle_s=self._settings.session_idle_s,
             first_s=self._settings.session_first_s,
-            now=self._clock.now(),
+            now=self._services.clock.now(),
         )
-        id = self._new_id()
-        name, version = clip(str(client.get("name", ""))), clip(str(client.get("version", "")))
-        session = Session(
-            id,
-            self._count,
-            machine,
-            {"name": name, "version": version},
-            offer,
-            origin,
-            self._interactions,
-            self._log,
-            self._clock,
-            self._settings,
-            self._end_tasks,
-            transport,
-            draft_streams.declared(capabilities),
-            holder,
-            self._room,
-        )
+        id = self._services.new_id()
+        context.client = ClientInfo(clip(str(client.get("name", ""))), clip(str(client.get("version", ""))))
+        context.recorder = context.recorder.bind(session=f"s{self._count}")
+        session = Session(id, machine, offer, context, self._services, self._room, self._on_end)
+        session.streams = draft_streams.declared(capabilities)
         self._sessions[id] = session
-        self._shares.take("max_sessions", holder)
+        self._shares.take("max_sessions", context.holder)
         self._inbox.send_nowait(session)
         declared = bounded(capabilities, MOST_CAPABILITIES)
-        self._log.append(
-            SessionOpened(session.label, fingerprint(id), offer.revision, name, version, declared, transport)
+        context.recorder.append(
+            SessionOpened(fingerprint(id), offer.revision, *context.client, declared, context.transport)
         )
         return session
 

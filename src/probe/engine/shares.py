@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..core.shares import Shares
+from ..observe.context import Recorder
 from ..observe.events import LimitReached
-from ..observe.log import EventLog
 from ..settings import Limits
 from ..wire.errors import Code, McpError, Rejection, too_many
 from ..wire.jsonrpc import RequestId
@@ -26,17 +26,16 @@ class AddressLimitError(McpError):
 class AddressShares(Shares):
     """The shares of one engine, by the names of the limits they are parts of."""
 
-    def __init__(self, log: EventLog, limits: Limits) -> None:
+    def __init__(self, limits: Limits) -> None:
         super().__init__(limits.address_share)
-        self._log = log
         self._limits = limits
 
     def share(self, limit: str) -> int:
         """How much of a limit one address may hold."""
         return self.most(getattr(self._limits, limit))
 
-    def check(self, limit: str, holder: str | None, session: str | None = None, amount: int = 1) -> None:
-        """Raise `AddressLimitError` when an address holds its share already; `session` is for the event log."""
+    def check(self, limit: str, holder: str | None, recorder: Recorder, amount: int = 1) -> None:
+        """Raise `AddressLimitError`, and record it, when an address holds its share already."""
         if not self.has_room(limit, holder, getattr(self._limits, limit), amount):
-            self._log.append(LimitReached(session, f"address_share:{limit}", self.share(limit)))
+            recorder.append(LimitReached(f"address_share:{limit}", self.share(limit)))
             raise AddressLimitError(limit, self.share(limit))

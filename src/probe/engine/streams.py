@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import trio
 
 from ..core.replay import ReplayLog
+from ..observe.context import Recorder
 from ..observe.events import MessagesDelivered, Rpc, StreamEnded, StreamOpened
-from ..observe.log import EventLog
-from ..settings import Settings
+from ..settings import Limits
 from ..wire.jsonrpc import Json
 from .client_requests import ClientRequests
 
@@ -29,36 +29,38 @@ def _nobody_waits() -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """A connection that reads a stream; `hung_up` counts the hang-ups that came before it."""
+    """A connection that reads a stream; `hung_up` counts the hang-ups that came before it.
 
-    exchange: int
+    The context of `recorder` has the exchange of an HTTP response, and None where one connection carries everything.
+    """
+
+    recorder: Recorder
     hung_up: int
 
 
 class Stream:
     """Messages of one request, or the standalone stream of a session. Owned by its session, read by endpoints.
 
-    One that is not `resumable` is owned by its request, and what was delivered is forgotten. `session` is the label in
-    the event log, `exchange` the request whose answer is to come on it, if any. `unanswered` is set when a request of
-    the stream ended in silence, because it was cancelled. `weighed` is called when the log has grown.
+    One that is not `resumable` is owned by its request, and what was delivered is forgotten. `request` is the recorder
+    of the message, or of the GET, that the stream was opened for; messages on a `standalone` stream belong to none.
+    `unanswered` is set when a request of the stream ended in silence, because it was cancelled. `weighed` is called
+    when the log has grown.
+
+    The recorder of each message is kept as long as the message, so that its delivery names its call and its emission.
     """
 
     def __init__(
         self,
         id: str,
-        session: str | None,
         purpose: str,
-        log: EventLog,
-        settings: Settings,
+        request: Recorder,
+        limits: Limits,
         *,
-        exchange: int | None = None,
         resumable: bool = True,
         replay: ReplayLog | None = None,
     ) -> None:
-        limits = settings.limits
         self.id = id
-        self.session = session
-        self.exchange = exchange
+        self.request = request
         self.resumable = resumable
         # An empty log is false, as an empty list is.
         kept = ReplayLog(max_messages=limits.replay_messages, max_bytes=limits.replay_bytes)
@@ -72,10 +74,35 @@ class Stream:
         # would be a cycle.
         self._ring = _nobody_waits
         self._hang_ups = 0
-        self._on_delivery: dict[int, Callable[[], None]] = {}
         self._delivered = 0
-        self._log = log
-        log.append(StreamOpened(exchange, session, id, purpose))
+        self._recorders: dict[int, Recorder] = {}
+        opened = request.bind(stream=id)
+        self.recorder = opened.caused_by(opened.append(StreamOpened(purpose)))
+        self._messages = opened.bind(exchange=None) if purpose == "standalone" else opened
+
+    @property
+    def session(self) -> str | None:
+        """The label of the session, or of the modern client, that it belongs to."""
+        return self.recorder.context.session
+
+    def belong_to(self, call: Recorder) -> None:
+        """From now on the stream is known to be that of one call."""
+        self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
+
+    def belong_to_none(self) -> None:
+        """Further calls answer on the stream."""
+        self.recorder = self.recorder.bind(call=None, task=None)
+
+    def recorder_of_message(self, recorder: Recorder) -> Recorder:
+        """The recorder of a message on this stream, about the same call and with the same cause as `recorder`."""
+        about = recorder.context
+        return self._messages.bind(call=about.call, task=about.task).caused_by(recorder.cause)
+
+    def keep_recorder(self, position: int, recorder: Recorder) -> None:
+        """The recorder of the message at this position, whose cause is the `message.emitted`."""
+        self._recorders[position] = recorder
+        if len(self._recorders) > 2 * len(self.replay) + 1:
+            self._forget_evicted()
 
     @property
     def retry_ms(self) -> int:
@@ -96,16 +123,12 @@ class Stream:
         """The message as it goes on this stream."""
         return value
 
-    def append(self, message: bytes, on_delivery: Callable[[], None] | None = None, rpc: Rpc = "notification") -> int:
-        """Add a message, wake the reader, return the position. `on_delivery` runs once, when a socket first took it.
+    def append(self, message: bytes, rpc: Rpc = "notification") -> int:
+        """Add a message, wake the reader, return the position.
 
         Raises `core.replay.LogClosedError` after `end`, and `StreamLostError`.
         """
         position = self._keep(message, rpc)
-        if on_delivery is not None:
-            self._on_delivery[position] = on_delivery
-            if len(self._on_delivery) > 2 * len(self.replay):
-                self._forget_evicted()
         if self.weighed is not None:
             self.weighed()
         self._wake()
@@ -126,7 +149,7 @@ class Stream:
             return
         self.replay.close()
         self.ended_at = now
-        self._log.append(StreamEnded(self.session, self.id, self.replay.last))
+        self.recorder.append(StreamEnded(self.replay.last))
         self._wake()
 
     def hang_up(self) -> None:
@@ -134,10 +157,10 @@ class Stream:
         self._hang_ups += 1
         self._wake()
 
-    def attach(self, exchange: int, ring: Callable[[], None] = _nobody_waits) -> Reader:
+    def attach(self, recorder: Recorder, ring: Callable[[], None] = _nobody_waits) -> Reader:
         """A connection begins to read; the one before it, if any, is displaced. `ring` is called for what changes."""
         before, self._ring = self._ring, ring
-        self.reader = Reader(exchange, self._hang_ups)
+        self.reader = Reader(recorder, self._hang_ups)
         before()
         return self.reader
 
@@ -160,19 +183,33 @@ class Stream:
         self._bell.unpark_all()
         self._ring()
 
-    def delivered(self, first: int, last: int, exchange: int) -> None:
-        """A socket took these messages."""
-        self._log.append(MessagesDelivered(exchange, self.session, self.id, first, last))
-        for position in range(max(first, self._delivered + 1), last + 1):
-            hear = self._on_delivery.pop(position, None)
-            if hear is not None:
-                hear()
+    def delivered(self, first: int, last: int, reader: Recorder) -> None:
+        """A socket took these messages: one entry for each call in turn."""
+        start = first
+        for position in range(first + 1, last + 1):
+            if self._call_at(position) != self._call_at(start):
+                self._record_delivered(start, position - 1, reader)
+                start = position
+        self._record_delivered(start, last, reader)
         self._delivered = max(self._delivered, last)
         if not self.resumable:
             self.replay.forget(last)
+            for position in range(first, last + 1):
+                self._recorders.pop(position, None)
+
+    def _call_at(self, position: int) -> str | None:
+        recorder = self._recorders.get(position)
+        return None if recorder is None else recorder.context.call
+
+    def _record_delivered(self, first: int, last: int, reader: Recorder) -> None:
+        sent, reads = self._recorders.get(first, self._messages), reader.context
+        exchange = sent.context.exchange if reads.exchange is None else reads.exchange
+        recorder = sent.bind(connection=reads.connection, exchange=exchange, label=reads.label)
+        recorder.append(MessagesDelivered(first, last))
 
     def acknowledge(self, position: int) -> None:
         """The client says that it has everything up to there."""
 
     def _forget_evicted(self) -> None:
-        self._on_delivery = {at: hear for at, hear in self._on_delivery.items() if at >= self.replay.first}
+        kept = self.replay.first
+        self._recorders = {at: recorder for at, recorder in self._recorders.items() if at >= kept}

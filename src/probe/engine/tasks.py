@@ -18,43 +18,71 @@ import trio
 from ..core.call import Cause
 from ..core.task import Input, TaskMachine
 from ..core.task_inputs import TaskInputs
+from ..observe.context import Recorder
 from ..observe.events import LimitReached, TaskChanged, TaskRemoved
-from ..observe.log import EventLog
-from ..settings import Settings
 from ..wire.errors import Code, McpError
 from .calls import CallScope, run
-from .clock import Clock
 from .context import Context
 from .outcome import Outcome, contain
-from .shares import AddressShares
+from .request_context import RequestContext
+from .services import Services
 from .tool import ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """What a call that becomes a task is to be.
+
+    `owner` is the session it belongs to, or its era where there are none; `holder` is the client address whose share
+    it takes. `announce` sends a change of status to the client, with the recorder of that; `ending` is what an outcome
+    makes of the task in its era. `message` is its first status message.
+    """
+
+    owner: str
+    holder: str | None
+    tool: str
+    ttl_ms: int
+    message: str
+    announce: Callable[[Task, Recorder], None]
+    ending: Callable[[Outcome], tuple[Input, str]]
+    context: Callable[[Task], Context]
+    work: Callable[[Context], Awaitable[ToolResult]]
 
 
 @dataclass(slots=True, eq=False)
 class Task:
     """One MCP task.
 
-    `owner` is the session it belongs to, or its era where there are none; `holder` is the client address whose share
-    it takes; `outcome` is set once it is completed or
-    failed. `inputs` are questions that wait for `tasks/update`; a legacy task sends its questions itself.
+    `outcome` is set once it is completed or failed. `inputs` are questions that wait for `tasks/update`; a legacy task
+    sends its questions itself.
     """
 
     id: str
     ordinal: int
-    owner: str
-    holder: str | None
-    tool: str
-    ttl_ms: int
     machine: TaskMachine
     call: CallScope
-    announce: Callable[[], None]
-    ending: Callable[[Outcome], tuple[Input, str]]
+    plan: TaskPlan
     outcome: Outcome | None = None
     inputs: TaskInputs = field(default_factory=TaskInputs)
     asking: int = 0
     removed: str | None = None
     life: trio.CancelScope = field(default_factory=trio.CancelScope)
     _changed: trio.lowlevel.ParkingLot = field(default_factory=trio.lowlevel.ParkingLot)
+
+    @property
+    def owner(self) -> str:
+        """The session it belongs to, or its era."""
+        return self.plan.owner
+
+    @property
+    def tool(self) -> str:
+        """The name of its tool."""
+        return self.plan.tool
+
+    @property
+    def ttl_ms(self) -> int:
+        """How long it is kept, in milliseconds from its creation."""
+        return self.plan.ttl_ms
 
     def ring(self) -> None:
         """Wake whoever waits for a change."""
@@ -78,21 +106,18 @@ class Task:
 class TaskService:
     """All tasks of one engine. `serve` owns them; the other methods are called from any task and never wait."""
 
-    def __init__(
-        self, log: EventLog, clock: Clock, settings: Settings, shares: AddressShares, new_id: Callable[[], str]
-    ) -> None:
-        self._log = log
-        self._clock = clock
-        self._settings = settings
-        self._shares = shares
-        self.new_id = new_id
+    def __init__(self, services: Services) -> None:
+        self._clock = services.clock
+        self._settings = services.settings
+        self._shares = services.shares
+        self.new_id = services.new_id
         self._tasks: dict[str, Task] = {}
         self._count = 0
         # A job waits here only until the service's next turn, so the bound is the number of tasks there may be.
-        self._inbox, self._jobs = trio.open_memory_channel[Callable[[], Awaitable[None]]](settings.limits.max_tasks)
+        self._inbox, self._jobs = trio.open_memory_channel[Callable[[], Awaitable[None]]](services.limits.max_tasks)
 
-    def check_room(self, owner: str | None, holder: str | None) -> None:
-        """Raises `McpError` -32000 when the session `owner`, the server, or the `holder` has as many as it may."""
+    def check_room(self, owner: str | None, context: RequestContext) -> None:
+        """Raises `McpError` -32000 when the session `owner`, the server, or the client's address has all it may."""
         limits = self._settings.limits
         own = sum(task.owner == owner for task in self._tasks.values())
         for name, used, bound in (
@@ -100,9 +125,9 @@ class TaskService:
             ("max_tasks", len(self._tasks), limits.max_tasks),
         ):
             if used >= bound:
-                self._log.append(LimitReached(owner, name, bound))
+                context.recorder.append(LimitReached(name, bound))
                 raise McpError(Code.BUSY, f"Too many tasks: the limit {name} is {bound}; a task counts until its ttl")
-        self._shares.check("max_tasks", holder, owner)
+        self._shares.check("max_tasks", context.holder, context.recorder)
 
     def ttl(self, requested: int | None) -> int:
         """The lifetime granted, in milliseconds.
@@ -113,32 +138,19 @@ class TaskService:
         wanted = settings.task_ttl_ms if requested is None else requested
         return max(1000, min(wanted, settings.task_ttl_max_ms))
 
-    def create(
-        self,
-        *,
-        id: str,
-        owner: str,
-        holder: str | None,
-        tool: str,
-        ttl_ms: int,
-        call: CallScope,
-        announce: Callable[[], None],
-        ending: Callable[[Outcome], tuple[Input, str]],
-        context: Callable[[Task], Context],
-        work: Callable[[Context], Awaitable[ToolResult]],
-        message: str,
-    ) -> Task:
+    def create(self, call: CallScope, plan: TaskPlan) -> Task:
         """Store a task, durably before anybody hears of it, and have its work started."""
+        id = call.task or ""
         self._count += 1
-        machine = TaskMachine(self._clock.wall(), message)
-        task = Task(id, self._count, owner, holder, tool, ttl_ms, machine, call, announce, ending)
+        machine = TaskMachine(self._clock.wall(), plan.message)
+        task = Task(id, self._count, machine, call, plan)
         self._tasks[id] = task
-        self._shares.take("max_tasks", holder)
-        self._log.append(TaskChanged(id, call.facts.session, tool, "queued", None, ttl_ms))
-        self._record_change(task)
+        self._shares.take("max_tasks", plan.holder)
+        call.recorder.append(TaskChanged(plan.tool, "queued", None, plan.ttl_ms))
+        self._record_change(task, call.recorder)
 
         async def job() -> None:
-            await self._live(task, context(task), work)
+            await self._live(task, plan.context(task), plan.work)
 
         self._inbox.send_nowait(job)
         return task
@@ -167,31 +179,36 @@ class TaskService:
         if task.machine.allows(Input.ASK):
             self._move(task, Input.ASK, message)
 
-    def answered(self, task: Task, questions: int = 1) -> None:
-        """So many questions less; the last one lets the task work again, unless its work is being stopped."""
+    def answered(self, task: Task, questions: int = 1, by: Recorder | None = None) -> None:
+        """So many questions are answered, by the message `by`, or withdrawn: at zero the task works again.
+
+        Not where its work is being stopped.
+        """
         task.asking -= questions
         task.ring()
         if not questions or task.call.scope.cancel_called or not task.machine.allows(Input.RESUME):
             return
         if task.asking:
-            self._move(task, Input.ANSWER, task.machine.message or "Input required")
+            self._move(task, Input.ANSWER, task.machine.message or "Input required", by)
         else:
-            self._move(task, Input.RESUME, "Working again after input.")
+            self._move(task, Input.RESUME, "Working again after input.", by)
 
-    def cancel(self, task: Task, cause: Cause, message: str) -> None:
-        """Make the status `cancelled`, then stop the work. The caller has checked that the task is not terminal.
+    def cancel(self, task: Task, cause: Cause, message: str, by: Recorder | None = None) -> None:
+        """Make the status `cancelled`, then stop the work, because of the message `by`, if there is one.
+
+        The caller has checked that the task is not terminal.
 
         2025-11-25 basic/utilities/tasks: receivers "MUST transition the task to `cancelled` status before sending the
         response", and it "MUST remain in `cancelled` status even if execution continues to completion or fails".
         """
-        self._move(task, Input.CANCEL, message)
-        task.call.cancel(cause, message)
+        self._move(task, Input.CANCEL, message, by)
+        task.call.cancel(cause, message, by)
 
-    def end_owner(self, owner: str, cause: Cause, why: str) -> None:
+    def end_owner(self, owner: str, cause: Cause, why: str, by: Recorder | None = None) -> None:
         """The owner has gone: its tasks are cancelled and forgotten."""
         for task in self.of(owner):
             if not task.machine.terminal:
-                self.cancel(task, cause, f"The task was cancelled: {why}")
+                self.cancel(task, cause, f"The task was cancelled: {why}", by)
             task.removed = why
             task.life.cancel()
 
@@ -220,7 +237,7 @@ class TaskService:
         if outcome is not None and not task.machine.terminal:
             context.finish_progress()
             task.outcome = outcome
-            self._move(task, *task.ending(outcome))
+            self._move(task, *task.plan.ending(outcome))
         if not task.call.machine.settled:
             task.call.settle(outcome)
         task.ring()
@@ -233,20 +250,20 @@ class TaskService:
         if not task.call.machine.settled:
             task.call.abandon()
         del self._tasks[task.id]
-        self._shares.give_back("max_tasks", task.holder)
-        self._log.append(TaskRemoved(task.id, task.call.facts.session, task.removed))
+        self._shares.give_back("max_tasks", task.plan.holder)
+        task.call.recorder.append(TaskRemoved(task.removed))
         task.ring()
 
-    def _move(self, task: Task, event: Input, message: str) -> None:
+    def _move(self, task: Task, event: Input, message: str, by: Recorder | None = None) -> None:
         task.machine.move(event, self._clock.wall(), message)
-        self._record_change(task)
-        task.announce()
+        call = task.call
+        seq = self._record_change(task, call.recorder if by is None else call.visited_by(by))
+        task.plan.announce(task, call.recorder.caused_by(seq))
         task.ring()
 
-    def _record_change(self, task: Task) -> None:
+    def _record_change(self, task: Task, recorder: Recorder) -> int:
         status, message = task.machine.status.value, task.machine.message
-        session = task.call.facts.session
-        self._log.append(TaskChanged(task.id, session, task.tool, status, message, task.ttl_ms))
+        return recorder.append(TaskChanged(task.tool, status, message, task.ttl_ms))
 
 
 def said(outcome: Outcome) -> str:

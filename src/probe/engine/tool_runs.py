@@ -1,23 +1,24 @@
-"""Running one tool: the record it leaves, its deadlines, its context. What a call may be is for its era to say."""
+"""Running one tool: its beginning in the log, its deadlines, its context. What a call may be is for its era to say."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeAlias, cast
 
 from ..core.deadline import Deadlines
 from ..core.progress import ProgressGate
-from ..observe.events import DispatchSent
-from ..observe.log import EventLog
-from ..observe.records import CallRecord, CallRecords, bounded
-from ..settings import Settings
-from ..wire.jsonrpc import Json, ProgressToken, RequestId, clip
-from .calls import CallFacts, CallScope, run
-from .clock import Clock
+from ..observe.context import Recorder
+from ..observe.events import CallStarted, DispatchSent
+from ..observe.records import bounded
+from ..wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
+from .calls import CallScope, run
 from .context import Channel, Context
 from .offers import Offer
 from .outcome import Outcome, attempt, attempt_tool
+from .request_context import RequestContext
+from .services import Services
 from .streams import Stream
 from .tool import Seconds, Tool, ToolResult
 
@@ -38,79 +39,77 @@ Start: TypeAlias = Callable[[Stream], Running]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """Who calls, and by which exchange, as the record shows it."""
+class Asked:
+    """A `tools/call` as it was sent. The tool may not exist, and the arguments may not fit."""
 
-    era: str
-    transport: str
-    exchange: int
-    session: str | None
-    name: str
-    version: str
+    request_id: RequestId
+    tool: str
+    arguments: Mapping[str, Any]
+    token: ProgressToken | None
 
 
 class ToolRuns:
     """Opens, refuses and runs the tool calls of one engine, in either era."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        records: CallRecords,
-        clock: Clock,
-        settings: Settings,
-        run: str,
-        new_call_id: Callable[[], str],
-    ) -> None:
-        self._log = log
-        self._run = run
-        self._records = records
-        self._clock = clock
-        self._settings = settings
-        self._new_call_id = new_call_id
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._clock = services.clock
+        self._settings = services.settings
+        self._numbers = count(1)
+
+    def announce(self, context: RequestContext) -> Recorder:
+        """The recorder of what comes before the call that this request will begin."""
+        context.call = self._new_id()
+        return context.recorder.bind(call=context.call)
 
     def open(
         self,
-        caller: Caller,
+        context: RequestContext,
         offer: Offer,
-        tool: str,
-        request_id: RequestId,
-        arguments: Mapping[str, Any],
-        token: ProgressToken | None,
-        task: str | None,
+        asked: Asked,
+        *,
+        task: str | None = None,
+        steps_total: float | None = None,
     ) -> CallScope:
-        """A scope with its record: every call leaves one, whatever becomes of it. The tool may not exist."""
-        record = CallRecord(
-            run=self._run,
-            call=self._new_call_id(),
-            exchange=caller.exchange,
-            tool=clip(tool),
-            toolset=offer.toolset(tool),
-            arguments=bounded(dict(arguments), self._settings.limits.record_argument_bytes),
-            era=caller.era,
+        """A call's scope, which has recorded its beginning: every call does, whatever becomes of it."""
+        started = CallStarted(
+            request_id=asked.request_id,
+            method="tools/call",
+            tool=clip(asked.tool),
+            progress_token=asked.token,
+            toolset=offer.toolset(asked.tool),
+            era="legacy" if offer.legacy else "modern",
             revision=offer.revision,
-            transport=caller.transport,
-            session=caller.session,
-            client_name=caller.name,
-            client_version=caller.version,
-            request_id=request_id,
-            progress_token=token,
-            task=task,
-            started_at=self._clock.wall(),
-            max_result_bytes=self._settings.limits.record_result_bytes,
+            transport=context.transport,
+            client_name=context.client.name,
+            client_version=context.client.version,
+            steps_total=steps_total,
+            arguments=bounded(dict(asked.arguments), self._services.limits.record_argument_bytes),
         )
-        self._records.add(record)
-        facts = CallFacts(record.call, caller.exchange, request_id, "tools/call", caller.session, task)
-        return CallScope(facts, record, self._log, self._clock)
+        request = context.recorder.bind(call=context.call or self._new_id(), task=task)
+        context.concerns(request)
+        return CallScope(request, started, self._clock, self._services.limits.record_result_bytes)
 
-    def admit(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> None:
-        """The call will run with these checked arguments: none of the steps that it counts is done."""
-        if call.record is not None and tool.steps is not None:
-            call.record.steps_done, call.record.steps_total = 0, tool.steps(arguments)
+    def open_plain(self, context: RequestContext, request: Request, offer: Offer) -> CallScope:
+        """The scope of a request that waits and is no tool call."""
+        started = CallStarted(
+            request_id=request.id,
+            method=request.method,
+            tool=None,
+            progress_token=None,
+            toolset="",
+            era="legacy" if offer.legacy else "modern",
+            revision=offer.revision,
+            transport=context.transport,
+            client_name=context.client.name,
+            client_version=context.client.version,
+            steps_total=None,
+            arguments=b"null",
+        )
+        return CallScope(context.recorder.bind(call=self._new_id(), task=None), started, self._clock)
 
-    def open_plain(self, exchange: int, request_id: RequestId, method: str, session: str | None) -> CallScope:
-        """The scope of a request that waits and is no tool call; it leaves no record."""
-        facts = CallFacts(self._new_call_id(), exchange, request_id, method, session)
-        return CallScope(facts, None, self._log, self._clock)
+    def _new_id(self) -> str:
+        return f"c{next(self._numbers)}"
 
     def refuse(self, call: CallScope, answer: ToolResult | Exception) -> Outcome:
         """Settle a call whose tool never ran, with a result or with what says why."""
@@ -134,8 +133,7 @@ class ToolRuns:
         call.dispatch(deadlines, context.gate)
         # What a tool host does is sent when its message is.
         if tool.host is None:
-            facts = call.facts
-            self._log.append(DispatchSent(facts.id, facts.session, tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
+            call.recorder.append(DispatchSent(tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
 
         async def work() -> Outcome | None:
             outcome = await run(call, lambda: run_tool(context), context.pump_progress)
@@ -154,7 +152,7 @@ class ToolRuns:
         answers: Mapping[str, Json],
     ) -> Context:
         """The context of one call or task."""
-        limits = self._settings.limits
+        limits = self._services.limits
         gate = ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
         return Context(arguments, answers, token, call, channel, gate, self._clock)
 
@@ -197,4 +195,4 @@ def tool_work(tool: Tool) -> Callable[[Context], Awaitable[ToolResult]]:
 def _told(call: CallScope, outcome: Outcome) -> Outcome:
     settled = call.settle(outcome)
     assert settled is not None, "nothing can cancel a call that never waits"
-    return replace(settled, call=call)
+    return settled

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
 
-from ..core.draft_stream import DraftStream, Kind, Lost, LostError, Poll
+from ..core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll
+from ..observe.context import Recorder
 from ..observe.events import Rpc
-from ..observe.log import EventLog
-from ..settings import Settings
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, RequestId
 from ..wire.v2025 import draft_streams as wire
 from .calls import CallScope
 from .client_requests import ClientRequests
-from .clock import Clock
+from .services import Services
 from .sessions import Session
 from .streams import Reader, Stream, StreamLostError
 
@@ -47,19 +46,23 @@ class ToolStream(Stream):
         number: int,
         stream_id: str,
         session: Session,
-        exchange: int,
         request_id: RequestId,
-        machine: DraftStream,
-        log: EventLog,
-        clock: Clock,
-        settings: Settings,
+        request: Recorder,
+        services: Services,
         changed: Callable[[ToolStream], None],
     ) -> None:
+        settings, clock = services.settings, services.clock
+        self.machine = DraftStream(
+            Interval(settings.stream_min_s, settings.stream_max_s),
+            settings.stream_retention_s,
+            max_messages=settings.limits.replay_messages,
+            max_bytes=settings.limits.replay_bytes,
+            now=clock.now(),
+        )
         label = session.next_stream_label()
-        super().__init__(label, session.label, "resumable", log, settings, exchange=exchange, replay=machine.log)
+        super().__init__(label, "resumable", request, settings.limits, replay=self.machine.log)
         self.stream_id = stream_id
         self.request_id = request_id
-        self.machine = machine
         self.holder: Session | None = session
         self.call: CallScope | None = None
         self.owner = Owner(session.label, None if session.secret is None else digest_of(session.secret))
@@ -71,8 +74,13 @@ class ToolStream(Stream):
         self._home = session
         self._retry_ms = ceil(settings.stream_min_s * 1000)
         self._questions = ClientRequests(f"q{number}-")
+        self._answer_at: int | None = None
         self._clock = clock
         self._changed = changed
+
+    def sends_answer(self) -> None:
+        """The next message is the answer to its call."""
+        self._answer_at = self.replay.last + 1
 
     @property
     def retry_ms(self) -> int:
@@ -98,10 +106,10 @@ class ToolStream(Stream):
         """The message with its place in this stream."""
         return wire.marked(value, self.stream_id, self.replay.last + 1)
 
-    def attach(self, exchange: int, ring: Callable[[], None] = lambda: None) -> Reader:
-        """As of any stream; nobody is waited for any more."""
+    def attach(self, recorder: Recorder, ring: Callable[[], None] = lambda: None) -> Reader:
+        """Also ends the time to resume it."""
         self.machine.connect(self._clock.now())
-        return super().attach(exchange, ring)
+        return super().attach(recorder, ring)
 
     def detach(self, reader: Reader) -> None:
         """As of any stream; from now on the client is waited for."""
@@ -116,9 +124,10 @@ class ToolStream(Stream):
         own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
         return super().dismissed(reader) or own
 
-    def delivered(self, first: int, last: int, exchange: int) -> None:
-        """As of any stream; these messages are unsent no more."""
-        super().delivered(first, last, exchange)
+    def delivered(self, first: int, last: int, reader: Recorder) -> None:
+        """Also counts these messages as taken."""
+        super().delivered(first, last, reader)
+        self.told = self.told or (self._answer_at is not None and last >= self._answer_at)
         self.machine.taken(last, self._clock.now())
         self._changed(self)
 
@@ -156,11 +165,15 @@ class ToolStream(Stream):
     def _keep(self, message: bytes, rpc: Rpc) -> int:
         kind = {"request": Kind.REQUEST, "error": Kind.ERROR}.get(rpc, Kind.OTHER)
         try:
-            return self.machine.emit(message, kind, self._clock.now())
+            position = self.machine.emit(message, kind, self._clock.now())
         except LostError as error:
             raise StreamLostError(WHY[error.lost]) from None
         finally:
             self._changed(self)
+        # What all streams keep together may be too much with this message, and then this stream made room.
+        if self.machine.lost is not None:
+            raise StreamLostError(WHY[self.machine.lost])
+        return position
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import trio
 
@@ -21,6 +21,7 @@ from ..core.tool_host import HostState, HostViolationError, ToolHost
 from ..engine.engine import Engine
 from ..engine.outbox import stored
 from ..engine.tool import Tool
+from ..observe.context import Recorder
 from ..observe.events import (
     HostClosed,
     HostConnected,
@@ -48,6 +49,7 @@ from ..wire.jsonrpc import (
     result_response,
 )
 from ..wire.toolhost import (
+    VERSION,
     HostCode,
     HostLimits,
     InvalidMessageError,
@@ -56,7 +58,7 @@ from ..wire.toolhost import (
     UpdateParams,
     read_params,
 )
-from .dispatcher import Dispatcher, MisuseError
+from .dispatcher import DispatchedCall, Dispatcher, MisuseError
 from .hosted_tool import ToolsError, build
 from .outgoing import Outgoing
 from .roster import NameTakenError, Roster
@@ -101,27 +103,34 @@ class RefusedMessageError(Exception):
 class HostConnection:
     """One connection. `ending` is the close code and why the server ends it; None as long as it does not."""
 
-    def __init__(self, engine: Engine, roster: Roster, exchange: int, client: str) -> None:
+    def __init__(
+        self, engine: Engine, roster: Roster, request: Recorder, client: str, peer: str | None = None
+    ) -> None:
         settings = engine.settings
-        self.label = f"h{exchange}"
+        self.label = f"h{request.context.exchange}"
         self.ending: tuple[int, str] | None = None
         self._engine = engine
         self._roster = roster
-        self._exchange = exchange
+        # Its cause is the `host.connected`, once `serve` has recorded that.
+        self._recorder = request.bind(connection=self.label)
+        # The recorder of what the latest message of the host brings about.
+        self._message = self._recorder
         self._client = client
+        self._peer = peer
         self._settings = settings
         self._name: str | None = None
         self._misused = 0
-        self._machine = ToolHost(
+        self._machine: ToolHost[DispatchedCall] = ToolHost(
             max_dispatches=settings.limits.max_host_dispatches, linger_s=settings.toolhost_linger_s
         )
         self._outgoing = Outgoing(settings.limits.host_queue_bytes)
-        self._dispatcher = Dispatcher(self.label, self._machine, self._outgoing, engine.log, engine.clock, settings)
+        self._dispatcher = Dispatcher(self.label, self._machine, self._outgoing, engine.clock, settings.limits)
         self._reading = trio.CancelScope()
 
     async def serve(self, wire: HostWire) -> None:
         """Serve the connection until it is over, or is to be closed for the reason in `ending`."""
-        self._engine.log.append(HostConnected(self.label, self._exchange, self._client))
+        connected = self._recorder.append(HostConnected(self._client, self._peer))
+        self._recorder = self._message = self._recorder.caused_by(connected)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write, wire)
             nursery.start_soon(self._watch_registration)
@@ -140,9 +149,7 @@ class HostConnection:
     def closed(self, code: int | None, by: str) -> None:
         """Record how the connection has ended. To be called once, by the endpoint, which knows."""
         dispatcher = self._dispatcher
-        self._engine.log.append(
-            HostClosed(self.label, self._name, code, by, dispatcher.failed, dispatcher.late)
-        )
+        self._recorder.append(HostClosed(self._name, code, by, dispatcher.failed, dispatcher.late))
 
     def replace(self) -> None:
         """End: a newer connection of the same process takes over."""
@@ -188,10 +195,11 @@ class HostConnection:
         try:
             value = parse(body, max_depth=self._settings.limits.max_json_depth)
         except MalformedError as error:
+            self._message = self._recorder
             self._misuse("not JSON", str(error))
             self._refuse(_leniently(body), str(error), Code.PARSE_ERROR)
             return
-        self._record(value, body)
+        self._message = self._record(value, body)
         try:
             self._react(classify(value))
         except MalformedError as error:
@@ -237,7 +245,7 @@ class HostConnection:
             limit = error.limit if isinstance(error, ToolsError) else None
             if limit is None:
                 raise RefusedMessageError(Code.INVALID_PARAMS, f"Invalid params: {error}") from None
-            self._engine.log.append(LimitReached(None, limit, getattr(self._settings.limits, limit)))
+            self._message.append(LimitReached(limit, getattr(self._settings.limits, limit)))
             raise RefusedMessageError(HostCode.LIMIT, str(error)) from None
         except HostViolationError as error:
             why = f"{message.method}: not before host.register ({error})"
@@ -255,9 +263,7 @@ class HostConnection:
             raise RefusedMessageError(HostCode.NAME_TAKEN, why) from None
         self._machine.register()
         self._name = self._dispatcher.host = params.name
-        self._engine.log.append(
-            HostRegistered(self.label, params.name, params.version, params.library, (*tools,), replaced)
-        )
+        self._message.append(HostRegistered(params.name, params.version, params.library, (*tools,), replaced))
         return self._registered(params.name, tools)
 
     def _update(self, params: UpdateParams) -> Json:
@@ -265,7 +271,7 @@ class HostConnection:
         assert self._name is not None, "a registered host has a name"
         tools = build(self._name, params.tools, self._settings, self._dispatcher.run)
         self._roster.update(self._name, tools)
-        self._engine.log.append(HostUpdated(self.label, self._name, (*tools,)))
+        self._message.append(HostUpdated(self._name, (*tools,)))
         return self._registered(self._name, tools)
 
     def _registered(self, name: str, tools: Mapping[str, Tool]) -> Json:
@@ -273,32 +279,29 @@ class HostConnection:
         bounds = HostLimits(
             dispatches=limits.max_host_dispatches, message_bytes=limits.max_body_bytes, tools=limits.max_host_tools
         )
-        return RegisterResult(host=name, tools=[*tools], limits=bounds).dump()
+        return RegisterResult(protocol=VERSION, host=name, tools=[*tools], limits=bounds).dump()
 
     def _say(self, message: Json) -> None:
         body = encode(message)
         self._outgoing.say(body, reply=True)
         if message.get("result") != {}:
-            self._note("sent", message, body)
+            self._message.append(HostMessage("sent", *essentials(message), stored(message, body)))
 
-    def _record(self, value: Any, body: bytes) -> None:
+    def _record(self, value: Any, body: bytes) -> Recorder:
+        """The recorder of what this message brings about."""
         shown = _without_instance(value)
-        method = value.get("method") if isinstance(value, dict) else None
-        if not (isinstance(method, str) and method in _UNRECORDED):
-            self._note("received", shown, body if shown is value else encode(shown))
-
-    def _note(self, direction: Literal["received", "sent"], value: Any, body: bytes) -> None:
         rpc, method, id = essentials(value)
-        answers = direction == "received" and rpc in ("response", "error")
-        dispatch = self._dispatcher.find(id) if answers else None
-        call, session = (None, None) if dispatch is None else (dispatch.call, dispatch.session)
-        kept = stored(value, body)
-        self._engine.log.append(HostMessage(self.label, direction, call, rpc, method, id, kept, session))
+        dispatch = self._dispatcher.find(id) if rpc in ("response", "error") else None
+        recorder = self._recorder if dispatch is None else dispatch.call.recorder.caused_by(dispatch.call.sent)
+        if method in _UNRECORDED:
+            return recorder
+        kept = stored(shown, body if shown is value else encode(shown))
+        return recorder.caused_by(recorder.append(HostMessage("received", rpc, method, id, kept)))
 
     def _misuse(self, what: str, detail: str) -> None:
         self._misused += 1
         if self._misused <= _MOST_MISUSE:
-            self._engine.log.append(HostMisuse(self.label, what, clip(detail, _LONGEST_DETAIL)))
+            self._message.append(HostMisuse(what, clip(detail, _LONGEST_DETAIL)))
 
 
 def _without_instance(value: Any) -> Any:

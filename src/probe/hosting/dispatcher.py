@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import trio
 
@@ -19,6 +19,7 @@ from ..engine.clock import Clock
 from ..engine.failures import structured_failure
 from ..engine.outbox import stored
 from ..engine.tool import ToolContext, ToolResult, content, structured, text
+from ..observe.context import Recorder
 from ..observe.events import (
     DispatchCancelled,
     DispatchLate,
@@ -28,8 +29,7 @@ from ..observe.events import (
     LimitReached,
     essentials,
 )
-from ..observe.log import EventLog
-from ..settings import Settings
+from ..settings import Limits
 from ..wire.jsonrpc import Json, Response, clip, encode, notification, request
 from ..wire.toolhost import (
     LONGEST_ERROR,
@@ -60,10 +60,24 @@ class _Stop(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
+class DispatchedCall:
+    """A call as its host's connection knows it: the recorder of its facts there, whose cause is the `call.started`.
+
+    `sent` is the entry of its `tool.dispatch`.
+    """
+
+    recorder: Recorder
+    sent: int | None = None
+
+
+HostDispatch: TypeAlias = Dispatch[DispatchedCall]
+
+
+@dataclass(slots=True, eq=False)
 class _Pending:
     """A call that waits for its host. `result` is what it came to, `told` the last valid report's numbers."""
 
-    dispatch: Dispatch
+    dispatch: HostDispatch
     tool: HostedTool
     context: ToolContext
     result: ToolResult | None = None
@@ -72,22 +86,26 @@ class _Pending:
 
 
 class Dispatcher:
-    """Of one connection, whose label is `connection`; `host` is its name once it has one.
+    """The dispatches of one connection, whose label is `connection`; `host` is its name once it has one.
 
     `failed` counts the calls that its end has failed, `late` what came too late, over all dispatches.
     """
 
     def __init__(
-        self, connection: str, machine: ToolHost, outgoing: Outgoing, log: EventLog, clock: Clock, settings: Settings
+        self,
+        connection: str,
+        machine: ToolHost[DispatchedCall],
+        outgoing: Outgoing,
+        clock: Clock,
+        limits: Limits,
     ) -> None:
         self.host = ""
         self.failed = self.late = 0
         self._connection = connection
         self._machine = machine
         self._outgoing = outgoing
-        self._log = log
         self._clock = clock
-        self._limits = settings.limits
+        self._limits = limits
         self._pending: dict[str, _Pending] = {}
         self._changed = trio.lowlevel.ParkingLot()
 
@@ -106,7 +124,8 @@ class Dispatcher:
 
     def _begin(self, tool: HostedTool, context: ToolContext) -> _Pending:
         params = tool.request(context.arguments)
-        dispatch = self._machine.dispatch(context.call, context.session)
+        recorder = context.recorder.bind(connection=self._connection)
+        dispatch = self._machine.dispatch(DispatchedCall(recorder))
         message = request(dispatch.id, "tool.dispatch", params)
         body = encode(message)
         try:
@@ -115,10 +134,8 @@ class Dispatcher:
             self._machine.withdraw(dispatch)
             raise
         name, idle_ms, ceiling_ms = f"{self.host}__{tool.name}", params["idleMs"], params["ceilingMs"]
-        self._log.append(
-            DispatchSent(context.call, context.session, name, idle_ms, ceiling_ms, self.host, dispatch.id)
-        )
-        self._note_sent(message, body, dispatch)
+        recorder.append(DispatchSent(name, idle_ms, ceiling_ms, self.host, dispatch.id))
+        dispatch.call.sent = self._note_sent(message, body, dispatch)
         pending = _Pending(dispatch, tool, context)
         self._pending[dispatch.id] = pending
         return pending
@@ -128,13 +145,13 @@ class Dispatcher:
         if pending.dispatch.state is DispatchState.RUNNING:
             self._cancel(pending.dispatch, _Stop(*(pending.context.ended_by or (Cause.SHUTDOWN.value, None))))
 
-    def _stop_ended(self, dispatch: Dispatch) -> None:
+    def _stop_ended(self, dispatch: HostDispatch) -> None:
         """A call that has been cancelled is not answered any more, though its task may not have run since."""
         pending = self._pending.get(dispatch.id)
         if pending is not None and dispatch.state is DispatchState.RUNNING and pending.context.ended_by is not None:
             self._cancel(dispatch, _Stop(*pending.context.ended_by))
 
-    def _cancel(self, dispatch: Dispatch, stop: _Stop) -> None:
+    def _cancel(self, dispatch: HostDispatch, stop: _Stop) -> None:
         if self._outgoing.take_back(dispatch.id):
             self._machine.withdraw(dispatch)
             self._note_stopped(dispatch, "never_sent")
@@ -144,15 +161,13 @@ class Dispatcher:
         message = notification("tool.cancel", params.dump())
         body = encode(message)
         self._outgoing.say(body, reply=False)
-        self._log.append(
-            DispatchCancelled(dispatch.call, self.host, dispatch.id, stop.cause, stop.reason, dispatch.session)
-        )
+        dispatch.call.recorder.append(DispatchCancelled(self.host, dispatch.id, stop.cause, stop.reason))
         self._note_sent(message, body, dispatch)
         self._changed.unpark_all()
 
     # -- what the host says
 
-    def find(self, id: object) -> Dispatch | None:
+    def find(self, id: object) -> HostDispatch | None:
         """The dispatch of this id, as far as it is still known."""
         return self._machine.find(id)
 
@@ -195,7 +210,7 @@ class Dispatcher:
             pending.answered.set()
         return dispatch is not None
 
-    def _awaited(self, dispatch: Dispatch, what: str, *, stopped: bool) -> bool:
+    def _awaited(self, dispatch: HostDispatch, what: str, *, stopped: bool) -> bool:
         """An answer arrived, which says that cancelled work has `stopped`, or not. Whether a call waits for it."""
         self._stop_ended(dispatch)
         runs = dispatch.in_flight
@@ -209,7 +224,7 @@ class Dispatcher:
             self._note_stopped(dispatch, "answered")
         return False
 
-    def _known(self, id: object, what: str) -> Dispatch | None:
+    def _known(self, id: object, what: str) -> HostDispatch | None:
         """The dispatch that something is about; None for one that has been over for long."""
         dispatch = self._machine.find(id)
         if dispatch is None and self._machine.had(id):
@@ -293,35 +308,31 @@ class Dispatcher:
     def _refused(self, error: Exception, context: ToolContext) -> ToolResult:
         code = "host_busy"
         if isinstance(error, TooManyDispatchesError):
-            self._log.append(LimitReached(context.session, "max_host_dispatches", error.most))
+            context.recorder.append(LimitReached("max_host_dispatches", error.most))
             stuck = f", {error.cancelled} of them cancelled and still running" if error.cancelled else ""
             why = f"The tool host {self.host} is busy: {error}{stuck} (max_host_dispatches)"
         elif isinstance(error, QueueFullError):
             most = self._limits.host_queue_bytes
-            self._log.append(LimitReached(context.session, "host_queue_bytes", most))
+            context.recorder.append(LimitReached("host_queue_bytes", most))
             why = f"The tool host {self.host} reads too slowly: {self._outgoing.unsent} bytes wait (host_queue_bytes)"
         else:
             code, why = "host_gone", f"The tool host {self.host} has gone"
         return structured_failure(why, {"code": code, "retryable": True, "host": self.host})
 
-    def _note_sent(self, message: Json, body: bytes, dispatch: Dispatch) -> None:
+    def _note_sent(self, message: Json, body: bytes, dispatch: HostDispatch) -> int:
         kept = stored(message, body)
-        self._log.append(
-            HostMessage(self._connection, "sent", dispatch.call, *essentials(message), kept, dispatch.session)
-        )
+        return dispatch.call.recorder.append(HostMessage("sent", *essentials(message), kept))
 
-    def _note_late(self, dispatch: Dispatch, what: str) -> None:
+    def _note_late(self, dispatch: HostDispatch, what: str) -> None:
         self.late += 1
         if dispatch.note_late(what):
-            self._log.append(DispatchLate(dispatch.call, self.host, dispatch.id, what, dispatch.session))
+            dispatch.call.recorder.append(DispatchLate(self.host, dispatch.id, what))
 
-    def _note_stopped(self, dispatch: Dispatch, how: str) -> None:
+    def _note_stopped(self, dispatch: HostDispatch, how: str) -> None:
         began = dispatch.cancelled_at
         after_ms = 0.0 if began is None else round((self._clock.now() - began) * 1000, 3)
         late = sum(dispatch.late.values())
-        self._log.append(
-            DispatchStopped(dispatch.call, self.host, dispatch.id, how, after_ms, late, dispatch.session)
-        )
+        dispatch.call.recorder.append(DispatchStopped(self.host, dispatch.id, how, after_ms, late))
 
 
 def _output_fault(tool: HostedTool, result: DispatchResult) -> str | None:

@@ -41,6 +41,11 @@ class Context(NamedTuple):
     task: str | None = None
     stream: str | None = None
 
+    @property
+    def pipe(self) -> str | None:
+        """The connection, where it carries all messages both ways: a WebSocket or standard streams."""
+        return self.connection if self.connection is not None and self.connection[0] in "wi" else None
+
 
 class Parts(TypedDict, total=False):
     """The members of a context, for `Recorder.bind`."""

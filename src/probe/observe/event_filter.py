@@ -10,6 +10,7 @@ from typing import get_args
 from pydantic_core import from_json
 
 from ..wire.jsonrpc import clip, encode
+from .context import Context
 from .events import (
     Event,
     HostMessage,
@@ -34,9 +35,10 @@ _DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
 )
 # Of a message between this server and a tool host, its own field tells.
 _OF_HOST: Mapping[str, str] = MappingProxyType({"in": "received", "out": "sent"})
-_STRINGS = ("session", "method", "call", "task", "stream", "connection")
+_CONTEXT = frozenset(Context._fields)
+_NUMBERS = frozenset({"exchange"})
 
-NAMES = ("session", "direction", "kind", "method", "call", "task", "stream", "exchange", "connection", "text")
+NAMES = ("session", "label", "direction", "kind", "method", "call", "task", "stream", "exchange", "connection", "text")
 """The filters there are."""
 
 # To read 4 MB with escapes in them, or to fold as many letters, would hold up every call for a tenth of a second.
@@ -68,12 +70,13 @@ class EventFilter:
 
     def fits(self, entry: Entry) -> bool:
         """Whether all that is asked fits but `text`, which takes the encoded entry: `finds` tells that."""
-        event = entry.event
-        if type(event) not in self.types:
+        fact = entry.fact
+        if type(fact) not in self.types:
             return False
-        if isinstance(event, HostMessage) and self.host_direction not in (None, event.direction):
+        if isinstance(fact, HostMessage) and self.host_direction not in (None, fact.direction):
             return False
-        return not self.fields or all(getattr(event, name) == value for name, value in self.fields)
+        context = entry.context
+        return all(getattr(context if name in _CONTEXT else fact, name) == value for name, value in self.fields)
 
     def finds(self, row: bytes) -> bool:
         """Whether an encoded entry contains the `text`, if one is asked for."""
@@ -81,6 +84,13 @@ class EventFilter:
 
 
 EVERYTHING = EventFilter()
+
+
+def direction_of(event: Event) -> str | None:
+    """`in` to the server or `out` from it; None for what is no message, no head of HTTP and no delivery."""
+    if isinstance(event, HostMessage):
+        return "in" if event.direction == _OF_HOST["in"] else "out"
+    return next((name for name, kinds in _DIRECTIONS.items() if type(event) in kinds), None)
 
 
 def contains(row: bytes, text: str) -> bool:
@@ -114,8 +124,9 @@ def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> Event
         if name in _KINDS_OF:
             types &= _KINDS_OF[name](value)
         elif name != "text":
-            fields[name] = value if name in _STRINGS else _number(name, value)
-    with_fields = frozenset(kind for kind in types if fields.keys() <= set(kind.__slots__))
+            fields[name] = _number(name, value) if name in _NUMBERS else value
+    own = fields.keys() - _CONTEXT
+    with_fields = frozenset(kind for kind in types if own <= set(kind.__slots__))
     text = given.get("text")
     folded = None if text is None else text.casefold()
     return EventFilter(with_fields, tuple(sorted(fields.items())), folded, _OF_HOST.get(given.get("direction", "")))

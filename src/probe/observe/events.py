@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from pydantic_core import from_json
-
 from ..wire.jsonrpc import ProgressToken, RequestId, clip, id_length, is_id
 
 # The parameter by which a message names what another one began.
@@ -36,9 +34,11 @@ Rpc: TypeAlias = Literal["request", "notification", "response", "error", "invali
 class HttpRequest:
     """The head of an HTTP request arrived; `headers` are as received, secrets hidden.
 
-    `named` is the label of the session that the request names, also where that has ended; `session_in_query` says that
-    the id of a session stood in the URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are
-    the names of the headers and query parameters whose values were hidden.
+    `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
+    proxy that speaks for it, None where the request came from the client itself. `named` is the label of the session
+    that the request names, also where that has ended; `session_in_query` says that the id of a session stood in the
+    URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and
+    query parameters whose values were hidden.
     """
 
     kind: ClassVar[str] = "http.request"
@@ -48,6 +48,7 @@ class HttpRequest:
     http_version: str
     client: str
     headers: tuple[tuple[str, str], ...]
+    peer: str | None = None
     named: str | None = None
     session_in_query: bool = False
     stream_id: int | None = None
@@ -87,20 +88,22 @@ class ConnectionOpened:
     """A connection that carries all messages both ways is open; `transport` is `websocket` or `stdio`.
 
     Cause: the `http.request` that became a WebSocket, none for standard streams. The exchange in the context is that
-    request; for standard streams it is a number that no request has. `client` is the address and port, or `stdio`.
+    request; for standard streams it is a number that no request has. `client` and `peer` are those of the request; on
+    standard streams they are `stdio` and None.
     """
 
     kind: ClassVar[str] = "connection.opened"
     transport: str
     client: str
+    peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
     """Such a connection is over. Cause: its `connection.opened`.
 
-    `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket, None
-    where there was none. `messages` is how many the peer was sent.
+    `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket,
+    None where there was none. `messages` is how many the peer was sent.
     """
 
     kind: ClassVar[str] = "connection.closed"
@@ -302,9 +305,10 @@ class CallCancelled:
 class CallSettled:
     """The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation.
 
-    Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden, and
-    cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC error;
-    null where there is none. `coalesced` is how many progress reports made room for newer ones.
+    Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden,
+    and cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC
+    error; null where there is none, and for a request that is no tool call. `coalesced` is how many progress reports
+    made room for newer ones.
     """
 
     kind: ClassVar[str] = "call.settled"
@@ -423,10 +427,14 @@ class DispatchStopped:
 
 @dataclass(frozen=True, slots=True)
 class HostConnected:
-    """A tool host gave the secret and is connected; it has not registered yet. Cause: the `http.request`."""
+    """A tool host gave the secret and is connected; it has not registered yet. Cause: the `http.request`.
+
+    `client` and `peer` are those of the request.
+    """
 
     kind: ClassVar[str] = "host.connected"
     client: str
+    peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -732,14 +740,6 @@ def subject(message: Any) -> RequestId | None:
     params = message.get("params")
     id = params.get(_NAMES[method]) if isinstance(params, dict) else None
     return id if is_id(id) and id_length(id) <= _LONGEST_ID else None
-
-
-def announced(message: bytes) -> str | None:
-    """The id that a `notifications/stream/create` gives its stream."""
-    value: Any = from_json(message)
-    for name in ("params", "stream", "streamId"):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None
 
 
 def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:

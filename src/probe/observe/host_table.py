@@ -58,13 +58,13 @@ class HostTable:
             events.DispatchStopped: self._stopped,
         }
 
-    def _connected(self, entry: Entry, event: events.HostConnected) -> None:
+    def _connected(self, entry: Entry, fact: events.HostConnected) -> None:
         row = HostRow(
-            id=event.connection,
+            id=entry.context.connection or "",
             name=None,
             version=None,
             library=None,
-            client=event.client,
+            client=fact.client,
             state="connected",
             opened_at=entry.at,
             last_at=entry.at,
@@ -85,84 +85,84 @@ class HostTable:
         if gone is not None and gone.name is not None and self._named.get(gone.name) == gone.id:
             del self._named[gone.name]
 
-    def _registered(self, entry: Entry, event: events.HostRegistered) -> None:
-        row = self._row(entry, event.connection)
+    def _registered(self, entry: Entry, fact: events.HostRegistered) -> None:
+        row = self._row(entry, entry.context.connection)
         if row is not None:
-            row.name, row.version, row.library = event.host, event.version, event.library
-            row.state, row.tools, row.replaced = "registered", list(event.tools), event.replaced
-            self._named[event.host] = row.id
+            row.name, row.version, row.library = fact.host, fact.version, fact.library
+            row.state, row.tools, row.replaced = "registered", list(fact.tools), fact.replaced
+            self._named[fact.host] = row.id
 
-    def _updated(self, entry: Entry, event: events.HostUpdated) -> None:
-        row = self._row(entry, event.connection)
+    def _updated(self, entry: Entry, fact: events.HostUpdated) -> None:
+        row = self._row(entry, entry.context.connection)
         if row is not None:
-            row.tools = list(event.tools)
+            row.tools = list(fact.tools)
 
-    def _message(self, entry: Entry, event: events.HostMessage) -> None:
-        self._row(entry, event.connection)
+    def _message(self, entry: Entry, fact: events.HostMessage) -> None:
+        self._row(entry, entry.context.connection)
 
-    def _misused(self, entry: Entry, event: events.HostMisuse) -> None:
-        row = self._row(entry, event.connection)
+    def _misused(self, entry: Entry, fact: events.HostMisuse) -> None:
+        row = self._row(entry, entry.context.connection)
         if row is not None:
             row.misuse += 1
 
-    def _closed(self, entry: Entry, event: events.HostClosed) -> None:
-        row = self._row(entry, event.connection)
+    def _closed(self, entry: Entry, fact: events.HostClosed) -> None:
+        row = self._row(entry, entry.context.connection)
         if row is not None:
-            row.state, row.closed, row.code = "closed", event.by, event.code
-            # Whatever runs there, nobody will hear of it; and it counted all that came late.
-            row.in_flight, row.late = 0, max(row.late, event.late)
+            row.state, row.closed, row.code = "closed", fact.by, fact.code
+            # What still runs there has no result for this server; and `late` counts all that came late.
+            row.in_flight, row.late = 0, max(row.late, fact.late)
 
-    def _sent(self, entry: Entry, event: events.DispatchSent) -> None:
-        row = None if event.host is None else self._row(entry, self._named.get(event.host))
+    def _sent(self, entry: Entry, fact: events.DispatchSent) -> None:
+        row = None if fact.host is None else self._row(entry, self._named.get(fact.host))
         if row is None:
             return
         row.dispatched += 1
         row.in_flight += 1
-        self._followed[event.call] = _Followed(row.id)
+        self._followed[entry.context.call or ""] = _Followed(row.id)
         if len(self._followed) > _MOST_FOLLOWED:
             _, oldest = self._followed.popitem(last=False)
             self._give_back(entry, oldest)
 
-    def _extended(self, entry: Entry, event: events.DispatchExtended) -> None:
-        known = self._followed.get(event.call)
+    def _extended(self, entry: Entry, fact: events.DispatchExtended) -> None:
+        known = self._followed_by(entry)
         if known is not None:
             self._row(entry, known.connection)
 
-    def _told_to_stop(self, entry: Entry, event: events.DispatchCancelled) -> None:
-        known = self._followed.get(event.call)
+    def _told_to_stop(self, entry: Entry, fact: events.DispatchCancelled) -> None:
+        known = self._followed_by(entry)
         if known is not None:
             known.told_to_stop = True
             self._row(entry, known.connection)
 
-    def _settled(self, entry: Entry, event: events.DispatchSettled) -> None:
-        known = self._followed.get(event.call)
+    def _settled(self, entry: Entry, fact: events.DispatchSettled) -> None:
+        known = self._followed_by(entry)
         if known is None:
             return
         known.settled = True
         row = self._row(entry, known.connection)
         if row is not None:
-            _count(row, event.outcome)
+            _count(row, fact.outcome)
         if not (known.told_to_stop or known.stopped):
             self._give_back(entry, known)
-        self._forget_if_over(event.call, known)
+        self._forget_if_over(entry, known)
 
-    def _stopped(self, entry: Entry, event: events.DispatchStopped) -> None:
-        known = self._followed.get(event.call)
+    def _stopped(self, entry: Entry, fact: events.DispatchStopped) -> None:
+        known = self._followed_by(entry)
         if known is None:
             return
         known.stopped = True
         row = self._row(entry, known.connection)
         if row is not None and row.state != "closed":
             # The first of each kind was counted as it came; the end of the connection has counted all.
-            row.late += max(0, event.late - known.late)
+            row.late += max(0, fact.late - known.late)
         self._give_back(entry, known)
-        self._forget_if_over(event.call, known)
+        self._forget_if_over(entry, known)
 
-    def _late(self, entry: Entry, event: events.DispatchLate) -> None:
-        known = self._followed.get(event.call)
+    def _late(self, entry: Entry, fact: events.DispatchLate) -> None:
+        known = self._followed_by(entry)
         if known is not None:
             known.late += 1
-        row = self._row(entry, self._named.get(event.host) if known is None else known.connection)
+        row = self._row(entry, self._named.get(fact.host) if known is None else known.connection)
         if row is not None and row.state != "closed":
             row.late += 1
 
@@ -172,9 +172,13 @@ class HostTable:
         if row is not None and row.state != "closed":
             row.in_flight -= 1
 
-    def _forget_if_over(self, call: str, known: _Followed) -> None:
+    def _followed_by(self, entry: Entry) -> _Followed | None:
+        """The dispatch of the entry's call, if it is followed."""
+        return self._followed.get(entry.context.call or "")
+
+    def _forget_if_over(self, entry: Entry, known: _Followed) -> None:
         if known.settled and (known.stopped or not known.told_to_stop):
-            del self._followed[call]
+            del self._followed[entry.context.call or ""]
 
     def _row(self, entry: Entry, connection: str | None) -> HostRow | None:
         """The row, which is about to change."""

@@ -1,33 +1,24 @@
 """The table of streams: how far each has come, and who reads it.
 
 A reader is an exchange: an HTTP request whose response carries the stream, or a connection that carries everything. It
-may read several streams, and takes one over from another reader, which goes later and then changes nothing.
+may read several streams, and takes one over from another reader, which goes later and then changes nothing. A pipe
+reads each stream that is opened on it.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from . import events
+from .bounded import Newest
+from .context import Context
 from .log import Entry
 from .rows import Purpose, StreamRow, StreamStatus
 from .table import Table
 
-# Messages of connections whose connection is known: what a stream is opened for has just come.
-_MOST_CARRIED: Final = 2000
-
-_OfStream: TypeAlias = (
-    events.StreamOpened
-    | events.StreamEnded
-    | events.StreamResumed
-    | events.StreamLost
-    | events.MessageEmitted
-    | events.MessagesDelivered
-    | events.HttpResponse
-    | events.HttpClosed
-)
+# Requests to resume that run at a time, many times over. The oldest is forgotten.
+_MOST_RESUMING: Final = 2000
 
 
 class StreamTable:
@@ -37,23 +28,13 @@ class StreamTable:
         self.table: Table[StreamRow] = Table()
         # What each reader reads; a reader that reads nothing is not here.
         self._reads: dict[int, dict[str, None]] = {}
-        # The connections that are open, by the number and by the label.
-        self._labels: dict[int, str] = {}
-        self._numbers: dict[str, int] = {}
-        self._carried: OrderedDict[int, str] = OrderedDict()
-        self._last_carrier = ""
-        # The session that a connection opened last, and its number; the session's stream follows before another one's.
-        self._last_session: tuple[str | None, int] = (None, 0)
-        # The row and the reader of requests to resume, by the call; such a one starts right behind `stream.resumed`.
-        self._resumes: dict[str, tuple[str, int]] = {}
-        self._last_resumed: tuple[str, int] | None = None
-        # The reader and the exchange of calls that connections brought.
-        self._running: dict[str, tuple[int, int]] = {}
+        # The pipes that are open, by the label, with the exchange that stands for them.
+        self._pipes: dict[str, int] = {}
+        # The row and the reader of requests to resume, by the entry of the request, and then by the call that it is.
+        self._resumes: Newest[int | str, tuple[str, int]] = Newest(_MOST_RESUMING)
         self.takers: Mapping[type, Callable[[Entry, Any], None]] = {
             events.ConnectionOpened: self._connected,
             events.ConnectionClosed: self._disconnected,
-            events.MessageReceived: self._received,
-            events.SessionOpened: self._greeted,
             events.StreamOpened: self._opened,
             events.MessageEmitted: self._emitted,
             events.MessagesDelivered: self._delivered,
@@ -66,41 +47,28 @@ class StreamTable:
             events.StreamLost: self._lost,
         }
 
-    def _connected(self, entry: Entry, event: events.ConnectionOpened) -> None:
-        self._labels[event.exchange], self._numbers[event.connection] = event.connection, event.exchange
+    def _connected(self, entry: Entry, fact: events.ConnectionOpened) -> None:
+        connection, exchange = entry.context.connection, entry.context.exchange
+        if connection is not None and exchange is not None:
+            self._pipes[connection] = exchange
 
-    def _disconnected(self, entry: Entry, event: events.ConnectionClosed) -> None:
-        number = self._numbers.pop(event.connection, None)
-        if number is None:
-            return
-        for id in list(self._reads.get(number, ())):
-            self._leave(id, event.by)
-        del self._labels[number]
+    def _disconnected(self, entry: Entry, fact: events.ConnectionClosed) -> None:
+        number = self._pipes.pop(entry.context.connection or "", None)
+        for id in list(self._reads.get(number or 0, ())):
+            self._leave(id, fact.by)
 
-    def _received(self, entry: Entry, event: events.MessageReceived) -> None:
-        self._last_carrier = event.connection or ""
-        if event.connection is not None:
-            self._carried[event.exchange] = event.connection
-            if len(self._carried) > _MOST_CARRIED:
-                self._carried.popitem(last=False)
+    def _reader(self, context: Context) -> int | None:
+        """The reader of an entry: the pipe, else the exchange."""
+        return context.exchange if context.pipe is None else self._pipes.get(context.pipe)
 
-    def _greeted(self, entry: Entry, event: events.SessionOpened) -> None:
-        """A session begins right behind the message that asks for it."""
-        if event.transport != "http" and self._last_carrier in self._numbers:
-            self._last_session = event.session, self._numbers[self._last_carrier]
-
-    def _reader(self, exchange: int) -> int:
-        """Who reads for the sake of an exchange: the connection that carried its message, or itself."""
-        connection = self._carried.get(exchange)
-        return exchange if connection is None else self._numbers.get(connection, exchange)
-
-    def _opened(self, entry: Entry, event: events.StreamOpened) -> None:
+    def _opened(self, entry: Entry, fact: events.StreamOpened) -> None:
+        context = entry.context
         row = StreamRow(
-            id=f"{event.session}/{event.stream}",
-            session=event.session,
-            stream=event.stream,
-            purpose=cast("Purpose", event.purpose),
-            exchange=event.exchange,
+            id=f"{context.session}/{context.stream}",
+            session=context.session,
+            stream=context.stream or "",
+            purpose=cast("Purpose", fact.purpose),
+            exchange=context.exchange,
             opened_at=entry.at,
             status="live",
             lost=None,
@@ -117,100 +85,99 @@ class StreamTable:
         gone = self.table.add(row.id, row)
         if gone is not None:
             self._forget_reader(gone)
-        session, number = self._last_session
-        if event.exchange is not None and event.exchange in self._carried:
-            self._read(row, self._reader(event.exchange))
-        elif event.exchange is None and event.session is not None and event.session == session:
-            # A connection reads the standalone stream of its session, which is opened once.
-            self._read(row, number)
+        if context.pipe is not None:
+            self._read(row, context)
 
-    def _emitted(self, entry: Entry, event: events.MessageEmitted) -> None:
-        row = self._row(event)
+    def _emitted(self, entry: Entry, fact: events.MessageEmitted) -> None:
+        row = self._row(entry)
         if row is not None:
             row.messages += 1
             row.waiting = row.messages - row.delivered if row.lost is None else 0
 
-    def _delivered(self, entry: Entry, event: events.MessagesDelivered) -> None:
-        row = self._row(event)
+    def _delivered(self, entry: Entry, fact: events.MessagesDelivered) -> None:
+        row = self._row(entry)
         if row is None:
             return
         # What was resumed is delivered again, and counts once.
-        row.delivered = max(row.delivered, event.last)
+        row.delivered = max(row.delivered, fact.last)
         row.waiting = max(0, row.messages - row.delivered) if row.lost is None else 0
-        # One that its session has on a connection; or one of several that a response carries, whose head names one.
-        if not row.connected and (event.exchange in self._labels or (row.purpose == "resumable" and not row.closed_by)):
-            self._read(row, event.exchange)
+        # A stream that a pipe took over; or one of several that a response carries, whose head names one.
+        pipe = entry.context.pipe is not None
+        if not row.connected and (pipe or (row.purpose == "resumable" and not row.closed_by)):
+            self._read(row, entry.context)
         self._finish(row)
 
-    def _answered(self, entry: Entry, event: events.HttpResponse) -> None:
-        row = self._row(event) if event.content_type == "text/event-stream" else None
+    def _answered(self, entry: Entry, fact: events.HttpResponse) -> None:
+        row = self._row(entry) if fact.content_type == "text/event-stream" else None
         if row is not None:
-            # Unless `stream.resumed` has told of this reader.
-            row.resumed += row.reader != event.exchange and (row.connected or row.closed_by is not None)
-            self._read(row, event.exchange)
+            # Unless `stream.resumed` has named this reader.
+            row.resumed += row.reader != entry.context.exchange and (row.connected or row.closed_by is not None)
+            self._read(row, entry.context)
 
-    def _left(self, entry: Entry, event: events.HttpClosed) -> None:
-        for id in list(self._reads.get(event.exchange, ())):
-            self._leave(id, event.by)
-        row = self._row(event)
-        # A lone answer has no reader.
+    def _left(self, entry: Entry, fact: events.HttpClosed) -> None:
+        for id in list(self._reads.get(entry.context.exchange or 0, ())):
+            self._leave(id, fact.by)
+        row = self._row(entry)
+        # An answer in one piece has no reader.
         if row is not None and not (row.connected or row.closed_by):
-            row.closed_by = event.by
+            row.closed_by = fact.by
 
-    def _resumed(self, entry: Entry, event: events.StreamResumed) -> None:
-        row = self._row(event)
+    def _resumed(self, entry: Entry, fact: events.StreamResumed) -> None:
+        row = self._row(entry)
         if row is not None:
             row.resumed += 1
-            reader = self._reader(event.exchange)
-            self._read(row, reader)
-            self._last_resumed = row.id, reader
+            self._read(row, entry.context)
+            if entry.cause is not None and row.reader is not None:
+                self._resumes.store(entry.cause, (row.id, row.reader))
 
-    def _started(self, entry: Entry, event: events.CallStarted) -> None:
-        if event.exchange in self._carried:
-            self._running[event.call] = self._reader(event.exchange), event.exchange
-        if event.method == "stream/resume" and self._last_resumed is not None:
-            self._resumes[event.call] = self._last_resumed
+    def _started(self, entry: Entry, fact: events.CallStarted) -> None:
+        resumed = self._resumes.pop(entry.cause or 0, None)
+        if resumed is not None and entry.context.call is not None:
+            self._resumes.store(entry.context.call, resumed)
 
-    def _settled(self, entry: Entry, event: events.CallSettled) -> None:
-        """A resume that was cancelled lets go of its stream, also where its connection goes on."""
-        id, reader = self._resumes.pop(event.call, (None, None))
+    def _settled(self, entry: Entry, fact: events.CallSettled) -> None:
+        """A resume that was cancelled releases its stream, also where its connection goes on."""
+        id, reader = self._resumes.pop(entry.context.call or "", (None, None))
         row = None if id is None else self.table.rows.get(id)
-        if row is not None and row.reader == reader and event.cancelled_by is not None:
+        if row is not None and row.reader == reader and fact.cancelled_by is not None:
             self._leave(row.id, "the resume was cancelled")
-        self._silence(event)
+        if not fact.answered and entry.context.pipe is not None:
+            self._silence(entry.context, f"cancelled by {fact.cancelled_by}")
 
-    def _silence(self, event: events.CallSettled) -> None:
+    def _silence(self, context: Context, why: str) -> None:
         """What waits for the answer of a call that gets none is not sent, and its connection goes on."""
-        reader, exchange = self._running.pop(event.call, (0, 0))
-        for id in [] if event.answered else list(self._reads.get(reader, ())):
+        for id in list(self._reads.get(self._reader(context) or 0, ())):
             row = self.table.rows.get(id)
-            if row is not None and row.exchange == exchange and row.purpose != "resumable":
-                self._leave(id, f"cancelled by {event.cancelled_by}")
+            if row is not None and row.exchange == context.exchange and row.purpose != "resumable":
+                self._leave(id, why)
 
-    def _ended(self, entry: Entry, event: events.StreamEnded) -> None:
-        row = self._row(event)
-        # What is lost is told before it ends.
+    def _ended(self, entry: Entry, fact: events.StreamEnded) -> None:
+        row = self._row(entry)
+        # The loss of a stream is recorded before its end.
         if row is not None and row.lost is None:
             _over(row, entry.at, "completed")
             self._finish(row)
 
-    def _lost(self, entry: Entry, event: events.StreamLost) -> None:
-        row = self._row(event)
+    def _lost(self, entry: Entry, fact: events.StreamLost) -> None:
+        row = self._row(entry)
         if row is not None:
             _over(row, entry.at, "lost")
-            row.lost, row.waiting = event.why, 0
-            self._leave(row.id, event.why)
+            row.lost, row.waiting = fact.why, 0
+            self._leave(row.id, fact.why)
 
     def _finish(self, row: StreamRow) -> None:
-        """Nobody reads on a connection what has ended and was delivered; of a response, its own end tells."""
+        """A pipe does not read on what has ended and was delivered; the reader of a response ends with that."""
         if row.connection is not None and row.ended_at is not None and not row.waiting:
             self._leave(row.id, "end of stream")
 
-    def _read(self, row: StreamRow, reader: int) -> None:
+    def _read(self, row: StreamRow, context: Context) -> None:
+        reader = self._reader(context)
+        if reader is None:
+            return
         self._forget_reader(row)
         self._reads.setdefault(reader, {})[row.id] = None
         row.connected, row.closed_by = True, None
-        row.reader, row.connection = reader, self._labels.get(reader)
+        row.reader, row.connection = reader, context.pipe
 
     def _leave(self, id: str, by: str) -> None:
         row = self.table.changed(id)
@@ -226,9 +193,10 @@ class StreamTable:
             if not mine:
                 self._reads.pop(row.reader, None)
 
-    def _row(self, event: _OfStream) -> StreamRow | None:
+    def _row(self, entry: Entry) -> StreamRow | None:
         """The row, which is about to change."""
-        return None if event.stream is None else self.table.changed(f"{event.session}/{event.stream}")
+        context = entry.context
+        return None if context.stream is None else self.table.changed(f"{context.session}/{context.stream}")
 
 
 def _over(row: StreamRow, at: float, status: StreamStatus) -> None:

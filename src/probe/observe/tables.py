@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
+from ..wire.jsonrpc import RequestId
 from . import events
 from .changes import Changes
 from .evidence import Evidence
 from .host_table import HostTable
 from .log import Entry
+from .log_counts import LOG, LogCounts
 from .records import CallRecords
-from .rows import Era, SessionRow, TaskRow, TaskStatus, Transport
+from .refusals import RefusalTable
+from .rows import Era, RefusalRow, SessionRow, TaskRow, TaskStatus, Transport
 from .stream_table import StreamTable
 from .table import Table
 
-TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams", "hosts"]
+TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams", "hosts", "refusals", "counts"]
 TABLES: Final = get_args(TableName)
+
+UNATTRIBUTED: Final = "unattributed"
+"""The row of `sessions` for what no client is known for."""
 
 # Different names that are counted for one client; beyond it they count as one.
 _MOST_NAMES: Final = 100
@@ -34,9 +40,11 @@ class Tables:
         self._records = records
         self._evidence = evidence
         self._tasks: Table[TaskRow] = Table()
-        self._sessions: Table[SessionRow] = Table()
+        self._sessions: Table[SessionRow] = Table(may_go=lambda row: row.id != UNATTRIBUTED)
         self._streams = StreamTable()
         self._hosts = HostTable()
+        self._refusals = RefusalTable(self._has_failed, self._refused)
+        self._counts = LogCounts()
         self._call_changes = Changes(most_calls)
         self.changes: Mapping[TableName, Changes] = {
             "tasks": self._tasks.changes,
@@ -44,6 +52,8 @@ class Tables:
             "sessions": self._sessions.changes,
             "streams": self._streams.table.changes,
             "hosts": self._hosts.table.changes,
+            "refusals": self._refusals.table.changes,
+            "counts": self._counts.changes,
         }
         self._takers: Mapping[type, Callable[[Entry, Any], None]] = {
             events.SessionOpened: self._session_opened,
@@ -59,16 +69,21 @@ class Tables:
     def take(self, entry: Entry) -> Sequence[str]:
         """One more entry. Returns the tool calls that it belongs to."""
         calls = self._evidence.take(entry)
-        for takers in (self._takers, self._streams.takers, self._hosts.takers):
-            taker = takers.get(type(entry.event))
+        self._counts.take(entry)
+        for takers in (self._takers, self._streams.takers, self._hosts.takers, self._refusals.takers):
+            taker = takers.get(type(entry.fact))
             if taker is not None:
-                taker(entry, entry.event)
+                taker(entry, entry.fact)
         for call in calls:
             self._call_changes.note(call)
             record = self._records.get(call)
             if record is not None and record.task is not None:
                 self._tasks.changed(record.task)
         return calls
+
+    def forget_before(self, first: int) -> None:
+        """The log keeps no entry before this one: `counts` are of what it keeps."""
+        self._counts.forget_before(first)
 
     def rows(self, table: TableName, ids: Iterable[str]) -> Iterator[bytes]:
         """Rows in JSON, as they are now; what is no longer kept is left out."""
@@ -78,6 +93,8 @@ class Tables:
         """The ids of a table, the newest last."""
         if table == "calls":
             return [record.call for record in self._records.newest_first()][::-1]
+        if table == "counts":
+            return [LOG]
         return list(self._table(table).rows)
 
     @property
@@ -91,11 +108,15 @@ class Tables:
             "sessions": self._sessions,
             "streams": self._streams.table,
             "hosts": self._hosts.table,
+            "refusals": self._refusals.table,
         }
         return tables[table]
 
     def _encoded(self, table: TableName, id: str) -> bytes | None:
-        row = self._records.get(id) if table == "calls" else self._table(table).rows.get(id)
+        if table == "counts":
+            row: Any = self._counts.row()
+        else:
+            row = self._records.get(id) if table == "calls" else self._table(table).rows.get(id)
         if isinstance(row, TaskRow):
             self._fill_progress(row)
         return None if row is None else row.encoded()
@@ -105,28 +126,30 @@ class Tables:
         if record is not None:
             row.progress, row.total = record.steps_done, record.steps_total
 
-    def _session_opened(self, entry: Entry, event: events.SessionOpened) -> None:
-        row = self._open_session(entry, event.session, "legacy", event)
+    def _session_opened(self, entry: Entry, fact: events.SessionOpened) -> None:
+        row = self._open_session(entry, "legacy", fact)
         # The request came before there was a session that it could belong to.
         row.requests, row.methods = 1, {"initialize": 1}
 
-    def _client_seen(self, entry: Entry, event: events.ClientSeen) -> None:
-        row = self._sessions.changed(event.session)
+    def _client_seen(self, entry: Entry, fact: events.ClientSeen) -> None:
+        row = self._session(entry)
         if row is None:
-            self._open_session(entry, event.session, "modern", event)
+            self._open_session(entry, "modern", fact)
         else:
-            row.capabilities, row.revision = event.capabilities, event.revision
+            row.capabilities, row.revision = fact.capabilities, fact.revision
 
-    def _open_session(
-        self, entry: Entry, id: str, era: Era, event: events.SessionOpened | events.ClientSeen
-    ) -> SessionRow:
+    def _session(self, entry: Entry) -> SessionRow | None:
+        """The row of the entry's session, which is about to change."""
+        return self._sessions.changed(entry.context.session or "")
+
+    def _open_session(self, entry: Entry, era: Era, fact: events.SessionOpened | events.ClientSeen) -> SessionRow:
         row = SessionRow(
-            id=id,
+            id=entry.context.session or "",
             era=era,
-            transport=cast("Transport", event.transport),
-            revision=event.revision,
-            client_name=event.client_name,
-            client_version=event.client_version,
+            transport=cast("Transport", fact.transport),
+            revision=fact.revision,
+            client_name=fact.client_name,
+            client_version=fact.client_version,
             opened_at=entry.at,
             last_at=entry.at,
             closed=None,
@@ -134,58 +157,94 @@ class Tables:
             methods={},
             tools={},
             misuse=0,
-            capabilities=event.capabilities,
+            refused=0,
+            capabilities=fact.capabilities,
         )
-        self._sessions.add(id, row)
+        self._sessions.add(row.id, row)
         return row
 
-    def _session_closed(self, entry: Entry, event: events.SessionClosed) -> None:
-        row = self._sessions.changed(event.session)
-        if row is not None:
-            row.closed, row.last_at = event.why, entry.at
+    def _blamed(self, session: str | None, at: float) -> SessionRow:
+        """The row of a client, or of `unattributed` where none is known or its row has made room."""
+        known = None if session is None else self._sessions.changed(session)
+        row = known or self._sessions.changed(UNATTRIBUTED)
+        if row is None:
+            row = _unattributed(at)
+            self._sessions.add(UNATTRIBUTED, row)
+        row.last_at = at
+        return row
 
-    def _received(self, entry: Entry, event: events.MessageReceived) -> None:
-        row = None if event.session is None else self._sessions.changed(event.session)
+    def _refused(self, refusal: RefusalRow) -> None:
+        self._blamed(refusal.session, refusal.at).refused += 1
+
+    def _has_failed(self, task: RequestId | None) -> bool:
+        row = self._tasks.rows.get(task) if isinstance(task, str) else None
+        return row is not None and row.status == "failed" and row.removed is None
+
+    def _session_closed(self, entry: Entry, fact: events.SessionClosed) -> None:
+        row = self._session(entry)
+        if row is not None:
+            row.closed, row.last_at = fact.why, entry.at
+
+    def _received(self, entry: Entry, fact: events.MessageReceived) -> None:
+        row = self._session(entry)
         if row is not None:
             row.last_at = entry.at
-            row.requests += event.rpc == "request"
-            if event.method is not None:
-                _count(row.methods, event.method)
+            row.requests += fact.rpc == "request"
+            if fact.method is not None:
+                _count(row.methods, fact.method)
 
-    def _misused(self, entry: Entry, event: events.ClientMisuse) -> None:
-        row = None if event.session is None else self._sessions.changed(event.session)
-        if row is not None:
-            row.misuse += 1
+    def _misused(self, entry: Entry, fact: events.ClientMisuse) -> None:
+        self._blamed(entry.context.session, entry.at).misuse += 1
 
-    def _call_started(self, entry: Entry, event: events.CallStarted) -> None:
-        row = None if event.session is None else self._sessions.changed(event.session)
-        if row is not None and event.tool is not None:
-            _count(row.tools, event.tool)
+    def _call_started(self, entry: Entry, fact: events.CallStarted) -> None:
+        row = self._session(entry)
+        if row is not None and fact.tool is not None:
+            _count(row.tools, fact.tool)
 
-    def _task_changed(self, entry: Entry, event: events.TaskChanged) -> None:
-        row = self._tasks.changed(event.task)
+    def _task_changed(self, entry: Entry, fact: events.TaskChanged) -> None:
+        row = self._tasks.changed(entry.context.task or "")
         if row is None:
             row = TaskRow(
-                id=event.task,
-                tool=event.tool,
-                session=event.session,
-                call=self._evidence.call_of_task(event.task),
+                id=entry.context.task or "",
+                tool=fact.tool,
+                session=entry.context.session,
+                call=entry.context.call,
                 status="queued",
                 message=None,
                 progress=None,
                 total=None,
                 created_at=entry.at,
                 updated_at=entry.at,
-                ttl_ms=event.ttl_ms,
+                ttl_ms=fact.ttl_ms,
                 removed=None,
             )
-            self._tasks.add(event.task, row)
-        row.status, row.message, row.updated_at = cast("TaskStatus", event.status), event.message, entry.at
+            self._tasks.add(row.id, row)
+        row.status, row.message, row.updated_at = cast("TaskStatus", fact.status), fact.message, entry.at
 
-    def _task_removed(self, entry: Entry, event: events.TaskRemoved) -> None:
-        row = self._tasks.changed(event.task)
+    def _task_removed(self, entry: Entry, fact: events.TaskRemoved) -> None:
+        row = self._tasks.changed(entry.context.task or "")
         if row is not None:
-            row.removed, row.updated_at = event.why, entry.at
+            row.removed, row.updated_at = fact.why, entry.at
+
+
+def _unattributed(at: float) -> SessionRow:
+    return SessionRow(
+        id=UNATTRIBUTED,
+        era=None,
+        transport=None,
+        revision="",
+        client_name="",
+        client_version="",
+        opened_at=at,
+        last_at=at,
+        closed=None,
+        requests=0,
+        methods={},
+        tools={},
+        misuse=0,
+        refused=0,
+        capabilities=b"{}",
+    )
 
 
 def _count(counts: dict[str, int], name: str) -> None:

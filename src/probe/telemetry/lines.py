@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..observe import events
+from ..observe.bounded import Newest
 from ..observe.log import Entry
-from ..observe.records import CallRecord, CallRecords
 from ..settings import LOG_LEVELS
 
 # A limit that is reached all the time is told so often, with how often it was in between.
 _QUIET_S: Final = 10.0
+# Calls that run at a time by default, several times over.
+_MOST_RUNNING: Final = 10_000
 _NO_LINE: Final = ("debug", None)
 
 
@@ -29,10 +31,10 @@ class Line:
 
 
 class Lines:
-    """Makes lines of one engine's entries, from `level` on. `records` tell more about calls than their events do."""
+    """Makes lines of one engine's entries, from `level` on."""
 
-    def __init__(self, records: CallRecords, level: str) -> None:
-        self._records = records
+    def __init__(self, level: str) -> None:
+        self._calls: Newest[str, events.CallStarted] = Newest(_MOST_RUNNING)
         self._least = LOG_LEVELS.index(level)
         self._limits: dict[str, tuple[float, int]] = {}
         makers: Mapping[type, tuple[str, Callable[[Any], _Said | None]]] = {
@@ -41,7 +43,6 @@ class Lines:
             events.ServerState: ("info", lambda event: _said(f"the server is {event.state}")),
             events.SessionOpened: ("info", _session_opened),
             events.SessionClosed: ("info", lambda event: _said("session closed", why=event.why)),
-            events.CallSettled: ("info", self._call),
             events.DispatchExpired: ("info", _expired),
             events.StreamLost: ("info", _stream_lost),
             events.HostRegistered: ("info", _host_registered),
@@ -59,12 +60,21 @@ class Lines:
 
     def of(self, entry: Entry) -> Line | None:
         """The line of an entry; None for one that is not to be told."""
-        level, make = self._makers.get(type(entry.event), _NO_LINE)
-        said = None if make is None else make(entry.event)
+        level, said = self._said(entry)
         if said is None or not self._tells(said.level or level):
             return None
-        line = Line(entry.at, said.level or level, entry.event.kind, said.text, {**_ids(entry.event), **said.fields})
-        return self._paced(line, entry.event, entry.mono) if isinstance(entry.event, events.LimitReached) else line
+        line = Line(entry.at, said.level or level, entry.fact.kind, said.text, {**_ids(entry), **said.fields})
+        return self._paced(line, entry.fact, entry.mono) if isinstance(entry.fact, events.LimitReached) else line
+
+    def _said(self, entry: Entry) -> tuple[str, _Said | None]:
+        """The level and the words of an entry."""
+        call, fact = entry.context.call or "", entry.fact
+        if isinstance(fact, events.CallStarted):
+            self._calls.store(call, fact)
+        elif isinstance(fact, events.CallSettled):
+            return "info", _call(fact, self._calls.pop(call, None))
+        level, make = self._makers.get(type(fact), _NO_LINE)
+        return level, None if make is None else make(fact)
 
     def _tells(self, level: str) -> bool:
         return LOG_LEVELS.index(level) <= self._least
@@ -82,11 +92,6 @@ class Lines:
         self._limits[event.limit] = now, 0
         return replace(line, fields={**line.fields, "more": more}) if more else line
 
-    def _call(self, event: events.CallSettled) -> _Said:
-        record = self._records.get(event.call)
-        fields = {"outcome": event.outcome, "ms": round(event.duration_ms, 3), "cancelled_by": event.cancelled_by}
-        return _said("call", **(_caller(record) if record else {}), **fields)
-
 
 @dataclass(frozen=True, slots=True)
 class _Said:
@@ -102,15 +107,19 @@ def _said(text: str, **fields: Any) -> _Said:
     return _Said(text, {name: value for name, value in fields.items() if value not in (None, "")})
 
 
-def _ids(event: Any) -> dict[str, Any]:
-    """What the fact belongs to, as far as it says."""
-    named = {"request": "request_id", "session": "session", "task": "task", "call": "call", "exchange": "exchange"}
-    ids = {name: getattr(event, field, None) for name, field in named.items()}
+def _ids(entry: Entry) -> dict[str, Any]:
+    """The context of an entry, and the id of the request, as far as they are known."""
+    ids = {"request": getattr(entry.fact, "request_id", None), **entry.context._asdict()}
     return {name: id for name, id in ids.items() if id is not None}
 
 
-def _caller(record: CallRecord) -> dict[str, Any]:
-    return {"tool": record.tool, "client": record.client_name, "transport": record.transport, "era": record.era}
+def _call(fact: events.CallSettled, began: events.CallStarted | None) -> _Said:
+    fields: dict[str, Any] = {}
+    if began is not None and began.tool is not None:
+        client = {"client": began.client_name, "transport": began.transport, "era": began.era}
+        fields = {"tool": began.tool, **client}
+    ended = {"outcome": fact.outcome, "ms": round(fact.duration_ms, 3), "cancelled_by": fact.cancelled_by}
+    return _said("call", **fields, **ended)
 
 
 def _limit(event: events.LimitReached) -> _Said:
@@ -138,16 +147,16 @@ def _expired(event: events.DispatchExpired) -> _Said:
 
 
 def _stream_lost(event: events.StreamLost) -> _Said:
-    return _said("stream lost", stream=event.stream, why=event.why, unsent=event.messages)
+    return _said("stream lost", why=event.why, unsent=event.messages)
 
 
 def _host_registered(event: events.HostRegistered) -> _Said:
-    about = {"host": event.host, "version": event.version, "connection": event.connection}
+    about = {"host": event.host, "version": event.version}
     return _said("tool host registered", **about, tools=len(event.tools))
 
 
 def _host_closed(event: events.HostClosed) -> _Said:
-    about = {"host": event.host, "connection": event.connection, "code": event.code}
+    about = {"host": event.host, "code": event.code}
     return _said("tool host gone", **about, by=event.by, failed=event.failed)
 
 
@@ -156,12 +165,11 @@ def _misuse(event: events.ClientMisuse) -> _Said:
 
 
 def _connection_opened(event: events.ConnectionOpened) -> _Said:
-    about = {"connection": event.connection, "transport": event.transport}
-    return _said("connection opened", **about, address=event.client)
+    return _said("connection opened", transport=event.transport, address=event.client, peer=event.peer)
 
 
 def _connection_closed(event: events.ConnectionClosed) -> _Said:
-    return _said("connection closed", connection=event.connection, by=event.by, code=event.code)
+    return _said("connection closed", by=event.by, code=event.code)
 
 
 def _cancelled(event: events.CallCancelled) -> _Said:

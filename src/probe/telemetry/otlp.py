@@ -205,9 +205,9 @@ class Metrics:
         """One more step."""
         for request in step.over:
             self._over(request, step)
-        event = step.entry.event
+        event = step.entry.fact
         if isinstance(event, events.SessionClosed):
-            peer = self._requests.peers.pop(event.session, None)
+            peer = self._requests.peers.pop(step.entry.context.session or "", None)
             if peer is not None:
                 about = {"mcp.protocol.version": peer.revision} if peer.revision else {}
                 self._sessions.record(step.entry.mono - peer.opened, about)
@@ -216,7 +216,7 @@ class Metrics:
         """Nothing is kept from one step to the next."""
 
     def _over(self, request: Request, step: Step) -> None:
-        event = step.entry.event
+        event = step.entry.fact
         answer = event.message if isinstance(event, events.MessageEmitted) else None
         peer = None if request.session is None else self._requests.peers.get(request.session)
         attributes = {

@@ -5,8 +5,9 @@
              its call was silenced: cancelled, or nobody is there   CallSettled without an answer
              HTTP refused what brought it                           HttpResponse with a problem
 
-An answer is emitted behind the end of its call, which tells more than the answer does; so the call's outcome is noted
-until then. The calls of tasks outlive their requests and are no part of them.
+The cause of an answer is the entry of its request. An answer is emitted behind the end of its call, whose outcome tells
+more than the answer does; so that outcome is kept until then. The calls of tasks outlive their requests and are no part
+of them.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..observe import events
+from ..observe.bounded import Newest
 from ..observe.log import Entry
 from ..wire.jsonrpc import RequestId
 from ..wire.revisions import LEGACY, MODERN
 from ..wire.v2025.draft_streams import METHODS as STREAM_METHODS
 from ..wire.v2025.registry import REQUESTS as LEGACY_REQUESTS
 from ..wire.v2026.registry import REQUESTS as MODERN_REQUESTS
-from .latest import Latest
 
 KNOWN_METHODS: Final = frozenset({*LEGACY_REQUESTS, *MODERN_REQUESTS, *STREAM_METHODS})
 OUTCOMES: Final = (
@@ -43,21 +44,14 @@ TRACE_MEMBERS: Final = ("traceparent", "tracestate")
 LONGEST_TRACE: Final = 512
 """Characters. W3C Trace Context section 3.3.1.5: "Vendors SHOULD propagate at least 512 characters"."""
 
-# More than can be in flight by default, as in the log's own pairing.
+# More requests than can be in flight by default.
 _MOST_OPEN: Final = 10_000
-# Heads of HTTP requests whose messages are still being read, and answers on their way from their calls.
+# Heads of HTTP requests whose messages are still being read.
 _MOST_PASSING: Final = 2000
 # Sessions and modern clients whose revision is known; twice the sessions of the defaults.
 _MOST_PEERS: Final = 2000
 
-# What names the call that it is about, and nothing more.
-_OF_CALL: Final = (
-    events.CallProgressed,
-    events.CallCancelled,
-    events.DispatchSent,
-    events.DispatchExpired,
-    events.DispatchSettled,
-)
+_PIPES: Final[Mapping[str, str]] = {"w": "websocket", "i": "stdio"}
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +64,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is kept of the head of an HTTP request: who sent it (`address:port`), and the trace that it is part of."""
+    """What is kept of the head of an HTTP request: the client, with its port where that is known, and its trace."""
 
     version: str
     client: str
@@ -132,17 +126,14 @@ class Requests:
     """Fed with every entry in order. `in_flight` are the requests that are not over."""
 
     def __init__(self) -> None:
-        self.in_flight: Latest[int, Request] = Latest(_MOST_OPEN)
-        self.peers: Latest[str, Peer] = Latest(_MOST_PEERS)
+        self.in_flight: Newest[int, Request] = Newest(_MOST_OPEN)
+        self.peers: Newest[str, Peer] = Newest(_MOST_PEERS)
         self._of_exchange: dict[int, list[Request]] = {}
-        self._calls: Latest[str, Running] = Latest(_MOST_OPEN)
-        self._answering: Latest[str, Request] = Latest(_MOST_PASSING)
-        self._heads: Latest[int, Head] = Latest(_MOST_PASSING)
-        self._transports: Latest[str, str] = Latest(_MOST_PASSING)
+        self._calls: Newest[str, Running] = Newest(_MOST_OPEN)
+        self._heads: Newest[int, Head] = Newest(_MOST_PASSING)
         self._takers: Mapping[type, Callable[[Step, Any], None]] = {
             events.HttpRequest: self._head,
             events.HttpResponse: self._response,
-            events.ConnectionOpened: self._connected,
             events.SessionOpened: self._greeted,
             events.ClientSeen: self._greeted,
             events.MessageReceived: self._received,
@@ -150,94 +141,89 @@ class Requests:
             events.MessageDropped: self._dropped,
             events.CallStarted: self._started,
             events.CallSettled: self._settled,
-            **dict.fromkeys(_OF_CALL, self._about_call),
         }
 
     def take(self, entry: Entry) -> Step:
         """One more entry."""
-        step = Step(entry)
-        taker = self._takers.get(type(entry.event))
+        step = Step(entry, call=self._calls.get(entry.context.call or ""))
+        taker = self._takers.get(type(entry.fact))
         if taker is not None:
-            taker(step, entry.event)
+            taker(step, entry.fact)
         return step
 
     def missed(self) -> None:
         """Entries are missing: the end of anything that is open may be among them."""
-        for open_ones in (self.in_flight, self._calls, self._answering, self._heads, self._of_exchange):
+        for open_ones in (self.in_flight, self._calls, self._heads, self._of_exchange):
             open_ones.clear()
 
-    def _head(self, step: Step, event: events.HttpRequest) -> None:
-        self._heads.put(event.exchange, Head(event.http_version, event.client, _trace(event.headers)))
+    def _head(self, step: Step, fact: events.HttpRequest) -> None:
+        head = Head(fact.http_version, fact.client, _trace(fact.headers))
+        self._heads.store(step.entry.context.exchange or 0, head)
 
-    def _connected(self, step: Step, event: events.ConnectionOpened) -> None:
-        self._transports.put(event.connection, event.transport)
-
-    def _greeted(self, step: Step, event: events.SessionOpened | events.ClientSeen) -> None:
+    def _greeted(self, step: Step, fact: events.SessionOpened | events.ClientSeen) -> None:
         # A modern client names what it likes.
-        revision = event.revision if event.revision in (*LEGACY, *MODERN) else ""
-        self.peers.put(event.session, Peer(revision, step.entry.mono))
+        revision = fact.revision if fact.revision in (*LEGACY, *MODERN) else ""
+        self.peers.store(step.entry.context.session or "", Peer(revision, step.entry.mono))
 
-    def _received(self, step: Step, event: events.MessageReceived) -> None:
-        if event.rpc != "request" or event.method is None:
+    def _received(self, step: Step, fact: events.MessageReceived) -> None:
+        if fact.rpc != "request" or fact.method is None:
             return
-        carried = event.connection
-        entry = step.entry
+        entry, pipe, exchange = step.entry, step.entry.context.pipe, step.entry.context.exchange or 0
         request = Request(
             seq=entry.seq,
             at=entry.at,
             mono=entry.mono,
-            exchange=event.exchange,
-            method=event.method,
-            id=event.id,
-            session=event.session,
-            transport="http" if carried is None else self._transports.get(carried, "websocket"),
-            head=self._heads.get(event.exchange) if carried is None else None,
+            exchange=exchange,
+            method=fact.method,
+            id=fact.id,
+            session=entry.context.session,
+            transport="http" if pipe is None else _PIPES[pipe[0]],
+            head=self._heads.get(exchange) if pipe is None else None,
         )
         step.begun = request
-        self._of_exchange.setdefault(event.exchange, []).append(request)
-        forgotten = self.in_flight.put(entry.seq, request)
+        self._of_exchange.setdefault(exchange, []).append(request)
+        forgotten = self.in_flight.store(entry.seq, request)
         if forgotten is not None:
             self._end(step, forgotten, "unanswered")
 
-    def _response(self, step: Step, event: events.HttpResponse) -> None:
-        if event.problem is not None:
-            for request in [*self._of_exchange.get(event.exchange, ())]:
+    def _response(self, step: Step, fact: events.HttpResponse) -> None:
+        if fact.problem is not None:
+            for request in [*self._of_exchange.get(step.entry.context.exchange or 0, ())]:
                 self._end(step, request, "refused")
 
-    def _emitted(self, step: Step, event: events.MessageEmitted) -> None:
-        step.call = None if event.call is None else self._calls.get(event.call)
-        if event.rpc in ("response", "error") and step.entry.pair is not None:
-            request = self.in_flight.get(step.entry.pair)
-            if request is not None:
-                # `initialize` has its session by now.
-                request.session = request.session or event.session
-                self._end(step, request, "completed" if event.rpc == "response" else "protocol_error")
+    def _emitted(self, step: Step, fact: events.MessageEmitted) -> None:
+        request = self._answered(step, fact)
+        if request is not None:
+            # `initialize` has its session by now.
+            request.session = request.session or step.entry.context.session
+            self._end(step, request, "completed" if fact.rpc == "response" else "protocol_error")
 
-    def _dropped(self, step: Step, event: events.MessageDropped) -> None:
-        request = self._answering.pop(event.call, None) if event.call is not None else None
-        if request is not None and event.rpc in ("response", "error"):
+    def _dropped(self, step: Step, fact: events.MessageDropped) -> None:
+        request = self._answered(step, fact)
+        if request is not None:
             self._end(step, request, "disconnected")
 
-    def _started(self, step: Step, event: events.CallStarted) -> None:
-        request = self.in_flight.get(step.entry.pair or 0)
-        if request is not None:
-            request.tool = event.tool
-        step.call = Running(event.tool, event.task, request)
-        self._calls.put(event.call, step.call)
+    def _answered(self, step: Step, fact: events.MessageEmitted | events.MessageDropped) -> Request | None:
+        """The request that a message answers, if it is in flight."""
+        return self.in_flight.get(step.entry.cause or 0) if fact.rpc in ("response", "error") else None
 
-    def _settled(self, step: Step, event: events.CallSettled) -> None:
-        step.call = self._calls.pop(event.call, None)
-        request = None if step.call is None or event.task is not None else step.call.request
+    def _started(self, step: Step, fact: events.CallStarted) -> None:
+        context = step.entry.context
+        request = self.in_flight.get(step.entry.cause or 0)
+        if request is not None:
+            request.tool = fact.tool
+        step.call = Running(fact.tool, context.task, request)
+        self._calls.store(context.call or "", step.call)
+
+    def _settled(self, step: Step, fact: events.CallSettled) -> None:
+        context = step.entry.context
+        self._calls.pop(context.call or "", None)
+        request = None if step.call is None or step.call.task is not None else step.call.request
         if request is None or request.seq not in self.in_flight:
             return
-        request.outcome = event.outcome
-        if event.answered:
-            self._answering.put(event.call, request)
-        else:
-            self._end(step, request, event.outcome)
-
-    def _about_call(self, step: Step, event: Any) -> None:
-        step.call = self._calls.get(event.call)
+        request.outcome = fact.outcome
+        if not fact.answered:
+            self._end(step, request, fact.outcome)
 
     def _end(self, step: Step, request: Request, outcome: str) -> None:
         """Over, with the outcome of its call where there was one."""
@@ -252,7 +238,7 @@ class Requests:
 
 
 def _trace(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The trace context in the head of a request; of two `traceparent` nobody can say which is the parent.
+    """The trace context in the head of a request; two `traceparent` headers say nothing about the parent.
 
     W3C Trace Context, tracestate Header Field Values: "When receiving multiple tracestate header fields, they MUST be
     combined into a single header according to RFC7230". And it "MUST NOT" be read without a traceparent.

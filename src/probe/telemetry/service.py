@@ -95,16 +95,13 @@ class _Told:
     """Lines of the log, written by a thread: who reads them may be slow, and then the log is what waits."""
 
     def __init__(self, engine: Engine, printer: Printer) -> None:
-        self._lines = Lines(engine.records, printer.level)
+        self._lines = Lines(printer.level)
         self._printer = printer
-        self._observer = engine.observer
         self._clock = engine.clock
         self._waiting: list[bytes] = []
         self.follower = LogFollower(engine.log, self._take, self._missed, after=engine.log.last, pause=self._write)
 
     def _take(self, entry: Entry) -> None:
-        # The lines read the records.
-        self._observer.catch_up()
         line = self._lines.of(entry)
         if line is not None:
             self._waiting.append(self._printer.line(line))

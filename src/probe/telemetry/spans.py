@@ -19,9 +19,9 @@ from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 from pydantic_core import from_json
 
 from ..observe import events
+from ..observe.bounded import Newest
 from . import conventions
 from .conventions import Asked, Attributes
-from .latest import Latest
 from .requests import KNOWN_METHODS, Request, Requests, Running, Step
 from .tally import UNKNOWN, Names
 
@@ -48,8 +48,8 @@ class Spans:
         self._targets: Mapping[str, Names] = {"gen_ai.tool.name": tools, "gen_ai.prompt.name": prompts}
         self._end = end
         # By the number of the question's entry.
-        self._questions: Latest[int, Span] = Latest(_MOST_QUESTIONS)
-        self._dispatches: Latest[str, Span] = Latest(_MOST_QUESTIONS)
+        self._questions: Newest[int, Span] = Newest(_MOST_QUESTIONS)
+        self._dispatches: Newest[str, Span] = Newest(_MOST_QUESTIONS)
         self._takers: Mapping[type, Callable[[Step, Any], None]] = {
             events.MessageReceived: self._received,
             events.MessageEmitted: self._emitted,
@@ -64,9 +64,9 @@ class Spans:
 
     def take(self, step: Step) -> None:
         """One more step."""
-        taker = self._takers.get(type(step.entry.event))
+        taker = self._takers.get(type(step.entry.fact))
         if taker is not None:
-            taker(step, step.entry.event)
+            taker(step, step.entry.fact)
         for request in step.over:
             self._over(request, step)
 
@@ -76,7 +76,7 @@ class Spans:
         self._dispatches.clear()
 
     def _received(self, step: Step, event: events.MessageReceived) -> None:
-        question = None if step.entry.pair is None else self._questions.pop(step.entry.pair, None)
+        question = None if step.entry.cause is None else self._questions.pop(step.entry.cause, None)
         if question is not None:
             if event.rpc == "error":
                 _fail(question, "_OTHER")
@@ -113,7 +113,7 @@ class Spans:
         span: Span | None = request.kept
         if span is None:
             return
-        event = step.entry.event
+        event = step.entry.fact
         answer = event.message if isinstance(event, events.MessageEmitted) else None
         why = conventions.failure(request, answer)
         if why is not None:
@@ -129,18 +129,18 @@ class Spans:
 
     def _started(self, step: Step, event: events.CallStarted) -> None:
         call, above = step.call, _span(step.call)
-        if call is None or above is None or event.task is None:
+        if call is None or above is None or call.task is None:
             return
         tool = self._targets["gen_ai.tool.name"].label(event.tool)
         call.kept = self._tracer.start_span(
             f"task {tool}",
             context=set_span_in_context(above),
-            attributes={"gen_ai.tool.name": event.tool or UNKNOWN, "mcp_probe.task": event.task},
+            attributes={"gen_ai.tool.name": event.tool or UNKNOWN, "mcp_probe.task": call.task},
             start_time=_ns(step.entry.at),
         )
 
     def _settled(self, step: Step, event: events.CallSettled) -> None:
-        self._dispatch_over(event.call, event.outcome, step)
+        self._dispatch_over(event.outcome, step)
         if step.call is not None and step.call.kept is not None:
             self._finish(step.call.kept, event.outcome, step)
 
@@ -168,13 +168,13 @@ class Spans:
             attributes=attributes,
             start_time=_ns(step.entry.at),
         )
-        self._dispatches.put(event.call, span)
+        self._dispatches.store(step.entry.context.call or "", span)
 
     def _dispatch_settled(self, step: Step, event: events.DispatchSettled) -> None:
-        self._dispatch_over(event.call, event.outcome, step)
+        self._dispatch_over(event.outcome, step)
 
-    def _dispatch_over(self, call: str, outcome: str, step: Step) -> None:
-        span = self._dispatches.pop(call, None)
+    def _dispatch_over(self, outcome: str, step: Step) -> None:
+        span = self._dispatches.pop(step.entry.context.call or "", None)
         if span is not None:
             self._finish(span, outcome, step)
 
@@ -193,7 +193,7 @@ class Spans:
                 attributes={"mcp.method.name": event.method, "jsonrpc.request.id": str(event.id)},
                 start_time=_ns(step.entry.at),
             )
-            self._questions.put(step.entry.seq, span)
+            self._questions.store(step.entry.seq, span)
 
     def _progressed(self, step: Step, event: events.CallProgressed) -> None:
         _note(_span(step.call), "progress", step, progress=event.progress, total=event.total)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from ..observe import events
+from ..observe.bounded import Newest
 from ..settings import Limits, described
-from .latest import Latest
 from .requests import KNOWN_METHODS, Step
 
 Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
@@ -129,9 +129,9 @@ class Tally:
         self._limits = Names({spec.name for spec in described(Limits)})
         self.tools = Names(tools, room=_MOST_HOSTED)
         self._whys = Names(("deleted", "idle", "shutdown", "client"), other="other")
-        self._streams: Latest[tuple[str | None, str], str] = Latest(_MOST_OPEN)
-        self._connections: Latest[str, str] = Latest(_MOST_OPEN)
-        self._task_status: Latest[str, str] = Latest(_MOST_OPEN)
+        self._streams: Newest[tuple[str | None, str | None], str] = Newest(_MOST_OPEN)
+        self._connections: Newest[str, str] = Newest(_MOST_OPEN)
+        self._task_status: Newest[str, str] = Newest(_MOST_OPEN)
         self.lateness = Histogram(
             "event_loop_lateness", "How late a task wakes that is due, four times a second.", bounds=_LATENESS_BOUNDS
         )
@@ -159,13 +159,13 @@ class Tally:
             events.MessageReceived: self._received,
             events.MessageEmitted: self._emitted,
             events.HttpResponse: self._responded,
-            events.ConnectionOpened: lambda step, event: self._connections.put(event.connection, event.transport),
-            events.ConnectionClosed: lambda step, event: self._connections.pop(event.connection, None),
+            events.ConnectionOpened: self._connected,
+            events.ConnectionClosed: self._disconnected,
             events.SessionOpened: lambda step, event: self._opened.add(),
             events.SessionClosed: lambda step, event: self._closed.add(self._whys.label(event.why)),
             events.CallSettled: self._settled,
             events.TaskChanged: self._task_changed,
-            events.TaskRemoved: lambda step, event: self._task_status.pop(event.task, None),
+            events.TaskRemoved: self._task_removed,
             events.StreamOpened: self._stream_opened,
             events.StreamEnded: self._stream_over,
             events.StreamLost: self._stream_over,
@@ -178,9 +178,9 @@ class Tally:
 
     def take(self, step: Step) -> None:
         """One more step."""
-        taker = self._takers.get(type(step.entry.event))
+        taker = self._takers.get(type(step.entry.fact))
         if taker is not None:
-            taker(step, step.entry.event)
+            taker(step, step.entry.fact)
         for request in step.over:
             self._requests.add(request.era, self._methods.label(request.method), request.outcome or UNKNOWN)
 
@@ -218,18 +218,32 @@ class Tally:
 
     def _task_changed(self, step: Step, event: events.TaskChanged) -> None:
         # A new message is told in the same way, and is no change of the status.
-        if self._task_status.get(event.task) != event.status:
-            self._task_status.put(event.task, event.status)
+        task = step.entry.context.task or ""
+        if self._task_status.get(task) != event.status:
+            self._task_status.store(task, event.status)
             self._tasks.add(event.status)
 
+    def _task_removed(self, step: Step, event: events.TaskRemoved) -> None:
+        self._task_status.pop(step.entry.context.task or "", None)
+
+    def _connected(self, step: Step, event: events.ConnectionOpened) -> None:
+        self._connections.store(step.entry.context.connection or "", event.transport)
+
+    def _disconnected(self, step: Step, event: events.ConnectionClosed) -> None:
+        self._connections.pop(step.entry.context.connection or "", None)
+
     def _stream_opened(self, step: Step, event: events.StreamOpened) -> None:
-        self._streams.put((event.session, event.stream), event.purpose)
+        self._streams.store(_stream(step), event.purpose)
 
     def _stream_over(self, step: Step, event: events.StreamEnded | events.StreamLost) -> None:
-        self._streams.pop((event.session, event.stream), None)
+        self._streams.pop(_stream(step), None)
 
     def _hosted(self, step: Step, event: events.HostRegistered | events.HostUpdated) -> None:
         self.tools.admit(event.tools)
+
+
+def _stream(step: Step) -> tuple[str | None, str | None]:
+    return step.entry.context.session, step.entry.context.stream
 
 
 def _open(name: str, help: str, label: str, kinds: Collection[str], open_ones: CountOf[str]) -> Family:

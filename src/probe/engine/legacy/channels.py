@@ -14,13 +14,14 @@ import trio
 
 from ...core.progress import Report
 from ...core.session import State
+from ...observe.context import Recorder
 from ...settings import Settings
 from ...wire.jsonrpc import Json, ProgressToken, RequestId, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
 from ..calls import CallScope
 from ..context import LEVELS, progress_params
 from ..interactions import Page
-from ..outbox import Outbox
+from ..outbox import drop, send
 from ..sessions import Session
 from ..streams import Stream
 from ..tasks import Task, TaskService
@@ -29,23 +30,21 @@ from ..tool import Ask, ClientRequestError, ListKind, LogLevel
 RELATED_TASK = "io.modelcontextprotocol/related-task"
 
 
-def announce(session: Session, outbox: Outbox, changed: ListKind, call: str | None = None) -> None:
-    """Tell a session that a list has changed, on its GET stream, as that belongs to no request."""
+def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
+    """Send a session that a list has changed, on its GET stream, as that belongs to no request."""
     message, stream = notification(f"notifications/{changed}/list_changed", None), session.standalone
     if stream is None or stream.replay.closed:
-        why = "the client never opened a GET stream" if stream is None else "the session has ended"
-        outbox.drop(session.label, message, why, call=call)
+        drop(recorder, message, "the client never opened a GET stream" if stream is None else "the session has ended")
     else:
-        outbox.send(stream, message, call=call)
+        send(recorder, stream, message)
 
 
 class _Channel:
     """What calls and tasks share: capability checks, time-outs, the log level."""
 
-    def __init__(self, session: Session, call: CallScope, outbox: Outbox, settings: Settings) -> None:
+    def __init__(self, session: Session, call: CallScope, settings: Settings) -> None:
         self._session = session
         self._call = call
-        self._outbox = outbox
         self._settings = settings
 
     @property
@@ -61,17 +60,20 @@ class _Channel:
 
     def notify(self, method: str, params: Json) -> None:
         """Send a notification."""
-        raise NotImplementedError
+        self._notify(method, params)
 
-    def progress(self, token: ProgressToken | None, report: Report) -> None:
+    def progress(self, token: ProgressToken | None, report: Report) -> bool:
         """A notification, if the client sent a token for it."""
-        if token is not None:
-            self.notify("notifications/progress", progress_params(token, report))
+        return token is not None and self._notify("notifications/progress", progress_params(token, report))
+
+    def _notify(self, method: str, params: Json) -> bool:
+        """Send a notification; whether it was sent."""
+        raise NotImplementedError
 
     def open_page(self, key: str) -> Page:
         """A page with the id that 2025-11-25 gives an elicitation."""
         session = self._session
-        id = session.interactions.open(session.origin, session.holder)
+        id = session.interactions.open(session.origin, session.holder, self._call.recorder)
         return session.interactions.page(id, session.origin, elicitationId=id)
 
     async def wait_confirmed(self, page: Page) -> bool:
@@ -83,7 +85,7 @@ class _Channel:
 
     def announce(self, changed: ListKind) -> None:
         """Tell the session."""
-        announce(self._session, self._outbox, changed, self._call.facts.id)
+        announce(self._session, changed, self._call.recorder)
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Ask one after the other: most people can look at one form at a time."""
@@ -106,8 +108,8 @@ class _Channel:
         person = method in ("sampling/createMessage", "elicitation/create")
         sent = {**params, "_meta": meta} if meta else params
 
-        def send(id: RequestId) -> None:
-            self._emit(stream, request(id, method, sent))
+        def put(id: RequestId) -> Recorder | None:
+            return self._emit(stream, request(id, method, sent))
 
         def withdraw(id: RequestId, reason: str) -> None:
             params = {"requestId": id, "reason": reason}
@@ -116,7 +118,7 @@ class _Channel:
 
         timeout_s = settings.client_request_s if person else settings.client_ping_s
         questions = stream.questions or session.client_requests
-        result = await questions.ask(method, send, withdraw, timeout_s)
+        result = await questions.ask(method, put, withdraw, timeout_s)
         fault = client_result(method, result)
         if fault is not None:
             session.misuse("malformed result", f"{session.machine.revision} schema, {method}", fault)
@@ -135,21 +137,20 @@ class _Channel:
         if capability is not None and not offers(machine.capabilities, machine.revision, capability):
             raise ClientRequestError(f"The client did not declare the {capability} capability")
 
-    def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
+    def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> Recorder | None:
         """Send a message on a stream, if it may still be sent."""
-        raise NotImplementedError
+        return self._call.emit(stream, message, by_work=by_work)
 
 
 class CallChannel(_Channel):
     """The channel of a `tools/call`: everything goes on the stream of its response."""
 
-    def __init__(self, session: Session, call: CallScope, outbox: Outbox, settings: Settings, stream: Stream) -> None:
-        super().__init__(session, call, outbox, settings)
+    def __init__(self, session: Session, call: CallScope, settings: Settings, stream: Stream) -> None:
+        super().__init__(session, call, settings)
         self._stream = stream
 
-    def notify(self, method: str, params: Json) -> None:
-        """Send a notification on the response stream."""
-        self._emit(self._stream, notification(method, params))
+    def _notify(self, method: str, params: Json) -> bool:
+        return self._emit(self._stream, notification(method, params)) is not None
 
     async def ask_one(self, method: str, params: Json) -> Json:
         """Ask the client on the response stream."""
@@ -160,14 +161,6 @@ class CallChannel(_Channel):
         """Close the connection of the response, where it is the response's own: a pipe carries everything else, too."""
         if not self._session.piped:
             self._stream.hang_up()
-
-    def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
-        call = self._call
-        if not call.may_send(by_work=by_work and call.working):
-            self._outbox.drop(self._session.label, message, "the call was cancelled", call=call.facts.id)
-            return
-        call.count_emitted(by_work=by_work)
-        self._outbox.send(stream, message, call=call.facts.id, on_delivery=call.count_delivered)
 
 
 class TaskRoutes:
@@ -202,30 +195,21 @@ class TaskChannel(_Channel):
     """The channel of a task. Every message carries the related-task metadata, except the status itself."""
 
     def __init__(
-        self,
-        session: Session,
-        call: CallScope,
-        outbox: Outbox,
-        settings: Settings,
-        task: Task,
-        tasks: TaskService,
-        routes: TaskRoutes,
+        self, session: Session, settings: Settings, task: Task, tasks: TaskService, routes: TaskRoutes
     ) -> None:
-        super().__init__(session, call, outbox, settings)
+        super().__init__(session, task.call, settings)
         self._task = task
         self._tasks = tasks
         self._routes = routes
         self._meta = {RELATED_TASK: {"taskId": task.id}}
 
-    def notify(self, method: str, params: Json) -> None:
-        """Send a notification about the task."""
+    def _notify(self, method: str, params: Json) -> bool:
         message = notification(method, {**params, "_meta": self._meta})
         stream = self._routes.best(self._task.id, self._session)
-        if self._task.machine.terminal or stream is None or not self._call.audible:
-            why = "no stream was ever opened" if stream is None else "the task has ended"
-            self._outbox.drop(self._session.label, message, why, call=self._call.facts.id, task=self._task.id)
-            return
-        self._emit(stream, message)
+        if stream is not None and not self._task.machine.terminal:
+            return self._emit(stream, message) is not None
+        drop(self._call.recorder, message, "no stream was ever opened" if stream is None else "the task has ended")
+        return False
 
     def set_status(self, message: str) -> None:
         """Change the status message and announce it."""
@@ -248,10 +232,8 @@ class TaskChannel(_Channel):
     def hang_up(self) -> None:
         """A task has no connection of its own."""
 
-    def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> None:
-        task, call = self._task.id, self._call
+    def _emit(self, stream: Stream, message: Json, *, by_work: bool = True) -> Recorder | None:
         if stream.replay.closed:
-            self._outbox.drop(self._session.label, message, "the stream has ended", call=call.facts.id, task=task)
-            return
-        call.count_emitted(by_work=by_work)
-        self._outbox.send(stream, message, call=call.facts.id, task=task, on_delivery=call.count_delivered)
+            drop(self._call.recorder, message, "the stream has ended")
+            return None
+        return super()._emit(stream, message, by_work=by_work)

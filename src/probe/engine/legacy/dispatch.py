@@ -15,44 +15,48 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import mcp_types as types
 import trio
 
 from ...core.call import Cause
 from ...core.session import DuplicateIdError, Input, State, TooManyInFlightError
+from ...observe.context import Recorder
 from ...observe.events import LimitReached
-from ...observe.log import EventLog
-from ...settings import Settings
 from ...wire.errors import Code, McpError, Refusal, Rejection
 from ...wire.jsonrpc import (
     Json,
+    MalformedResponse,
     Message,
     Notification,
     Request,
+    RequestId,
     Response,
     clip,
     encode,
     error_response,
-    is_id,
+    malformed_responses,
     result_response,
     shown_id,
 )
 from ...wire.v2025 import draft_streams
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
-from ..calls import MAX_REASON, CallScope, run
-from ..clock import Clock
+from ..calls import CallScope, run
+from ..cancellation import read_cancellation
 from ..draft_streams import DraftStreams
-from ..outbox import Outbox
+from ..outbox import Emitted, drop, send
+from ..outbox import answer as answer_whole
 from ..outcome import Outcome
-from ..reading import Track
+from ..reading import Reading, Track
+from ..request_context import RequestContext
+from ..services import Services
 from ..sessions import Session
 from ..streams import Stream
+from ..tasks import TaskService
 from ..tool_runs import Running, Start, ToolRuns, handled
 from ..tool_stream import ToolStream, lost_error
-from .inlet import Inlet
 from .methods import Methods
 from .pings import start_pinging
 from .stream_desk import StreamDesk
@@ -67,13 +71,9 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Every request has its answer already; `bodies` are the encoded messages in request order.
+    """Every request has its answer already; `messages` are in request order, and to be noted as delivered."""
 
-    `calls` are the tool calls among them, which wait to hear that their answers were delivered.
-    """
-
-    bodies: list[bytes]
-    calls: list[CallScope]
+    messages: list[Emitted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +84,18 @@ class Streamed:
 Answer: TypeAlias = Accepted | Answered | Streamed
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """The answer to one request, and the tool call it answers, if any."""
+class Received(NamedTuple):
+    """One message with its context."""
+
+    message: Message
+    context: RequestContext
+
+
+class _Told(NamedTuple):
+    """The answer to one request, and the recorder of that."""
 
     message: Json
-    call: CallScope | None
-
-    @property
-    def id(self) -> str | None:
-        return self.call.facts.id if self.call else None
-
-    def delivered(self) -> None:
-        if self.call:
-            self.call.answer_delivered()
+    recorder: Recorder
 
 
 class _Response:
@@ -107,18 +105,27 @@ class _Response:
     so that what waits for a slow reader can be taken back for one of them.
     """
 
-    def __init__(self, session: Session, inlet: Inlet) -> None:
+    def __init__(self, session: Session, reading: Reading) -> None:
         self._session = session
-        self.inlet = inlet
+        self.reading = reading
         self._track: Track | None = None
         self._running = 0
+        self._shared = False
 
-    def begin(self) -> Track:
+    def begin(self, request: Recorder) -> Track:
         """One more request runs; the stream as its connection reads it."""
         if self._track is None or self._session.piped:
-            self._track = self.inlet.reading.add(self._session.open_stream(self.inlet.exchange), 0)
+            self._track = self.reading.add(self._session.open_stream(request), 0)
+        else:
+            self._shared = True
+            self._track.stream.belong_to_none()
         self._running += 1
         return self._track
+
+    def belong_to(self, call: Recorder, stream: Stream) -> None:
+        """The stream is that of a call, unless others answer on it, too."""
+        if not self._shared:
+            stream.belong_to(call)
 
     def done(self, stream: Stream) -> None:
         """One of them is over."""
@@ -130,150 +137,173 @@ class _Response:
 class Dispatch:
     """The legacy front of one engine."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        clock: Clock,
-        settings: Settings,
-        outbox: Outbox,
-        methods: Methods,
-        tool_calls: ToolCalls,
-        desk: TaskDesk,
-        runs: ToolRuns,
-        streams: DraftStreams,
-    ) -> None:
-        self._log = log
-        self._clock = clock
-        self._outbox = outbox
-        self._methods = methods
-        self._tool_calls = tool_calls
-        self._desk = desk
+    def __init__(self, services: Services, tasks: TaskService, streams: DraftStreams, runs: ToolRuns) -> None:
+        self._clock = services.clock
+        self._settings = services.settings
+        self._methods = Methods(services)
+        self._desk = TaskDesk(services, tasks, runs)
+        self._tool_calls = ToolCalls(services, self._desk, runs)
         self._runs = runs
-        self._settings = settings
         self._streams = streams
-        self._stream_desk = StreamDesk(streams, log, clock, runs)
-        # Takes back what a call in flight on a pipe has said and nobody has written yet.
+        self._stream_desk = StreamDesk(streams, services.clock, runs)
+        # Takes back what a call in flight on a pipe has sent and nobody has written yet.
         self._unheard: dict[CallScope, Callable[[], None]] = {}
 
-    def receive(self, session: Session, messages: Sequence[Message], inlet: Inlet) -> Answer:
-        """Take the messages of one exchange. Never waits.
+    def question(self, session: Session, id: RequestId | None) -> Recorder | None:
+        """The recorder of the server's request that an answer with this id is for, if that is open."""
+        return session.client_requests.question(id) or self._streams.question(session, id)
+
+    def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> Answer:
+        """Take the messages of one exchange, which reads their answers. Never waits.
 
         Raises `Rejection`, before anything has started, for an id that is in flight and beyond the in-flight limit.
         """
         session.machine.touch(self._clock.now())
-        self._note_early(session, messages)
-        self._begin_all(session, [message for message in messages if isinstance(message, Request)])
-        response, before = _Response(session, inlet), len(inlet.reading)
+        self._note_early(session, received)
+        self._begin_all(session, received)
+        response, before = _Response(session, reading), len(reading)
         answers: list[_Told] = []
-        for message in messages:
-            answer = self._take(session, message, response)
+        for message, context in received:
+            context.client = session.client
+            answer = self._take(session, message, context, response)
             if answer is not None:
                 answers.append(answer)
-        return self._answer(session, answers, response, reads=len(inlet.reading) > before)
+        return self._answer(session, answers, response, reads=len(reading) > before)
 
-    def _take(self, session: Session, message: Message, response: _Response) -> _Told | None:
+    def _take(
+        self, session: Session, message: Message, context: RequestContext, response: _Response
+    ) -> _Told | None:
         match message:
             case Request():
-                return self._request(session, message, response)
+                return self._request(session, message, context, response)
             case Notification():
-                return self._notified(session, message, response.inlet)
+                return self._notified(session, message, context, response.reading)
             case Response():
-                self._resolved(session, message)
+                self._resolved(session, message, context)
                 return None
 
     def listening(self, session: Session) -> None:
         """The client has opened a GET stream."""
-        start_pinging(session, self._outbox, self._settings)
+        start_pinging(session, self._settings)
 
-    def _note_early(self, session: Session, messages: Sequence[Message]) -> None:
-        early = [item.method for item in messages if isinstance(item, Request) and item.method != "ping"]
+    def _note_early(self, session: Session, received: Sequence[Received]) -> None:
+        early = [item for item in received if isinstance(item.message, Request) and item.message.method != "ping"]
         if early and session.machine.state is State.NEGOTIATED:
             clause = "2025-11-25 basic/lifecycle, Initialization: the client MUST send an initialized notification"
-            session.misuse("request before notifications/initialized", clause, clip(early[0]))
+            message, context = early[0]
+            assert isinstance(message, Request), "only requests are early"
+            context.misuse("request before notifications/initialized", clause, clip(message.method))
 
     def _answer(self, session: Session, answers: list[_Told], response: _Response, *, reads: bool) -> Answer:
         if reads and answers:
-            stream = response.begin().stream
+            stream = response.begin(answers[0].recorder).stream
+            if len(answers) > 1:
+                stream.belong_to_none()
             for answer in answers:
-                fitting = self._fitting(session, stream, answer.message)
-                self._outbox.send(stream, fitting, call=answer.id, on_delivery=answer.delivered)
+                send(answer.recorder, stream, self._fitting(stream, answer))
             response.done(stream)
         if reads:
             return Streamed()
-        bodies = self._bodies(session, answers, response.inlet.exchange)
-        return Answered(bodies, [answer.call for answer in answers if answer.call]) if bodies else Accepted()
+        return Answered(self._emitted(session, answers)) if answers else Accepted()
 
-    def _bodies(self, session: Session, answers: Sequence[_Told], exchange: int) -> list[bytes]:
+    def _emitted(self, session: Session, answers: Sequence[_Told]) -> list[Emitted]:
         """The answers in one piece; of a batch on a pipe no more than may wait there at once."""
         most = self._settings.limits.max_pipe_bytes // 2 if session.piped else inf
-        bodies: list[bytes] = []
+        emitted: list[Emitted] = []
         size = 0
-        for answer in answers:
-            message = answer.message
-            if bodies and size + len(encode(message)) > most:
+        for message, recorder in answers:
+            fitting = message
+            if emitted and size + len(encode(message)) > most:
                 why = f"Too large: a batch is answered with {most} bytes (half of max_pipe_bytes)"
-                message = error_response(message["id"], McpError(Code.BUSY, why).body())
-            bodies.append(self._outbox.answer(exchange, session.label, message, call=answer.id))
-            size += len(bodies[-1])
-        return bodies
+                fitting = error_response(message["id"], McpError(Code.BUSY, why).body())
+            emitted.append(answer_whole(recorder, fitting))
+            size += len(emitted[-1].body)
+        return emitted
 
-    def _fitting(self, session: Session, stream: Stream, answer: Json) -> Json:
+    def _fitting(self, stream: Stream, answer: _Told) -> Json:
         """The answer to a request of a batch, or the refusal of one too large to stand in the log with the others.
 
         Nobody reads the stream yet, so what is pushed out now is lost. Half of the log is for what is answered at once,
         the other half for such refusals and for what the waiting requests send before the reader has caught up.
         """
         most = self._settings.limits.replay_bytes // 2
-        if stream.replay.bytes + len(encode(answer)) <= most:
-            return answer
-        self._log.append(LimitReached(session.label, "replay_bytes", self._settings.limits.replay_bytes))
+        if stream.replay.bytes + len(encode(answer.message)) <= most:
+            return answer.message
+        answer.recorder.append(LimitReached("replay_bytes", self._settings.limits.replay_bytes))
         why = f"Too large: beside a request that waits, a batch is answered with {most} bytes (half of replay_bytes)"
-        return error_response(answer["id"], McpError(Code.BUSY, why).body())
+        return error_response(answer.message["id"], McpError(Code.BUSY, why).body())
 
-    def _begin_all(self, session: Session, requests: Sequence[Request]) -> None:
-        for at, request in enumerate(requests):
+    def _begin_all(self, session: Session, received: Sequence[Received]) -> None:
+        begun: list[RequestId] = []
+        for message, context in received:
+            if not isinstance(message, Request):
+                continue
             try:
-                session.machine.begin(request.id)
+                session.machine.begin(message.id)
             except (DuplicateIdError, TooManyInFlightError) as error:
-                for earlier in requests[:at]:
-                    session.machine.finish(earlier.id)
-                raise self._refused(session, request, error) from None
+                for earlier in begun:
+                    session.machine.finish(earlier)
+                raise self._refused(session, message, context, error) from None
+            begun.append(message.id)
+        self._note_used(session, received)
 
-    def _refused(self, session: Session, request: Request, error: ValueError) -> Rejection:
+    def _note_used(self, session: Session, received: Sequence[Received]) -> None:
+        """Record each id that the session has used before, also for a request that the client only repeats.
+
+        The clause knows no exception for a repeated request, and this one runs a second time. A request that was
+        refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
+        """
+        for message, context in received:
+            if isinstance(message, Request) and session.used_ids.use(message.id):
+                clause = f"{session.machine.revision} basic, Requests: an id is not used twice within a session"
+                context.misuse("id used before", clause, f"id {shown_id(message.id)} of {clip(message.method)}")
+
+    def _refused(self, session: Session, request: Request, context: RequestContext, error: ValueError) -> Rejection:
         if isinstance(error, DuplicateIdError):
-            session.misuse("duplicate id", "2025-11-25 basic: ids are not used twice within a session", str(error))
+            context.misuse("duplicate id", "2025-11-25 basic: ids are not used twice within a session", str(error))
             return Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {error}", id=request.id)
-        self._log.append(LimitReached(session.label, "max_in_flight", len(session.machine.in_flight)))
+        context.recorder.append(LimitReached("max_in_flight", len(session.machine.in_flight)))
         retry = ((b"retry-after", b"1"),)
         return Rejection(Refusal.TOO_MANY_REQUESTS, f"Too many requests: {error}", id=request.id, headers=retry)
 
-    def _request(self, session: Session, request: Request, response: _Response) -> _Told | None:
+    def _request(
+        self, session: Session, request: Request, context: RequestContext, response: _Response
+    ) -> _Told | None:
         """The answer, or None when the request now runs."""
         if request.method == "tools/call" and session.streams:
-            return self._on_stream(session, request, response.inlet)
-        handle = self._stream_desk.handle if request.method in draft_streams.METHODS else self._handle
-        outcome = handled(lambda: handle(session, request, response.inlet))
+            return self._on_stream(session, request, context, response.reading)
+        handle = self._handle
+        if request.method in draft_streams.METHODS:
+            handle = partial(self._stream_desk.handle, response.reading)
+        outcome = handled(lambda: handle(session, request, context))
         if not isinstance(outcome, Outcome):
-            self._launch(session, request, outcome, response)
+            self._launch(session, request, context, outcome, response)
             return None
-        session.machine.finish(request.id)
-        return _Told(self._answered(session, request, outcome), outcome.call)
+        self._finish(session, request, context)
+        return self._told(session, request, context, outcome)
 
-    def _on_stream(self, session: Session, request: Request, inlet: Inlet) -> _Told | None:
+    def _finish(self, session: Session, request: Request, context: RequestContext) -> None:
+        """A request is answered at once."""
+        session.machine.finish(request.id)
+        if request.method == "tools/call":
+            session.finished.add(request.id, context.recorder)
+
+    def _on_stream(
+        self, session: Session, request: Request, context: RequestContext, reading: Reading
+    ) -> _Told | None:
         """A call on a draft stream of its own; None, or the refusal where there is no room for one."""
         try:
-            stream = self._streams.open(session, request.id, inlet.exchange)
+            stream = self._streams.open(session, request.id, context, self._runs.announce(context))
         except McpError as full:
             session.machine.finish(request.id)
-            return _Told(error_response(request.id, full.body()), None)
-        inlet.reading.add(stream, 0)
-        outcome = handled(lambda: self._handle(session, request, inlet))
+            return _Told(error_response(request.id, full.body()), context.recorder)
+        reading.add(stream, 0)
+        outcome = handled(lambda: self._handle(session, request, context))
         if isinstance(outcome, Outcome):
-            session.machine.finish(request.id)
-            told = _Told(self._answered(session, request, outcome), outcome.call)
-            self._tell(stream, told)
+            self._finish(session, request, context)
+            self._tell(stream, self._told(session, request, context, outcome))
             self._streams.close(stream)
-            return None if stream.machine.lost is None else self._too_large(stream, request)
+            return None if stream.machine.lost is None else self._too_large(stream, request, context)
         running = outcome(stream)
         stream.call = session.calls[request.id] = running.call
         self._streams.submit(partial(self._run_on, stream, session, request, running))
@@ -287,7 +317,7 @@ class Dispatch:
             if outcome is None:
                 stream.unanswered = True
             else:
-                self._tell(stream, _Told(self._answered(session, request, outcome), running.call))
+                self._tell(stream, _Told(self._answered(session, request, outcome), running.call.request))
             self._streams.close(stream)
 
         running.call.answer = tell
@@ -299,23 +329,21 @@ class Dispatch:
             self._streams.call_over(stream)
             self._streams.close(stream)
 
-    def _too_large(self, stream: ToolStream, request: Request) -> _Told:
+    def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Told:
         """The answer to a call whose stream was lost before anybody could read it."""
         assert stream.machine.lost is not None
         stream.told = True
-        return _Told(error_response(request.id, lost_error(stream.machine.lost).body()), None)
+        return _Told(error_response(request.id, lost_error(stream.machine.lost).body()), context.recorder)
 
     def _tell(self, stream: ToolStream, told: _Told) -> None:
-        def delivered() -> None:
-            stream.told = True
-            told.delivered()
-
         if stream.replay.closed:
-            self._outbox.drop(stream.session, told.message, "the stream is lost", call=told.id)
+            drop(told.recorder, told.message, "the stream is lost")
         else:
-            self._outbox.send(stream, told.message, call=told.id, on_delivery=delivered)
-        if not stream.kept and told.call is not None:
-            told.call.answer_lost()
+            stream.sends_answer()
+            send(told.recorder, stream, told.message)
+
+    def _told(self, session: Session, request: Request, context: RequestContext, outcome: Outcome) -> _Told:
+        return _Told(self._answered(session, request, outcome), context.recorder)
 
     def _answered(self, session: Session, request: Request, outcome: Outcome) -> Json:
         if outcome.error is not None:
@@ -323,41 +351,48 @@ class Dispatch:
         shaped = shape_result(request.method, session.machine.revision, outcome.result or {})
         return result_response(request.id, shaped)
 
-    def _handle(self, session: Session, request: Request, inlet: Inlet) -> Json | Outcome | Start:
-        exchange = inlet.exchange
+    def _handle(self, session: Session, request: Request, context: RequestContext) -> Json | Outcome | Start:
         params = request_params(request.method, session.machine.revision, request.params)
         match params:
             case types.CallToolRequestParams():
-                return self._tool_calls.call(session, request, params, exchange)
+                return self._tool_calls.call(session, request, params, context)
             case types.GetTaskRequestParams():
-                return self._desk.get(session, params)
+                return self._desk.get(session, params, context)
             case types.CancelTaskRequestParams():
-                return self._desk.cancel(session, params)
+                return self._desk.cancel(session, params, context)
             case types.GetTaskPayloadRequestParams():
-                return partial(self._start_result, session, request, exchange, params.task_id)
+                return partial(self._start_result, session, request, context, params.task_id)
             case types.InitializeRequestParams():
                 raise McpError(Code.INVALID_REQUEST, "Invalid Request: this session is initialized already")
             case types.PaginatedRequestParams() if request.method == "tasks/list":
                 return self._desk.list(session, params)
-        return self._methods.answer(session, request.method, params)
+        return self._methods.answer(session, request.method, params, context)
 
     def _start_result(
-        self, session: Session, request: Request, exchange: int, task_id: str, stream: Stream
+        self, session: Session, request: Request, context: RequestContext, task_id: str, stream: Stream
     ) -> Running:
-        call = self._runs.open_plain(exchange, request.id, request.method, session.label)
+        call = self._runs.open_plain(context, request, session.offer)
+        task = self._desk.tasks.find(task_id, session.label)
+        if task is not None:
+            context.concerns(task.call.recorder)
 
         async def work() -> Outcome | None:
             return call.settle(await run(call, lambda: self._desk.result(session, task_id, stream), trio.sleep_forever))
 
         return Running(call, work)
 
-    def _launch(self, session: Session, request: Request, start: Start, response: _Response) -> None:
-        track = response.begin()
+    def _launch(
+        self, session: Session, request: Request, context: RequestContext, start: Start, response: _Response
+    ) -> None:
+        track = response.begin(context.recorder)
         stream = track.stream
         running = start(stream)
+        if context.recorder.context.call is None:
+            context.concerns(running.call.recorder)
+        response.belong_to(context.recorder, stream)
         session.calls[request.id] = running.call
         if session.piped:
-            self._unheard[running.call] = partial(response.inlet.reading.drop, track, "cancelled by the client")
+            self._unheard[running.call] = partial(response.reading.drop, track, "cancelled by the client")
 
         def over() -> None:
             if session.calls.get(request.id) is running.call:
@@ -369,8 +404,7 @@ class Dispatch:
             if outcome is None:
                 stream.unanswered = True
             else:
-                told = _Told(self._answered(session, request, outcome), running.call)
-                self._outbox.send(stream, told.message, call=told.id, on_delivery=told.delivered)
+                send(context.recorder, stream, self._answered(session, request, outcome))
             over()
 
         async def job() -> None:
@@ -384,51 +418,60 @@ class Dispatch:
         running.call.answer = tell
         session.submit(job)
 
-    def _resolved(self, session: Session, response: Response) -> None:
-        if not (session.client_requests.resolve(response) or self._streams.resolve(session, response)):
-            clause = "JSON-RPC 2.0, 5: a response answers a request"
-            session.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
+    def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
+        """A client's messages in `value` are refused as malformed because of `why`: the questions they answer fail."""
+        for answer in malformed_responses(value, why):
+            if self._settles(session, answer):
+                clause = f"{session.machine.revision} basic, Responses"
+                contexts[0].misuse("malformed answer", clause, f"id {shown_id(answer.id)}: {answer.why}")
 
-    def _notified(self, session: Session, message: Notification, inlet: Inlet) -> _Told | None:
+    def _settles(self, session: Session, answer: Response | MalformedResponse) -> bool:
+        return session.client_requests.resolve(answer) or self._streams.resolve(session, answer)
+
+    def _resolved(self, session: Session, response: Response, context: RequestContext) -> None:
+        if not self._settles(session, response):
+            clause = "JSON-RPC 2.0, 5: a response answers a request"
+            context.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
+
+    def _notified(
+        self, session: Session, message: Notification, context: RequestContext, reading: Reading
+    ) -> _Told | None:
         """Nothing answers a notification, but what the draft calls a request although its example has no id."""
         match message.method:
             case "notifications/initialized":
                 session.machine.receive(Input.INITIALIZED)
             case "notifications/cancelled":
-                self._cancelled(session, message)
+                self._cancelled(session, message, context)
             case "stream/resume":
-                return self._resumed(session, message, inlet)
+                return self._resumed(session, message, context, reading)
             case "notifications/roots/list_changed" | "notifications/progress" | "notifications/tasks/status":
                 pass
             case unknown:
-                session.misuse(
-                    "unknown notification", f"{session.machine.revision} schema, ClientNotification", clip(unknown)
-                )
+                clause = f"{session.machine.revision} schema, ClientNotification"
+                context.misuse("unknown notification", clause, clip(unknown))
 
         return None
 
-    def _resumed(self, session: Session, message: Notification, inlet: Inlet) -> _Told | None:
+    def _resumed(
+        self, session: Session, message: Notification, context: RequestContext, reading: Reading
+    ) -> _Told | None:
         try:
-            self._stream_desk.take_up(session, message.params, inlet)
+            self._stream_desk.take_up(session, message.params, context, reading)
         except McpError as refused:
-            return _Told({"jsonrpc": "2.0", "error": refused.body()}, None)
+            return _Told({"jsonrpc": "2.0", "error": refused.body()}, context.recorder)
         return None
 
-    def _cancelled(self, session: Session, message: Notification) -> None:
+    def _cancelled(self, session: Session, message: Notification, context: RequestContext) -> None:
         """2025-11-25 basic/utilities/cancellation: invalid ones are ignored; this server records them as well."""
         clause = "2025-11-25 basic/utilities/cancellation, Behavior Requirements"
-        params = message.params or {}
-        id, reason = params.get("requestId"), params.get("reason", "")
-        if id is None or not is_id(id) or not isinstance(reason, str):
-            session.misuse("malformed cancellation", clause, "requestId or reason has the wrong type")
+        asked = read_cancellation(message, clause, context)
+        if asked is None:
             return
-        named, call = f"request {shown_id(id)}", session.calls.get(id)
-        if call is not None:
-            if call.cancel(Cause.NOTIFICATION, clip(reason, MAX_REASON) or None) and call in self._unheard:
-                self._unheard[call]()
-        elif any(task.call.facts.request_id == id for task in self._desk.tasks.of(session.label)):
-            session.misuse("notifications/cancelled for a task", clause, f"{named} made a task: use tasks/cancel")
-        elif id == session.initialize_id:
-            session.misuse("notifications/cancelled for initialize", clause, named)
-        else:
-            session.misuse("cancellation without effect", clause, f"{named} is unknown or finished")
+        call = session.calls.get(asked.id)
+        if call is None:
+            tasks = self._desk.tasks.of(session.label)
+            asked.without_effect(tasks, session.finished, initialize=asked.id == session.initialize_id)
+            return
+        context.concerns(call.recorder)
+        if call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder) and call in self._unheard:
+            self._unheard[call]()

@@ -14,15 +14,14 @@ import mcp_types as types
 import trio
 
 from ...observe.events import LimitReached
-from ...observe.log import EventLog
-from ...settings import Settings
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, notification
 from ...wire.revisions import V2025_11_25
 from ..catalogue import Resource
-from ..clock import Clock
 from ..offers import SIMPLE, Offer
-from ..outbox import Outbox
+from ..outbox import drop, send
+from ..request_context import RequestContext
+from ..services import Services
 from ..sessions import Session
 
 
@@ -39,13 +38,11 @@ def capabilities(offer: Offer, *, streams: bool) -> Json:
 class Methods:
     """The handlers of one engine, by method name."""
 
-    def __init__(self, log: EventLog, clock: Clock, outbox: Outbox, settings: Settings) -> None:
-        self._log = log
-        self._clock = clock
-        self._outbox = outbox
-        self._settings = settings
-        self._handlers: Mapping[str, Callable[[Session, Any], Json]] = {
-            "ping": lambda session, params: {},
+    def __init__(self, services: Services) -> None:
+        self._clock = services.clock
+        self._limits = services.limits
+        self._handlers: Mapping[str, Callable[[Session, Any, RequestContext], Json]] = {
+            "ping": lambda session, params, context: {},
             "resources/read": self._read,
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
@@ -53,20 +50,22 @@ class Methods:
             "logging/setLevel": self._set_level,
         }
 
-    def answer(self, session: Session, method: str, params: Any) -> Json:
+    def answer(self, session: Session, method: str, params: Any, context: RequestContext) -> Json:
         """The result of one request."""
         if method in SIMPLE:
             return SIMPLE[method](session.offer, params)
-        return self._handlers[method](session, params)
+        return self._handlers[method](session, params, context)
 
-    def _subscribe(self, session: Session, params: types.SubscribeRequestParams) -> Json:
-        uri, limit = params.uri, self._settings.limits.max_subscriptions
+    def _subscribe(
+        self, session: Session, params: types.SubscribeRequestParams, context: RequestContext
+    ) -> Json:
+        uri, limit = params.uri, self._limits.max_subscriptions
         session.offer.check_resource(uri)
         if uri in session.subscriptions:
             return {}
         # A ticker that was told to stop ends in the session's next turn; until then it is there.
         if max(len(session.subscriptions), session.tickers) >= limit:
-            self._log.append(LimitReached(session.label, "max_subscriptions", limit))
+            context.recorder.append(LimitReached("max_subscriptions", limit))
             raise McpError(Code.BUSY, f"Too many subscriptions: the limit max_subscriptions is {limit}")
         scope, resource = trio.CancelScope(), session.offer.resource(uri)
         if resource is not None and resource.ticks_s is not None:
@@ -88,23 +87,31 @@ class Methods:
     def _tell_updated(self, session: Session, resource: Resource) -> None:
         message = notification("notifications/resources/updated", {"uri": resource.uri})
         if session.standalone is None:
-            self._outbox.drop(session.label, message, "the client never opened a GET stream")
+            drop(session.recorder, message, "the client never opened a GET stream")
         else:
-            self._outbox.send(session.standalone, message)
+            send(session.recorder, session.standalone, message)
 
-    def _unsubscribe(self, session: Session, params: types.UnsubscribeRequestParams) -> Json:
+    def _unsubscribe(
+        self, session: Session, params: types.UnsubscribeRequestParams, _context: RequestContext
+    ) -> Json:
         session.offer.require("resources")
         scope = session.subscriptions.pop(params.uri, None)
         if scope is not None:
             scope.cancel()
         return {}
 
-    def _read(self, session: Session, params: types.ReadResourceRequestParams) -> Json:
+    def _read(
+        self, session: Session, params: types.ReadResourceRequestParams, _context: RequestContext
+    ) -> Json:
         return session.offer.read(params.uri, self._clock.wall(), {})
 
-    def _get_prompt(self, session: Session, params: types.GetPromptRequestParams) -> Json:
+    def _get_prompt(
+        self, session: Session, params: types.GetPromptRequestParams, _context: RequestContext
+    ) -> Json:
         return session.offer.get_prompt(params.name, params.arguments or {}, {})
 
-    def _set_level(self, session: Session, params: types.SetLevelRequestParams) -> Json:
+    def _set_level(
+        self, session: Session, params: types.SetLevelRequestParams, _context: RequestContext
+    ) -> Json:
         session.log_level = params.level
         return {}

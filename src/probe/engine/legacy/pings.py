@@ -6,40 +6,42 @@ from functools import partial
 
 import trio
 
+from ...observe.context import Recorder
 from ...settings import Settings
 from ...wire.jsonrpc import RequestId, notification, request
-from ..outbox import Outbox
+from ..outbox import send
 from ..sessions import Session
 from ..streams import Stream
 from ..tool import ClientRequestError
 
 
-def start_pinging(session: Session, outbox: Outbox, settings: Settings) -> None:
+def start_pinging(session: Session, settings: Settings) -> None:
     """Ping from now on, unless the settings say never or it is done already."""
     if settings.ping_interval_s > 0 and session.ping is None:
         session.ping = scope = trio.CancelScope()
-        session.submit(partial(_keep_pinging, session, outbox, settings, scope))
+        session.submit(partial(_keep_pinging, session, settings, scope))
 
 
-async def _keep_pinging(session: Session, outbox: Outbox, settings: Settings, scope: trio.CancelScope) -> None:
+async def _keep_pinging(session: Session, settings: Settings, scope: trio.CancelScope) -> None:
     """Ping on the session's GET stream whenever one is read. Owned by the session; ends with it."""
     with scope:
         while True:
             await trio.sleep(settings.ping_interval_s)
             stream = session.standalone
             if stream is not None and stream.reader is not None:
-                await _ping(session, stream, outbox, settings.client_ping_s)
+                await _ping(session, stream, settings.client_ping_s)
 
 
-async def _ping(session: Session, stream: Stream, outbox: Outbox, timeout_s: float) -> None:
-    def send(id: RequestId) -> None:
-        outbox.send(stream, request(id, "ping", None))
+async def _ping(session: Session, stream: Stream, timeout_s: float) -> None:
+    def put(id: RequestId) -> Recorder | None:
+        return send(session.recorder, stream, request(id, "ping", None))
 
     def withdraw(id: RequestId, reason: str) -> None:
         if not stream.replay.closed:
-            outbox.send(stream, notification("notifications/cancelled", {"requestId": id, "reason": reason}))
+            params = {"requestId": id, "reason": reason}
+            send(session.recorder, stream, notification("notifications/cancelled", params))
 
     try:
-        await session.client_requests.ask("ping", send, withdraw, timeout_s)
+        await session.client_requests.ask("ping", put, withdraw, timeout_s)
     except ClientRequestError as error:
         session.misuse("ping not answered", "2025-11-25 basic/utilities/ping: MUST respond promptly", str(error))

@@ -17,7 +17,6 @@ from ...core.draft_stream import LostError, TooEarlyError
 from ...core.replay import EvictedError
 from ...core.session import DuplicateIdError, TooManyInFlightError
 from ...observe.events import StreamResumed
-from ...observe.log import EventLog
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Request, RequestId
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
@@ -25,39 +24,44 @@ from ..calls import run
 from ..clock import Clock
 from ..draft_streams import DraftStreams
 from ..outcome import Outcome
-from ..reading import OVERFLOW, Track
+from ..reading import OVERFLOW, Reading, Track
+from ..request_context import RequestContext
 from ..sessions import Session
 from ..streams import Stream
 from ..tool_runs import Running, Start, ToolRuns
 from ..tool_stream import ToolStream, lost_error
-from .inlet import Inlet
 
 
 class StreamDesk:
     """Where legacy clients come back for their streams."""
 
-    def __init__(self, streams: DraftStreams, log: EventLog, clock: Clock, runs: ToolRuns) -> None:
+    def __init__(self, streams: DraftStreams, clock: Clock, runs: ToolRuns) -> None:
         self._streams = streams
-        self._log = log
         self._clock = clock
         self._runs = runs
 
-    def handle(self, session: Session, request: Request, inlet: Inlet) -> Json | Start:
-        """The result of a poll, or how to start a resume. Raises `McpError`."""
+    def handle(self, reading: Reading, session: Session, request: Request, context: RequestContext) -> Json | Start:
+        """The result of a poll, or how to start a resume, whose connection reads the stream. Raises `McpError`."""
         reference = _reference(session, request.method, request.params)
         if request.method == "stream/poll/all":
             streams = self._streams.all_of(session, reference.secret)
             return {"streams": [self._poll(stream, None) for stream in streams if not self._is_lost(stream)]}
         stream = self._streams.find(session, reference)
+        context.concerns(stream.recorder)
         if request.method == "stream/poll":
-            return self._poll(stream, _received(stream, reference, inlet))
-        track = self._read(session, stream, reference, inlet, request.id)
-        return lambda answers: self._start(session, request, inlet, stream, track)
+            return self._poll(stream, _received(stream, reference, context))
+        _check_id(request.id, stream)
+        track = self._read(session, stream, reference, context, reading)
+        return lambda answers: self._start(session, request, context, reading, track)
 
-    def take_up(self, session: Session, params: Mapping[str, Any] | None, inlet: Inlet) -> None:
+    def take_up(
+        self, session: Session, params: Mapping[str, Any] | None, context: RequestContext, reading: Reading
+    ) -> None:
         """`stream/resume` without an id, as the draft's example has it: nothing answers it. Raises `McpError`."""
         reference = _reference(session, "stream/resume", params)
-        self._read(session, self._streams.find(session, reference), reference, inlet, None)
+        stream = self._streams.find(session, reference)
+        context.concerns(stream.recorder)
+        self._read(session, stream, reference, context, reading)
 
     def _is_lost(self, stream: ToolStream) -> bool:
         """Also where its time has passed in this very moment, and nobody has noticed yet."""
@@ -78,27 +82,25 @@ class StreamDesk:
         }
 
     def _read(
-        self, session: Session, stream: ToolStream, reference: Reference, inlet: Inlet, id: RequestId | None
+        self, session: Session, stream: ToolStream, reference: Reference, context: RequestContext, reading: Reading
     ) -> Track:
-        if id is not None and id == stream.request_id:
-            why = f"Invalid Request: {id!r} is the id of the call whose answer is on this stream"
-            raise McpError(Code.INVALID_REQUEST, why)
         try:
             self._streams.check_hand_over(stream, session)
-            cursor = stream.resume(_received(stream, reference, inlet))
+            cursor = stream.resume(_received(stream, reference, context))
             self._streams.hand_over(stream, session)
         except (LostError, EvictedError, IndexError, TooEarlyError, DuplicateIdError, TooManyInFlightError) as error:
             raise _refusal(error) from None
-        waiting = stream.replay.last - cursor
-        self._log.append(StreamResumed(stream.session, stream.id, inlet.reading.exchange, cursor, waiting))
-        track = inlet.reading.add(stream, cursor)
+        resumed = context.recorder.bind(session=stream.session, stream=stream.id)
+        resumed.append(StreamResumed(cursor, stream.replay.last - cursor))
+        track = reading.add(stream, cursor)
         session.reader_attached()
         return track
 
     def _start(
-        self, session: Session, request: Request, inlet: Inlet, stream: ToolStream, track: Track
+        self, session: Session, request: Request, context: RequestContext, reading: Reading, track: Track
     ) -> Running:
-        call = self._runs.open_plain(inlet.exchange, request.id, request.method, session.label)
+        call, stream = self._runs.open_plain(context, request, session.offer), track.stream
+        assert isinstance(stream, ToolStream), "no other stream is resumed by a request"
 
         async def read() -> Json:
             ended = await track.wait_ended()
@@ -113,9 +115,15 @@ class StreamDesk:
             try:
                 return call.settle(await run(call, read, trio.sleep_forever))
             finally:
-                inlet.reading.drop(track, "the resume was cancelled")
+                reading.drop(track, "the resume was cancelled")
 
         return Running(call, work)
+
+
+def _check_id(id: RequestId, stream: ToolStream) -> None:
+    if id == stream.request_id:
+        why = f"Invalid Request: {id!r} is the id of the call whose answer is on this stream"
+        raise McpError(Code.INVALID_REQUEST, why)
 
 
 def _reference(session: Session, method: str, params: Mapping[str, Any] | None) -> Reference:
@@ -125,14 +133,14 @@ def _reference(session: Session, method: str, params: Mapping[str, Any] | None) 
     return read_reference(method, params)
 
 
-def _received(stream: Stream, reference: Reference, inlet: Inlet) -> int | None:
+def _received(stream: Stream, reference: Reference, context: RequestContext) -> int | None:
     """How much of a stream the client says it has.
 
     The draft, Streamable HTTP Considerations: "the `Last-Event-ID` header can be used to derive the point from which
     its view of streams will resume and poll from". An event id of another stream says nothing about this one.
     """
-    if reference.received is None and inlet.seen is not None and inlet.seen[0] == stream.id:
-        return inlet.seen[1]
+    if reference.received is None and context.seen is not None and context.seen[0] == stream.id:
+        return context.seen[1]
     return reference.received
 
 

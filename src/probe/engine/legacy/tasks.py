@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import mcp_types as types
 
 from ...core.call import Cause
 from ...core.task import Input
-from ...settings import Settings
+from ...observe.context import Recorder
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, ProgressToken, clip, notification
+from ...wire.jsonrpc import Json, clip, notification
 from ..calls import CallScope
 from ..clock import iso
 from ..context import Context
-from ..outbox import Outbox
+from ..outbox import drop, send
 from ..outcome import Outcome
 from ..paging import cursor, position
+from ..request_context import RequestContext
+from ..services import Services
 from ..sessions import Session
 from ..streams import Stream
-from ..tasks import Task, TaskService, said
+from ..tasks import Task, TaskPlan, TaskService, said
 from ..tool import Tool
 from ..tool_runs import ToolRuns, tool_work
 from .channels import RELATED_TASK, TaskChannel, TaskRoutes
@@ -31,48 +34,42 @@ IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
 class TaskDesk:
     """Where legacy clients create, ask for and cancel tasks."""
 
-    def __init__(self, tasks: TaskService, settings: Settings, outbox: Outbox, runs: ToolRuns) -> None:
+    def __init__(self, services: Services, tasks: TaskService, runs: ToolRuns) -> None:
         self.tasks = tasks
         self._runs = runs
-        self._settings = settings
-        self._outbox = outbox
+        self._settings = services.settings
         self._routes = TaskRoutes()
 
     def create(
-        self,
-        session: Session,
-        tool: Tool,
-        call: CallScope,
-        arguments: Mapping[str, Any],
-        token: ProgressToken | None,
-        ttl: int | None,
+        self, session: Session, tool: Tool, call: CallScope, arguments: Mapping[str, Any], ttl: int | None
     ) -> Json:
         """Store the task, have it started, and give back the handle: a `CreateTaskResult`."""
 
         def context(task: Task) -> Context:
-            channel = TaskChannel(session, call, self._outbox, self._settings, task, self.tasks, self._routes)
-            return self._runs.context(call, channel, arguments, token, {})
+            channel = TaskChannel(session, self._settings, task, self.tasks, self._routes)
+            return self._runs.context(call, channel, arguments, call.progress_token, {})
 
-        task = self.tasks.create(
-            id=call.facts.task or "",
+        plan = TaskPlan(
             owner=session.label,
             holder=session.holder,
             tool=tool.name,
             ttl_ms=self.tasks.ttl(ttl),
-            call=call,
-            announce=lambda: self._announce(session, task),
+            message="The task has begun.",
+            announce=partial(self._announce, session),
+            ending=ending,
             context=context,
             work=tool_work(tool),
-            ending=ending,
-            message="The task has begun.",
         )
+        task = self.tasks.create(call, plan)
         said = f"{tool.title} is running as task {task.id}. Its result will follow; you can go on meanwhile."
         meta = {RELATED_TASK: {"taskId": task.id}, IMMEDIATE_RESPONSE: said}
         return {"task": self._describe(task), "_meta": meta}
 
-    def get(self, session: Session, params: types.GetTaskRequestParams) -> Json:
+    def get(self, session: Session, params: types.GetTaskRequestParams, context: RequestContext) -> Json:
         """`tasks/get`."""
-        return self._describe(self._find(session, params.task_id))
+        task = self._find(session, params.task_id)
+        context.concerns(task.call.recorder)
+        return self._describe(task)
 
     def list(self, session: Session, params: types.PaginatedRequestParams) -> Json:
         """`tasks/list`: the session's own, oldest first. A cursor stays good when tasks before it expire."""
@@ -81,13 +78,14 @@ class TaskDesk:
         page: Json = {"tasks": [self._describe(task) for task in rest[:size]]}
         return page if len(rest) <= size else {**page, "nextCursor": cursor("tasks", rest[size - 1].ordinal)}
 
-    def cancel(self, session: Session, params: types.CancelTaskRequestParams) -> Json:
+    def cancel(self, session: Session, params: types.CancelTaskRequestParams, context: RequestContext) -> Json:
         """`tasks/cancel`: the status is `cancelled` before this answers."""
         task = self._find(session, params.task_id)
+        context.concerns(task.call.recorder)
         if task.machine.terminal:
             status = task.machine.status
             raise McpError(Code.INVALID_PARAMS, f"Cannot cancel task: already in terminal status '{status}'")
-        self.tasks.cancel(task, Cause.TASKS_CANCEL, "The task was cancelled by request.")
+        self.tasks.cancel(task, Cause.TASKS_CANCEL, "The task was cancelled by request.", context.recorder)
         return self._describe(task)
 
     async def result(self, session: Session, task_id: str, stream: Stream) -> Json:
@@ -116,17 +114,17 @@ class TaskDesk:
         result = task.outcome.result or {}
         return {**result, "_meta": {**result.get("_meta", {}), **related}}
 
-    def _announce(self, session: Session, task: Task) -> None:
-        """Tell a change of status, on one stream.
+    def _announce(self, session: Session, task: Task, recorder: Recorder) -> None:
+        """Send a change of status, on one stream.
 
         2025-11-25 basic/utilities/tasks: the notification "SHOULD NOT include the related-task metadata".
         """
         message = notification("notifications/tasks/status", self._describe(task))
         stream = self._routes.best(task.id, session)
         if stream is None or stream.replay.closed:
-            self._outbox.drop(session.label, message, "no stream is open", task=task.id)
+            drop(recorder, message, "no stream is open")
         else:
-            self._outbox.send(stream, message, task=task.id)
+            send(recorder, stream, message)
 
     def _find(self, session: Session, task_id: str) -> Task:
         task = self.tasks.find(task_id, session.label)

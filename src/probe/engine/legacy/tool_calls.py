@@ -14,19 +14,19 @@ from typing import Any
 
 import mcp_types as types
 
-from ...settings import Settings
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, Request, id_length, is_id
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
 from ..calls import CallScope
-from ..outbox import Outbox
 from ..outcome import Outcome
 from ..params import ArgumentsError
+from ..request_context import RequestContext
+from ..services import Services
 from ..sessions import Session
 from ..streams import Stream
 from ..tool import Tool, ToolResult, failure
-from ..tool_runs import Caller, Running, Start, ToolRuns
+from ..tool_runs import Asked, Running, Start, ToolRuns
 from .channels import CallChannel
 from .tasks import TaskDesk
 
@@ -48,56 +48,46 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
 class ToolCalls:
     """The `tools/call` handler of one engine."""
 
-    def __init__(self, settings: Settings, outbox: Outbox, desk: TaskDesk, runs: ToolRuns) -> None:
-        self._settings = settings
-        self._outbox = outbox
+    def __init__(self, services: Services, desk: TaskDesk, runs: ToolRuns) -> None:
+        self._services = services
         self._desk = desk
         self._runs = runs
 
     def call(
-        self, session: Session, request: Request, params: types.CallToolRequestParams, exchange: int
+        self, session: Session, request: Request, params: types.CallToolRequestParams, context: RequestContext
     ) -> Outcome | Start:
         """The outcome, or how to start the work that gives it."""
         offer = session.offer
-        token = progress_token(request.params, self._settings.limits.max_id_length)
+        token = progress_token(request.params, self._services.limits.max_id_length)
         wish = task_wish(params, offer.revision)
-        caller, sent = _caller(session, exchange), params.arguments or {}
-        self._note_token(session, token)
+        asked = Asked(request.id, params.name, params.arguments or {}, token)
+        self._note_token(session, token, context)
         try:
             tool = offer.tool(params.name)
         except McpError as unknown:
-            return self._runs.refuse(
-                self._runs.open(caller, offer, params.name, request.id, sent, token, None), unknown
-            )
-        arguments, refusal = self._judge(session, tool, sent, as_task=wish is not None)
-        # Only a task that will exist has an id.
-        task_id = self._desk.tasks.new_id() if wish is not None and refusal is None else None
-        call = self._runs.open(caller, offer, tool.name, request.id, sent, token, task_id)
+            return self._runs.refuse(self._runs.open(context, offer, asked), unknown)
+        arguments, refusal = self._judge(session, tool, asked.arguments, context, as_task=wish is not None)
         if refusal is not None:
-            return self._runs.refuse(call, refusal)
-        self._runs.admit(call, tool, arguments)
+            return self._runs.refuse(self._runs.open(context, offer, asked), refusal)
+        steps_total = None if tool.steps is None else tool.steps(arguments)
+        # Only a task that will exist has an id.
+        task_id = None if wish is None else self._desk.tasks.new_id()
+        call = self._runs.open(context, offer, asked, task=task_id, steps_total=steps_total)
         if wish is not None:
-            handle = self._desk.create(session, tool, call, arguments, token, wish.ttl)
-            return Outcome("task", handle, call=call)
+            return Outcome("task", self._desk.create(session, tool, call, arguments, wish.ttl))
         if not tool.waits:
             return self._runs.at_once(call, tool, arguments)
-        return lambda stream: self._start(session, tool, call, arguments, token, stream)
+        return lambda stream: self._start(session, tool, call, arguments, stream)
 
     def _start(
-        self,
-        session: Session,
-        tool: Tool,
-        call: CallScope,
-        arguments: Mapping[str, Any],
-        token: ProgressToken | None,
-        stream: Stream,
+        self, session: Session, tool: Tool, call: CallScope, arguments: Mapping[str, Any], stream: Stream
     ) -> Running:
-        channel = CallChannel(session, call, self._outbox, self._settings, stream)
-        context = self._runs.context(call, channel, arguments, token, {})
+        channel = CallChannel(session, call, self._services.settings, stream)
+        context = self._runs.context(call, channel, arguments, call.progress_token, {})
         return Running(call, self._runs.start(call, tool, context))
 
     def _judge(
-        self, session: Session, tool: Tool, sent: Mapping[str, Any], *, as_task: bool
+        self, session: Session, tool: Tool, sent: Mapping[str, Any], context: RequestContext, *, as_task: bool
     ) -> tuple[dict[str, Any], ToolResult | McpError | None]:
         """The checked arguments, and why the call is refused; None when it is not."""
         revision = session.machine.revision
@@ -106,25 +96,18 @@ class ToolCalls:
             _check_capabilities(tool, session)
             arguments = tool.read_arguments(sent)
             if as_task:
-                self._desk.tasks.check_room(session.label, session.holder)
+                self._desk.tasks.check_room(session.label, context)
         except ArgumentsError as error:
             return {}, _arguments_answer(error, revision, as_task)
         except McpError as error:
             return {}, error
         return arguments, None
 
-    def _note_token(self, session: Session, token: ProgressToken | None) -> None:
-        records = [call.record for call in session.calls.values()]
-        used = [record.progress_token for record in records if record is not None]
+    def _note_token(self, session: Session, token: ProgressToken | None, context: RequestContext) -> None:
+        used = [call.progress_token for call in session.calls.values()]
         if token is not None and any(token == other and type(token) is type(other) for other in used):
             clause = "2025-11-25 basic/utilities/progress: tokens MUST be unique across all active requests"
-            session.misuse("progress token in use", clause, f"token {token!r}")
-
-
-def _caller(session: Session, exchange: int) -> Caller:
-    client = session.client
-    name, version = str(client.get("name", "")), str(client.get("version", ""))
-    return Caller("legacy", session.transport, exchange, session.label, name, version)
+            context.misuse("progress token in use", clause, f"token {token!r}")
 
 
 def _check_task_support(tool: Tool, as_task: bool, revision: str) -> None:

@@ -7,15 +7,15 @@ client asks, or listens (tasks extension: progress and log notifications "are no
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from ...core.progress import Report
-from ...settings import Settings
 from ...wire.jsonrpc import Json, ProgressToken, notification
 from ...wire.v2026.registry import offers
 from ..calls import CallScope
 from ..context import LEVELS, progress_params
-from ..interactions import Interactions, Page
-from ..outbox import Outbox
+from ..interactions import Page
+from ..services import Services
 from ..streams import Stream
 from ..tasks import Task, TaskService
 from ..tool import Ask, ListKind, LogLevel
@@ -28,18 +28,14 @@ class _Channel:
     """What calls and tasks share: what the request declared, whom an announcement reaches, the pages of this server."""
 
     def __init__(
-        self,
-        incoming: Incoming,
-        rounds: Rounds,
-        listeners: Listeners,
-        interactions: Interactions,
-        settings: Settings,
+        self, call: CallScope, incoming: Incoming, rounds: Rounds, listeners: Listeners, services: Services
     ) -> None:
+        self._call = call
         self._incoming = incoming
         self._rounds = rounds
         self._listeners = listeners
-        self._interactions = interactions
-        self._settings = settings
+        self._interactions = services.interactions
+        self._settings = services.settings
 
     @property
     def resumed(self) -> bool:
@@ -52,9 +48,9 @@ class _Channel:
 
     def open_page(self, key: str) -> Page:
         """A page that stays the same through all rounds."""
-        source = self._incoming.source
-        id = self._rounds.keep(key, lambda: self._interactions.open(source.origin, source.holder))
-        return self._interactions.page(id, source.origin)
+        context = self._incoming.context
+        open_page = partial(self._interactions.open, context.origin, context.holder, self._call.recorder)
+        return self._interactions.page(self._rounds.keep(key, open_page), context.origin)
 
     async def wait_confirmed(self, page: Page) -> bool:
         """Wait for a person to confirm a page. The revision has no notification that tells the client."""
@@ -62,7 +58,7 @@ class _Channel:
 
     def announce(self, changed: ListKind) -> None:
         """Tell the subscriptions of the same selection: the lists of others have not changed."""
-        self._listeners.publish_list(changed, self._incoming.offer.selection)
+        self._listeners.publish_list(changed, self._incoming.offer.selection, self._call.recorder.cause)
 
     def hang_up(self) -> None:
         """A stream that cannot be resumed is not hung up."""
@@ -75,35 +71,28 @@ class CallChannel(_Channel):
         self,
         call: CallScope,
         stream: Stream,
-        outbox: Outbox,
         incoming: Incoming,
         rounds: Rounds,
         listeners: Listeners,
-        interactions: Interactions,
-        settings: Settings,
+        services: Services,
     ) -> None:
-        super().__init__(incoming, rounds, listeners, interactions, settings)
-        self._call = call
+        super().__init__(call, incoming, rounds, listeners, services)
         self._stream = stream
-        self._outbox = outbox
 
     def notify(self, method: str, params: Json) -> None:
         """Send a notification on the response stream."""
-        call, message = self._call, notification(method, params)
-        if not call.audible:
-            self._outbox.drop(call.facts.session, message, "the call was cancelled", call=call.facts.id)
-            return
-        call.count_emitted()
-        self._outbox.send(self._stream, message, call=call.facts.id, on_delivery=call.count_delivered)
+        self._call.emit(self._stream, notification(method, params))
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """The answers that came with this request, or its end."""
         return self._rounds.answers(asks)
 
-    def progress(self, token: ProgressToken | None, report: Report) -> None:
+    def progress(self, token: ProgressToken | None, report: Report) -> bool:
         """A notification, if the client sent a token for it."""
-        if token is not None:
-            self.notify("notifications/progress", progress_params(token, report))
+        if token is None:
+            return False
+        message = notification("notifications/progress", progress_params(token, report))
+        return self._call.emit(self._stream, message) is not None
 
     def set_status(self, message: str) -> None:
         """Only a task has a status message."""
@@ -124,10 +113,9 @@ class TaskChannel(_Channel):
         incoming: Incoming,
         rounds: Rounds,
         listeners: Listeners,
-        interactions: Interactions,
-        settings: Settings,
+        services: Services,
     ) -> None:
-        super().__init__(incoming, rounds, listeners, interactions, settings)
+        super().__init__(task.call, incoming, rounds, listeners, services)
         self._task = task
         self._tasks = tasks
 
@@ -148,10 +136,11 @@ class TaskChannel(_Channel):
             self._tasks.answered(task, task.inputs.withdraw(asks))
         return answers
 
-    def progress(self, token: ProgressToken | None, report: Report) -> None:
+    def progress(self, token: ProgressToken | None, report: Report) -> bool:
         """The step goes into the status message."""
         step = f"{report.progress:g}" if report.total is None else f"{report.progress:g} of {report.total:g}"
         self._tasks.note(self._task, report.message or f"Step {step}")
+        return False
 
     def set_status(self, message: str) -> None:
         """Change the status message."""

@@ -1,6 +1,6 @@
-"""Whose modern requests are whose, for whoever watches: no session says it, so what a request tells of its client does.
+"""Labels of modern clients, from the address, the name and the version in each request, as there is no session.
 
-A label is no identity. Nothing but the event log and the records depends on it.
+A label is no identity. Nothing but the event log depends on it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from ...observe.context import Recorder
 from ...observe.events import ClientSeen
-from ...observe.log import EventLog
 from ...observe.records import MOST_CAPABILITIES, bounded
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
@@ -24,14 +24,16 @@ _MOST = 1000
 class Clients:
     """The modern clients of one engine, the latest of them."""
 
-    def __init__(self, log: EventLog, most: int = _MOST) -> None:
-        self._log = log
+    def __init__(self, most: int = _MOST) -> None:
         self._most = most
         self._known: OrderedDict[_Key, tuple[str, bytes]] = OrderedDict()
         self._count = 0
 
-    def label(self, address: str, message: Any, transport: str = "http") -> str:
-        """The label of the client at an address that sent this JSON value, however malformed that is."""
+    def label(self, recorder: Recorder, address: str, message: Any, transport: str = "http") -> str:
+        """The label of the client at an address that sent this JSON value, however malformed that is.
+
+        `recorder` is that of the HTTP request, or of the connection.
+        """
         meta = _members(_members(message).get("params")).get("_meta")
         about = _members(meta)
         info = _members(about.get(CLIENT_INFO))
@@ -39,9 +41,8 @@ class Clients:
         label, before = self._known.get(key) or (self._next(), None)
         declared = bounded(_members(about.get(CLIENT_CAPABILITIES)), MOST_CAPABILITIES)
         if declared != before:
-            self._log.append(
-                ClientSeen(label, address, _text(about.get(PROTOCOL_VERSION)), *key[2:], declared, transport)
-            )
+            revision = _text(about.get(PROTOCOL_VERSION))
+            recorder.bind(session=label).append(ClientSeen(address, revision, *key[2:], declared, transport))
         self._known[key] = label, declared
         self._known.move_to_end(key)
         if len(self._known) > self._most:

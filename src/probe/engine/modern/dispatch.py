@@ -17,31 +17,34 @@ from typing import Any, TypeAlias
 import trio
 from pydantic import BaseModel
 
+from ...core.call import Cause
 from ...core.modern_inbound import Inbound
 from ...observe.events import LimitReached
-from ...observe.log import EventLog
-from ...settings import Settings
 from ...wire.errors import Code, McpError, busy
-from ...wire.jsonrpc import Json, Request, error_response, notification, result_response
-from ...wire.revisions import MODERN
+from ...wire.jsonrpc import Json, Notification, Request, clip, error_response, notification, result_response
+from ...wire.revisions import MODERN, V2026_07_28
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
 from ..calls import CallScope
-from ..clock import Clock
-from ..interactions import Interactions
+from ..cancellation import read_cancellation
 from ..offers import SIMPLE, Offer
-from ..outbox import Outbox
+from ..outbox import Emitted, answer, send
 from ..outcome import Outcome
-from ..shares import AddressLimitError, AddressShares
+from ..request_context import ClientInfo, RequestContext
+from ..services import Services
+from ..shares import AddressLimitError
 from ..streams import Stream
 from ..tasks import TaskService
 from ..tool_runs import Running, Start, ToolRuns, handled
-from .incoming import Incoming, Source
+from .in_flight import InFlight
+from .incoming import Incoming
 from .listeners import Listeners
 from .rounds import RoundTrips
 from .tasks import TaskDesk
 from .tool_calls import ToolCalls
+
+_CANCELLATION = f"{V2026_07_28} basic/patterns/cancellation"
 
 _STATUS: Mapping[int, int] = {
     Code.METHOD_NOT_FOUND: 404,
@@ -62,11 +65,10 @@ def _status(error: McpError) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer in one piece; `call` is the tool call it answers, which waits to hear that it was delivered."""
+    """The answer in one piece, to be noted as delivered, and its HTTP status."""
 
     status: int
-    body: bytes
-    call: CallScope | None
+    message: Emitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,39 +113,28 @@ class Dispatch:
     """The modern front of one engine. `running` are the calls that drain waits for; it waits for no subscription."""
 
     def __init__(
-        self,
-        log: EventLog,
-        clock: Clock,
-        settings: Settings,
-        shares: AddressShares,
-        outbox: Outbox,
-        tasks: TaskService,
-        interactions: Interactions,
-        trips: RoundTrips,
-        runs: ToolRuns,
-        server_info: Json,
-        instructions: str,
+        self, services: Services, tasks: TaskService, trips: RoundTrips, runs: ToolRuns, about: Json, instructions: str
     ) -> None:
-        self._log = log
-        self._clock = clock
-        self._settings = settings
-        self._shares = shares
-        self._outbox = outbox
-        self.listeners = Listeners(log, clock, settings, outbox)
-        self._desk = TaskDesk(tasks, settings, self.listeners, interactions, runs)
+        self._clock = services.clock
+        self._settings = services.settings
+        self._limits = services.limits
+        self._shares = services.shares
+        self.listeners = Listeners(services)
+        self._tasks = tasks
+        self._desk = TaskDesk(services, tasks, self.listeners, runs)
         self._trips = trips
         self._runs = runs
-        self._tool_calls = ToolCalls(settings, outbox, self.listeners, interactions, self._desk, trips, runs)
-        self._server_info = server_info
+        self._tool_calls = ToolCalls(services, self.listeners, self._desk, trips, runs)
+        self._server_info = about
         self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
             "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
             "tools/call": self._tool_calls.call,
             "prompts/get": self._get_prompt,
             "resources/read": self._read,
             "subscriptions/listen": self._listen,
-            "tasks/get": lambda incoming, params: self._desk.get(params),
-            "tasks/update": lambda incoming, params: self._desk.update(params),
-            "tasks/cancel": lambda incoming, params: self._desk.cancel(params),
+            "tasks/get": self._desk.get,
+            "tasks/update": self._desk.update,
+            "tasks/cancel": self._desk.cancel,
         }
         self._numbers = count(1)
         self.running: set[CallScope] = set()
@@ -155,34 +146,59 @@ class Dispatch:
         while self.running:
             await self._quiet.park()
 
-    def receive(self, request: Request, inbound: Inbound, offer: Offer, source: Source) -> Answer:
+    def receive(self, request: Request, inbound: Inbound, offer: Offer, context: RequestContext) -> Answer:
         """Take one request. Never waits.
 
         Raises `Rejection` when there is no room for it, or its client holds enough.
         """
-        self._check_room(request, source)
-        incoming = Incoming(request, inbound.meta, offer, source)
+        self._check_room(request, context)
+        info = inbound.meta.client_info or {}
+        context.client = ClientInfo(clip(str(info.get("name", ""))), clip(str(info.get("version", ""))))
+        incoming = Incoming(request, inbound.meta, offer, context)
         outcome = handled(lambda: self._handle(incoming, inbound.params))
         if not isinstance(outcome, Outcome):
             return self._launch(incoming, outcome)
         message, status = self._answer(request, outcome)
-        call = outcome.call
-        id = call.facts.id if call else None
-        return Answered(status, self._outbox.answer(source.exchange, source.client, message, call=id), call)
+        return Answered(status, answer(context.recorder, message))
 
-    def _check_room(self, request: Request, source: Source) -> None:
+    def notified(self, message: Notification, context: RequestContext, in_flight: InFlight | None) -> None:
+        """Take one notification. `in_flight` are the requests on its connection; None over HTTP, which has none."""
+        if message.method != "notifications/cancelled":
+            context.misuse("unknown notification", f"{V2026_07_28} schema, ClientNotification", clip(message.method))
+        elif in_flight is None:
+            clause = f"{_CANCELLATION}: closing the response stream is the cancellation"
+            context.misuse("notifications/cancelled over HTTP", clause, clip(message.method))
+        else:
+            self._cancelled(message, context, in_flight)
+
+    def _cancelled(self, message: Notification, context: RequestContext, in_flight: InFlight) -> None:
+        """"Servers MUST NOT send any further messages for it": also none of those that wait for the writer."""
+        asked = read_cancellation(message, _CANCELLATION, context)
+        if asked is None:
+            return
+        running = in_flight.running.get(asked.id)
+        if running is None:
+            label = context.recorder.context.session
+            tasks = (task for task in self._tasks.everyone() if task.call.session == label)
+            asked.without_effect(tasks, in_flight.finished)
+            return
+        context.concerns(running.call.recorder)
+        if running.call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder):
+            running.take_back()
+
+    def _check_room(self, request: Request, context: RequestContext) -> None:
         """Only what may last needs room: whoever asks for a task, or cancels one, would rather free some."""
-        limits = self._settings.limits
+        limits = self._limits
         used, name, most = {
             "tools/call": (self._open, "max_calls", limits.max_calls),
             "subscriptions/listen": (len(self.listeners), "max_listens", limits.max_listens),
         }.get(request.method, (0, "", 1))
         if used >= most:
-            self._log.append(LimitReached(source.client, name, most))
+            context.recorder.append(LimitReached(name, most))
             raise busy(f"Too many requests: the limit {name} is {most}", 5, request.id)
         if name:
             try:
-                self._shares.check(name, source.holder, source.client)
+                self._shares.check(name, context.holder, context.recorder)
             except AddressLimitError as full:
                 raise full.rejection(request.id) from None
 
@@ -203,12 +219,12 @@ class Dispatch:
         return incoming.offer.read(params.uri, self._clock.wall(), self._trips.open(incoming).answers(asks))
 
     def _listen(self, incoming: Incoming, params: ListenParams) -> Start:
-        request, offer = incoming.request, incoming.offer
-        source = incoming.source
-        honoured = self.listeners.honoured(params.notifications, offer, self._desk.knows, source.client)
+        request, offer, context = incoming.request, incoming.offer, incoming.context
+        honoured = self.listeners.honoured(params.notifications, offer, self._desk.knows, context.recorder)
 
         def start(stream: Stream) -> Running:
-            call = self._runs.open_plain(source.exchange, request.id, request.method, source.client)
+            call = self._runs.open_plain(context, request, offer)
+            context.concerns(call.recorder)
             listener = self.listeners.open(request.id, honoured, offer, call, stream)
             # A task may have changed between its creation and now: whoever listens need not ask as well.
             for id in honoured.tasks:
@@ -218,21 +234,14 @@ class Dispatch:
         return start
 
     def _launch(self, incoming: Incoming, start: Start) -> Started:
-        request, source = incoming.request, incoming.source
+        request, context = incoming.request, incoming.context
         listens = request.method == "subscriptions/listen"
-        purpose = "subscription" if listens else "response"
-        stream = Stream(
-            f"r{next(self._numbers)}",
-            source.client,
-            purpose,
-            self._log,
-            self._settings,
-            exchange=source.exchange,
-            resumable=False,
-        )
+        purpose, place = ("subscription", "max_listens") if listens else ("response", "max_calls")
+        stream = Stream(f"r{next(self._numbers)}", purpose, context.recorder, self._limits, resumable=False)
         running = start(stream)
-        call, place = running.call, "max_listens" if listens else "max_calls"
-        self._shares.take(place, source.holder)
+        call = running.call
+        stream.belong_to(call.recorder)
+        self._shares.take(place, context.holder)
         if not listens:
             self.running.add(call)
             self._open += 1
@@ -241,9 +250,9 @@ class Dispatch:
             status = 200
             if outcome is not None:
                 message, status = self._answer(request, outcome)
-                self._outbox.send(stream, message, call=call.facts.id, on_delivery=call.answer_delivered)
-                if listens and source.transport != "http":
-                    self._outbox.send(stream, _torn_down(request), call=call.facts.id)
+                send(context.recorder, stream, message)
+                if listens and context.transport != "http":
+                    send(context.recorder, stream, _torn_down(request))
             stream.end(self._clock.now())
             return status
 
@@ -266,7 +275,7 @@ class Dispatch:
 
         def over() -> None:
             self._open -= not listens
-            self._shares.give_back(place, source.holder)
+            self._shares.give_back(place, context.holder)
 
         return Started(call, stream, work, over)
 

@@ -15,17 +15,15 @@ from itertools import islice
 import trio
 
 from ...core.subscription import Change, Filter, Subscription, Verdict
+from ...observe.context import Recorder
 from ...observe.events import LimitReached
-from ...observe.log import EventLog
-from ...settings import Settings
 from ...wire.jsonrpc import Json, RequestId, notification
 from ...wire.v2026.meta import SUBSCRIPTION_ID
 from ...wire.v2026.registry import ListenFilter
 from ..calls import CallScope, run
-from ..clock import Clock
 from ..offers import Offer
-from ..outbox import Outbox
 from ..outcome import Outcome
+from ..services import Services
 from ..streams import Stream
 from ..tool import ListKind
 
@@ -55,11 +53,9 @@ class Listener:
 class Listeners:
     """The open subscriptions of one engine."""
 
-    def __init__(self, log: EventLog, clock: Clock, settings: Settings, outbox: Outbox) -> None:
-        self._log = log
-        self._clock = clock
-        self._settings = settings
-        self._outbox = outbox
+    def __init__(self, services: Services) -> None:
+        self._clock = services.clock
+        self._limits = services.limits
         self._open: dict[int, Listener] = {}
         # Most changes are those of tasks that nobody listens to, so they are looked up, not searched for.
         self._by_change: dict[Change, dict[int, Listener]] = {}
@@ -70,13 +66,13 @@ class Listeners:
         return len(self._open)
 
     def honoured(
-        self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], client: str | None
+        self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], recorder: Recorder
     ) -> Filter:
         """The part of a filter this server agrees to: of so many uris and task ids as the limit allows, what exists."""
-        announced, most = offer.announced, self._settings.limits.max_subscriptions
+        announced, most = offer.announced, self._limits.max_subscriptions
         asked_uris, asked_tasks = dict.fromkeys(asked.resource_subscriptions or ()), dict.fromkeys(asked.task_ids or ())
         if max(len(asked_uris), len(asked_tasks)) > most:
-            self._log.append(LimitReached(client, "max_subscriptions", most))
+            recorder.append(LimitReached("max_subscriptions", most))
         return Filter(
             tools=bool(asked.tools_list_changed) and "tools" in announced,
             prompts=bool(asked.prompts_list_changed) and "prompts" in announced,
@@ -90,14 +86,14 @@ class Listeners:
 
         "The server MUST send `notifications/subscriptions/acknowledged` as the first message".
         """
-        machine = Subscription(honoured, max_queue=self._settings.limits.max_listen_queue)
+        machine = Subscription(honoured, max_queue=self._limits.max_listen_queue)
         self._count += 1
         listener = Listener(self._count, id, offer.selection, offer.has_hosts, machine, call, stream)
         self._open[listener.number] = listener
         for change in machine.changes:
             self._by_change.setdefault(change, {})[listener.number] = listener
         params = {"notifications": _shown(honoured)}
-        self._send(listener, "notifications/subscriptions/acknowledged", params)
+        self._send(listener, "notifications/subscriptions/acknowledged", params, call.recorder)
         return listener
 
     async def serve(self, listener: Listener, offer: Offer) -> Outcome | None:
@@ -110,24 +106,27 @@ class Listeners:
         finally:
             self._forget(listener)
 
-    def publish(self, change: Change, params: Callable[[], Json]) -> None:
-        """Tell every subscription that asked for this change; `params` is called if there is one."""
+    def publish(self, change: Change, params: Callable[[], Json], recorder: Recorder) -> None:
+        """Tell every subscription that asked for this change of a task; `params` is called if there is one.
+
+        `recorder` is that of the change.
+        """
         told = None
         for listener in self._interested(change):
             told = params() if told is None else told
-            self.offer(listener, change, told)
+            self.offer(listener, change, told, recorder)
 
-    def publish_list(self, changed: ListKind, selection: str) -> None:
-        """Tell those who asked for this list of this selection."""
+    def publish_list(self, changed: ListKind, selection: str, cause: int | None) -> None:
+        """Tell those who asked for this list of this selection; `cause` is the entry because of which it changed."""
         for listener in self._interested(Change(changed)):
             if listener.selection == selection:
-                self.offer(listener, Change(changed), {})
+                self.offer(listener, Change(changed), {}, listener.call.recorder.caused_by(cause))
 
     def publish_hosted(self) -> None:
         """Tell those whose tools are also those of tool hosts that these have changed."""
         for listener in self._interested(Change("tools")):
             if listener.has_hosts:
-                self.offer(listener, Change("tools"), {})
+                self.offer(listener, Change("tools"), {}, listener.call.recorder.caused_by(None))
 
     def _interested(self, change: Change) -> list[Listener]:
         return list(self._by_change.get(change, {}).values())
@@ -146,25 +145,21 @@ class Listeners:
             if listener.machine.end():
                 listener.ended.set()
 
-    def offer(self, listener: Listener, change: Change, params: Json) -> None:
+    def offer(self, listener: Listener, change: Change, params: Json, recorder: Recorder) -> None:
         """Tell one subscription of a change, if it asked for that and has room."""
-        queue, most = listener.stream.replay, self._settings.limits.replay_bytes
+        queue, most = listener.stream.replay, self._limits.replay_bytes
         # The other half is room for the largest single message; what it pushed out would be lost.
         verdict = listener.machine.offer(change, len(queue), room=queue.bytes <= most // 2)
         if verdict is Verdict.END:
-            longest = self._settings.limits.max_listen_queue
-            self._log.append(LimitReached(listener.call.facts.session, "max_listen_queue", longest))
+            limit = LimitReached("max_listen_queue", self._limits.max_listen_queue)
+            listener.call.recorder.caused_by(recorder.cause).append(limit)
             listener.ended.set()
         elif verdict is Verdict.SEND:
-            task = change.key if change.kind == "task" else None
-            self._send(listener, _NOTIFICATIONS[change.kind], params, task)
+            self._send(listener, _NOTIFICATIONS[change.kind], params, recorder)
 
-    def _send(self, listener: Listener, method: str, params: Json, task: str | None = None) -> None:
-        call = listener.call
+    def _send(self, listener: Listener, method: str, params: Json, recorder: Recorder) -> None:
         message = notification(method, {**params, "_meta": {SUBSCRIPTION_ID: listener.id}})
-        if call.audible:
-            call.count_emitted()
-            self._outbox.send(listener.stream, message, call=call.facts.id, task=task)
+        listener.call.emit(listener.stream, message, recorder=recorder)
 
     async def _wait_ended(self, listener: Listener) -> Json:
         """Wait for the end by the server, and give the result that tells it.
@@ -184,7 +179,7 @@ class Listeners:
     async def _tick(self, listener: Listener, uri: str, every_s: float) -> None:
         while True:
             await trio.sleep(self._clock.until_tick(every_s))
-            self.offer(listener, Change("resource", uri), {"uri": uri})
+            self.offer(listener, Change("resource", uri), {"uri": uri}, listener.call.recorder.caused_by(None))
 
 
 def _shown(honoured: Filter) -> Json:

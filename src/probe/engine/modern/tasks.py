@@ -7,12 +7,13 @@ are unguessable, and a legacy session's tasks are not found here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.call import Cause
 from ...core.subscription import Change
 from ...core.task import Input, Status
-from ...settings import Settings
+from ...observe.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
 from ...wire.v2026.codec import describe_task, detailed_task, modern_error
@@ -20,9 +21,9 @@ from ...wire.v2026.registry import TaskParams, UpdateTaskParams
 from ..calls import CallScope
 from ..clock import iso
 from ..context import Context
-from ..interactions import Interactions
 from ..outcome import Outcome
-from ..tasks import Task, TaskService, said
+from ..services import Services
+from ..tasks import Task, TaskPlan, TaskService, said
 from ..tool import Tool
 from ..tool_runs import ToolRuns, tool_work
 from .channels import TaskChannel
@@ -34,77 +35,68 @@ OWNER = "modern"
 """The owner of every modern task; the label of a session is another word."""
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A call that will run: its checked arguments, and what the client was asked before."""
+
+    arguments: Mapping[str, Any]
+    answers: Mapping[str, Json]
+    rounds: Rounds
+
+
 class TaskDesk:
     """Where modern clients get tasks, ask for them, answer and cancel them."""
 
-    def __init__(
-        self,
-        tasks: TaskService,
-        settings: Settings,
-        listeners: Listeners,
-        interactions: Interactions,
-        runs: ToolRuns,
-    ) -> None:
+    def __init__(self, services: Services, tasks: TaskService, listeners: Listeners, runs: ToolRuns) -> None:
         self.tasks = tasks
-        self._settings = settings
+        self._services = services
+        self._settings = services.settings
         self._listeners = listeners
-        self._interactions = interactions
         self._runs = runs
 
-    def create(
-        self,
-        incoming: Incoming,
-        tool: Tool,
-        call: CallScope,
-        arguments: Mapping[str, Any],
-        answers: Mapping[str, Json],
-        rounds: Rounds,
-    ) -> Json:
+    def create(self, incoming: Incoming, tool: Tool, call: CallScope, admitted: Admitted) -> Json:
         """Store the task, have it started, and describe it for the `CreateTaskResult`.
 
         "A server MUST NOT return `CreateTaskResult` until the task is durably created".
         """
 
         def context(task: Task) -> Context:
-            channel = TaskChannel(
-                task, self.tasks, incoming, rounds, self._listeners, self._interactions, self._settings
-            )
+            channel = TaskChannel(task, self.tasks, incoming, admitted.rounds, self._listeners, self._services)
             # The extension has no progress notifications, so a token would have nothing to name.
-            return self._runs.context(call, channel, arguments, None, answers)
+            return self._runs.context(call, channel, admitted.arguments, None, admitted.answers)
 
-        task = self.tasks.create(
-            id=call.facts.task or "",
+        plan = TaskPlan(
             owner=OWNER,
-            holder=incoming.source.holder,
+            holder=incoming.context.holder,
             tool=tool.name,
             ttl_ms=self.tasks.ttl(None),
-            call=call,
-            announce=lambda: self._announce(task),
+            message="The task has begun.",
+            announce=self._announce,
             ending=ending,
             context=context,
             work=tool_work(tool),
-            message="The task has begun.",
         )
-        return self._describe(task)
+        return self._describe(self.tasks.create(call, plan))
 
-    def get(self, params: TaskParams) -> Json:
+    def get(self, incoming: Incoming, params: TaskParams) -> Json:
         """`tasks/get`: a `DetailedTask`."""
-        return self.detailed(self._find(params.task_id))
+        return self.detailed(self._found(incoming, params.task_id))
 
-    def update(self, params: UpdateTaskParams) -> Json:
+    def update(self, incoming: Incoming, params: UpdateTaskParams) -> Json:
         """`tasks/update`: take the answers to what is outstanding; an answer that does not fit takes none of them."""
-        task = self._find(params.task_id)
+        task = self._found(incoming, params.task_id)
         if not task.machine.terminal:
             asked = {key: ask["method"] for key, ask in task.inputs.outstanding.items()}
             check_answers(asked, params.input_responses)
-            self.tasks.answered(task, task.inputs.update(params.input_responses))
+            self.tasks.answered(task, task.inputs.update(params.input_responses), incoming.context.recorder)
         return {}
 
-    def cancel(self, params: TaskParams) -> Json:
+    def cancel(self, incoming: Incoming, params: TaskParams) -> Json:
         """`tasks/cancel`: an empty acknowledgement, whatever the task's status."""
-        task = self._find(params.task_id)
+        task = self._found(incoming, params.task_id)
         if not task.machine.terminal:
-            self.tasks.cancel(task, Cause.TASKS_CANCEL, "The task was cancelled by request.")
+            message = "The task was cancelled by request."
+            self.tasks.cancel(task, Cause.TASKS_CANCEL, message, incoming.context.recorder)
         return {}
 
     def knows(self, id: str) -> bool:
@@ -119,15 +111,17 @@ class TaskDesk:
         """Tell one subscription how a task stands now."""
         task = self.tasks.find(id, OWNER)
         if task is not None:
-            self._listeners.offer(listener, Change("task", id), self.detailed(task))
+            recorder = task.call.recorder.caused_by(listener.call.recorder.cause)
+            self._listeners.offer(listener, Change("task", id), self.detailed(task), recorder)
 
-    def _announce(self, task: Task) -> None:
-        self._listeners.publish(Change("task", task.id), lambda: self.detailed(task))
+    def _announce(self, task: Task, recorder: Recorder) -> None:
+        self._listeners.publish(Change("task", task.id), lambda: self.detailed(task), recorder)
 
-    def _find(self, task_id: str) -> Task:
+    def _found(self, incoming: Incoming, task_id: str) -> Task:
         task = self.tasks.find(task_id, OWNER)
         if task is None:
             raise McpError(Code.INVALID_PARAMS, f"Task not found: {clip(task_id)} is unknown or has expired")
+        incoming.context.concerns(task.call.recorder)
         return task
 
     def _describe(self, task: Task) -> Json:

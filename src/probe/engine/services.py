@@ -1,0 +1,38 @@
+"""What every part of one engine uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..observe.context import Recorder
+from ..observe.log import EventLog
+from ..settings import Limits, Settings
+from .clock import Clock
+from .interactions import Interactions
+from .shares import AddressShares
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The log, the clock, the settings, and what all clients of one engine share.
+
+    `new_id` gives unguessable ids of visible ASCII characters.
+    """
+
+    log: EventLog
+    clock: Clock
+    settings: Settings
+    shares: AddressShares
+    interactions: Interactions
+    new_id: Callable[[], str]
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in the settings."""
+        return self.settings.limits
+
+    @property
+    def recorder(self) -> Recorder:
+        """The recorder of facts about the server as a whole."""
+        return Recorder(self.log)

@@ -1,0 +1,24 @@
+"""A mapping that keeps its newest items."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
+    """At most `most` items; the one that was stored longest ago makes room for a new one."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def store(self, key: _Key, value: _Value) -> _Value | None:
+        """Add or replace an item, which is the newest then. Returns the value that made room, if one did."""
+        self[key] = value
+        self.move_to_end(key)
+        return self.popitem(last=False)[1] if len(self) > self._most else None
