@@ -89,7 +89,6 @@ class Observer:
                 follower.take(calls, entry)
 
     def _missed(self, first: int, last: int) -> None:
-        self._records.missed()
         self._evidence.missed()
         for follower in self._followers:
             follower.missed()

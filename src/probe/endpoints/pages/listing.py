@@ -118,6 +118,7 @@ _CALL_MEANINGS = MappingProxyType(
         "outcome": "How it ended, or `running`; several with commas.",
         "session": "The label of a session or a modern client.",
         "client": "The name of the client.",
+        "label": "The label that the client was given.",
         "era": "The era of the protocol.",
         "revision": "The protocol revision.",
         "transport": "How the call came.",
