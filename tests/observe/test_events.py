@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from probe.observe import events
+from probe.observe.context import Context
 from probe.observe.log import Entry
 from probe.wire.jsonrpc import encode
 
@@ -33,7 +34,10 @@ def test_an_event_is_immutable_documented_and_can_be_shown_as_json(kind: Any) ->
     event = kind(**values)
     with pytest.raises(AttributeError):
         setattr(event, fields(kind)[0].name, "other")
-    shown = json.loads(encode(as_value(Entry(7, 2.0, 3.0, event, 5))))
+    context = Context("tcp1", 2, "label", "s3", "c4", "t5", "p6")
+    shown = json.loads(encode(as_value(Entry(7, 2.0, 3.0, context, event, 5))))
     expected = {name: {} if value == b"{}" else value for name, value in values.items()}
-    assert shown == {"seq": 7, "at": 2.0, "mono": 3.0, "kind": kind.kind, "pair": 5, **expected}
+    place = {"seq": 7, "at": 2.0, "mono": 3.0, "kind": kind.kind, "cause": 5}
+    assert shown == {**place, **context._asdict(), **expected}
+    assert not expected.keys() & {*place, *context._fields}, "no field of a fact hides the place or the context"
     assert kind.__doc__

@@ -35,7 +35,7 @@ class Told:
     """Tables that are told of single facts, one a second from 1001 on."""
 
     def __init__(self) -> None:
-        self.tables = Tables(CallRecords(50), Evidence(50), 50)
+        self.tables = Tables(CallRecords("run", 50), Evidence(50), 50)
         self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
 
     def tell(self, *facts: Event | Placed) -> None:

@@ -28,12 +28,14 @@ def log(count: int, *, max_events: int = 100, max_bytes: int = AMPLE) -> EventLo
 
 
 def states(page: Page) -> list[str]:
-    return [entry.event.state for entry in page.entries if isinstance(entry.event, ServerState)]
+    return [entry.fact.state for entry in page.entries if isinstance(entry.fact, ServerState)]
 
 
 def test_an_event_gets_the_next_number_and_the_time() -> None:
     it = log(2)
-    assert it.since(0, 10).entries == [Entry(1, 1001.0, 1.0, ServerState("1")), Entry(2, 1002.0, 2.0, ServerState("2"))]
+    assert it.since(0, 10).entries == [
+        Entry(number, 1000.0 + number, number, Context(), ServerState(str(number))) for number in (1, 2)
+    ]
 
 
 @pytest.mark.parametrize(

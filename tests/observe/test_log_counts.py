@@ -48,7 +48,7 @@ async def counts(probe: Probe) -> dict[str, int]:
 
 async def test_all_entries_that_the_log_keeps_are_counted(probe: Probe) -> None:
     log = probe.engine.log
-    for event in (received(PING), emitted(ERROR), MessagesDelivered(1, None, None, 1, 1), LimitReached(None, "x", 1)):
+    for event in (received(PING), emitted(ERROR), MessagesDelivered(1, 1), LimitReached("x", 1)):
         log.append(event)
     found = await counts(probe)
     assert found == {
@@ -66,7 +66,7 @@ async def test_an_entry_that_was_pushed_out_of_the_log_counts_no_longer() -> Non
     async with running(event_log_events=100) as probe:
         log = probe.engine.log
         for _ in range(60):
-            log.append(LimitReached(None, "x", 1))
+            log.append(LimitReached("x", 1))
         assert (await counts(probe))["problems"] == 60
         for _ in range(70):
             log.append(ServerState("ready"))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from probe.observe.events import MessageEmitted, MessageReceived
+from probe.observe.events import Event, MessageEmitted, MessageReceived
+from probe.observe.log import Entry
 
 from ..support.http import exchange
 from ..support.legacy import Legacy
@@ -15,14 +16,16 @@ from ..support.modern import Modern
 from ..support.probe import Probe
 
 
+def entries(probe: Probe, kind: type[Event]) -> list[Entry]:
+    return [entry for entry in probe.engine.log.since(0, 10**6).entries if isinstance(entry.fact, kind)]
+
+
 def received(probe: Probe) -> list[MessageReceived]:
-    entries = [entry.event for entry in probe.engine.log.since(0, 10**6).entries]
-    return [event for event in entries if isinstance(event, MessageReceived)]
+    return [entry.fact for entry in entries(probe, MessageReceived)]
 
 
 def emitted(probe: Probe) -> list[MessageEmitted]:
-    entries = [entry.event for entry in probe.engine.log.since(0, 10**6).entries]
-    return [event for event in entries if isinstance(event, MessageEmitted)]
+    return [entry.fact for entry in entries(probe, MessageEmitted)]
 
 
 async def send(client: Legacy, body: bytes) -> int:
@@ -41,10 +44,9 @@ async def test_each_message_of_a_batch_is_a_fact_of_its_own(probe: Probe) -> Non
         (0, "request", "ping", 5), (1, "request", "ping", "5"), (2, "response", None, 9)
     ]  # fmt: skip
     assert [json.loads(event.message) for event in told] == batch
-    assert len({event.exchange for event in told}) == 1
-    log = probe.engine.log
-    pairs = {entry.pair for seq in range(log.last - 6, log.last + 1) if (entry := log.entry(seq)) and entry.pair}
-    assert len(pairs) == 2
+    asked = entries(probe, MessageReceived)[-3:]
+    assert len({entry.context.exchange for entry in asked}) == 1
+    assert [entry.cause for entry in entries(probe, MessageEmitted)[-2:]] == [entry.seq for entry in asked[:2]]
     assert received(probe)[0].batch is None
 
 
@@ -57,8 +59,9 @@ async def test_what_is_no_batch_that_could_be_served_is_refused_and_recorded(bod
     values = json.loads(body)
     whole = not values or len(values) > 100
     assert [json.loads(event.message) for event in told] == ([values] if whole else values)
-    refusal = emitted(probe)[-1]
-    assert (refusal.exchange, refusal.rpc, refusal.id) == (told[0].exchange, "error", None)
+    refusal, message = entries(probe, MessageEmitted)[-1], entries(probe, MessageReceived)[-1]
+    assert refusal.context.exchange == message.context.exchange
+    assert (emitted(probe)[-1].rpc, emitted(probe)[-1].id) == ("error", None)
 
 
 async def test_line_breaks_become_spaces_and_everything_else_stays(probe: Probe) -> None:
@@ -93,12 +96,12 @@ async def test_a_refusal_is_emitted_and_delivered(probe: Probe) -> None:
         refused = await answer.json()
         assert answer.status == 400
     (event,) = emitted(probe)
-    assert (event.exchange, event.session, event.stream, event.rpc, event.id) == (1, "m1", None, "error", "it")
-    assert json.loads(event.message) == refused
+    assert (event.rpc, event.id, json.loads(event.message)) == ("error", "it", refused)
     (delivered,) = probe.events("message.delivered")
     assert (delivered["exchange"], delivered["session"], delivered["stream"]) == (1, "m1", None)
     (shown,) = probe.events("message.emitted")
-    assert shown["pair"] == probe.events("message.received")[0]["seq"]
+    assert (shown["exchange"], shown["session"], shown["stream"]) == (1, "m1", None)
+    assert shown["cause"] == probe.events("message.received")[0]["seq"]
 
 
 async def test_the_refusal_of_an_answer_does_not_look_like_an_answer(probe: Probe) -> None:

@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from probe.observe.context import Context
 from probe.observe.events import SessionOpened
 from probe.observe.tables import UNATTRIBUTED, TableName
 
@@ -75,7 +76,7 @@ async def test_errors_of_a_session_count_whether_they_come_with_200_or_not(probe
     assert refusals(probe) == [
         ("s1", "no/such", 200, -32601),
         ("s1", "tools/call", 200, -32602),
-        ("s1", None, 400, -32600),
+        ("s1", "ping", 400, -32600),
     ]
 
 
@@ -165,7 +166,8 @@ async def test_a_violation_of_nobody_is_unattributed(probe: Probe) -> None:
 async def test_the_row_of_what_is_unattributed_stays_when_clients_make_room(probe: Probe) -> None:
     await post(probe, b"{")
     for number in range(2001):
-        probe.engine.log.append(SessionOpened(f"s{number}", "id", "2025-11-25", "n", "v", b"{}"))
+        fact = SessionOpened("id", "2025-11-25", "n", "v", b"{}")
+        probe.engine.log.append(fact, Context(session=f"s{number}"))
     assert len(rows(probe, "sessions")) == 2000
     await post(probe, b"{")
     assert counted(probe)[UNATTRIBUTED] == (2, 0)

@@ -112,7 +112,7 @@ async def test_deadlines_limits_and_bytes(autojump_clock: MockClock) -> None:
             assert answer.status == 503
         await trio.sleep(SOON_S)
         get = await samples(probe)
-        read = [entry.event for entry in probe.engine.log.since(0, 1000).entries]
+        read = [entry.fact for entry in probe.engine.log.since(0, 1000).entries]
     assert get("dispatches_expired_total", deadline="idle") == 1
     assert get("limits_reached_total", limit="max_sessions") == 1
     for direction, kind in (("in", "message.received"), ("out", "message.emitted")):

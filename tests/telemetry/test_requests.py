@@ -108,7 +108,7 @@ async def test_the_work_of_a_task_is_no_part_of_its_request(probe: Probe, autoju
     assert outcomes(probe) == [("legacy", "completed")]
     await trio.sleep(30)
     assert outcomes(probe) == [("legacy", "completed")]
-    settled = [step for step in steps(probe)[1] if step.entry.event.kind == "call.settled"]
+    settled = [step for step in steps(probe)[1] if step.entry.fact.kind == "call.settled"]
     assert [(step.call.tool, step.over) for step in settled if step.call] == [("cancellable_task", [])]
 
 
@@ -144,7 +144,7 @@ async def test_after_a_gap_nothing_is_taken_for_something_else(probe: Probe, aut
     seen = probe.engine.log.last
     await client.tool("simple_tool")
     entries = probe.engine.log.since(seen, 1000).entries
-    cut = next(place for place, entry in enumerate(entries) if entry.event.kind == "message.received") + 1
+    cut = next(place for place, entry in enumerate(entries) if entry.fact.kind == "message.received") + 1
     for entry in entries[:cut]:
         requests.take(entry)
     assert len(requests.in_flight) == 1

@@ -10,6 +10,7 @@ from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..engine.outbox import Emitted, answer, note_delivered
 from ..engine.request_context import RequestContext
+from ..engine.streams import Stream
 from ..observe import redaction
 from ..observe.context import Recorder
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
@@ -36,9 +37,9 @@ class Exchange:
     `recorder` is that of the exchange, bound to the session or modern client once that is known; its cause is the
     `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
     client's, without its port, and `holder` by what its share of limits counts, if it does. `client` is the address
-    with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there is
-    none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else as
-    the request was addressed.
+    with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there
+    is none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else
+    as the request was addressed.
     """
 
     def __init__(self, engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +55,7 @@ class Exchange:
         self.holder = client_key(self.address)
         self.client = endpoint(self.address, port)
         self.peer = endpoint(*scope["peer"]) if "peer" in scope else None
-        self._stream: str | None = None
+        self._response: Recorder | None = None
         self._over = False
         named = client_label(self.query)
         label = named if named is None or is_client_label(named) else None
@@ -80,7 +81,9 @@ class Exchange:
         seen = None if last is None else event_position(last)
         return RequestContext(message or self.message or self.recorder, "http", self.origin, self.holder, seen)
 
-    async def respond(self, status: int, headers: Headers = (), body: bytes = b"", stream: str | None = None) -> None:
+    async def respond(
+        self, status: int, headers: Headers = (), body: bytes = b"", stream: Stream | None = None
+    ) -> None:
         """Send a whole response; `stream` is the one whose only message it carries.
 
         Returns when the socket has taken all of it, and raises `OSError` when it will not, `Rejection` when too much
@@ -118,7 +121,7 @@ class Exchange:
         await refuse(self.send, self.head, refused)
         self._over = True
 
-    async def start_events(self, stream: str) -> None:
+    async def start_events(self, stream: Stream) -> None:
         """Send the head of an event stream; `close` is to be called at its end."""
         self._head(200, "text/event-stream", stream)
         await start(self.send, 200, EVENT_HEADERS)
@@ -129,7 +132,7 @@ class Exchange:
         `by` says who ended it. Harmless when repeated, and after a whole response.
         """
         if not self._over:
-            self.recorder.bind(stream=self._stream).append(HttpClosed(by, messages))
+            (self._response or self.recorder).append(HttpClosed(by, messages))
             self._over = True
 
     def switch(self, status: int) -> None:
@@ -137,10 +140,15 @@ class Exchange:
         self._head(status, "", None)
 
     def _head(
-        self, status: int, content_type: str, stream: str | None, problem: str | None = None, refusal: str | None = None
+        self,
+        status: int,
+        content_type: str,
+        stream: Stream | None,
+        problem: str | None = None,
+        refusal: str | None = None,
     ) -> None:
-        self.recorder.bind(stream=stream).append(HttpResponse(status, content_type, problem, refusal))
-        self._stream = stream
+        self._response = self.recorder if stream is None else stream.recorder_of_reader(self.recorder)
+        self._response.append(HttpResponse(status, content_type, problem, refusal))
 
     def _request(self, scope: Scope) -> HttpRequest:
         return HttpRequest(

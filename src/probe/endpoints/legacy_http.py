@@ -187,7 +187,7 @@ class LegacyHttp:
         session.machine.hold()
         session.reader_attached()
         try:
-            await exchange.start_events(track.stream.id)
+            await exchange.start_events(track.stream)
             await writer.run(exchange.receive, exchange.send)
         finally:
             reading.close("the connection is gone")

@@ -137,7 +137,7 @@ class _Response:
     async def _write_answer(self) -> None:
         """Nobody watches any more: the call is over, and cancelling this could only lose the fact of its delivery."""
         exchange, stream = self._exchange, self._started.stream
-        await exchange.respond(self._status, _headers(self._status), stream.replay.after(0)[0], stream.id)
+        await exchange.respond(self._status, _headers(self._status), stream.replay.after(0)[0], stream)
         stream.delivered(1, 1, exchange.recorder)
 
     async def _write_events(self) -> None:
@@ -146,7 +146,7 @@ class _Response:
         reading.add(stream, 0)
         writer = EventStream(reading, retry_ms=0, keep_alive_s=self._keep_alive_s)
         try:
-            await exchange.start_events(stream.id)
+            await exchange.start_events(stream)
             await writer.write(exchange.send)
         except OSError:
             # Only where a server's head can fail: our listener tells of it by the disconnect alone.

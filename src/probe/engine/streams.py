@@ -93,6 +93,11 @@ class Stream:
         """Further calls answer on the stream."""
         self.recorder = self.recorder.bind(call=None, task=None)
 
+    def recorder_of_reader(self, reader: Recorder) -> Recorder:
+        """The recorder of a response that carries this stream, with the context of the `reader` and of the stream."""
+        about = self.recorder.context
+        return reader.bind(stream=self.id, call=about.call, task=about.task)
+
     def recorder_of_message(self, recorder: Recorder) -> Recorder:
         """The recorder of a message on this stream, about the same call and with the same cause as `recorder`."""
         about = recorder.context

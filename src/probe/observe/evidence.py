@@ -57,7 +57,10 @@ _OF_EXCHANGE: Final = frozenset(
 )
 # Likewise of a request that waits and is no tool call, such as `tasks/result`; it has the id of a call of its own.
 _OF_REQUEST: Final = frozenset({events.CallStarted, events.CallCancelled, events.CallSettled})
-_JOINING: Final = frozenset({events.CallStarted, events.StreamResumed, events.HttpResponse})
+# Facts whose own exchange is joined. A message that was received has a call where it answers a question of that call.
+_JOINING: Final = frozenset(
+    {events.CallStarted, events.StreamResumed, events.HttpResponse, events.MessageReceived}
+)
 _REQUESTS: Final = frozenset({events.HttpRequest, events.MessageReceived})
 _GONE: Final = "disconnect"
 

@@ -68,7 +68,7 @@ class StreamTable:
             session=context.session,
             stream=context.stream or "",
             purpose=cast("Purpose", fact.purpose),
-            exchange=context.exchange,
+            exchange=None if fact.purpose == "standalone" else context.exchange,
             opened_at=entry.at,
             status="live",
             lost=None,
