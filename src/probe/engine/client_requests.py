@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import trio
 
@@ -21,6 +22,14 @@ class _Pending:
     answered: trio.Event
     question: Recorder | None = None
     response: Response | None = None
+    answer: Recorder | None = None
+
+
+class ClientAnswer(NamedTuple):
+    """The result that a client gave, and the recorder of its message."""
+
+    result: Json
+    recorder: Recorder
 
 
 class ClientRequests:
@@ -34,12 +43,15 @@ class ClientRequests:
         self._next = 0
         self._pending: dict[RequestId, _Pending] = {}
 
-    def resolve(self, response: Response) -> bool:
-        """A client's answer arrived. False: nothing waits for this id (unknown, answered before, or given up)."""
+    def resolve(self, response: Response, recorder: Recorder) -> bool:
+        """A client's answer arrived, whose recorder this is.
+
+        False: nothing waits for this id (unknown, answered before, or given up).
+        """
         pending = None if response.id is None else self._pending.pop(response.id, None)
         if pending is None:
             return False
-        pending.response = response
+        pending.response, pending.answer = response, recorder
         pending.answered.set()
         return True
 
@@ -54,7 +66,7 @@ class ClientRequests:
         send: Callable[[RequestId], Recorder | None],
         withdraw: Callable[[RequestId, str], None],
         timeout_s: float,
-    ) -> Json:
+    ) -> ClientAnswer:
         """Send a request through `send(id)`, which returns its recorder, and wait for its result.
 
         On time-out, and when the asking work is cancelled, the question is withdrawn by `withdraw(id, reason)`
@@ -81,7 +93,8 @@ class ClientRequests:
             raise
         finally:
             self._pending.pop(id, None)
-        return _result(method, pending.response)
+        assert pending.answer is not None, "the event is set only together with the response"
+        return ClientAnswer(_result(method, pending.response), pending.answer)
 
 
 def _result(method: str, response: Response | None) -> Json:

@@ -405,7 +405,8 @@ class Dispatch:
         session.submit(job)
 
     def _resolved(self, session: Session, response: Response, context: RequestContext) -> None:
-        if not (session.client_requests.resolve(response) or self._streams.resolve(session, response)):
+        own = session.client_requests.resolve(response, context.recorder)
+        if not (own or self._streams.resolve(session, response, context.recorder)):
             clause = "JSON-RPC 2.0, 5: a response answers a request"
             context.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 
