@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from probe.observe.audit_db import FIELDS, Written
+from probe.observe.context import Context
+from probe.observe.log import Entry
 from probe.observe.records import CallRecord
+
+from ..support.facts import started
 
 RUN = "0a1b2c3d"
 
@@ -20,13 +24,13 @@ def record(number: int = 1, **fields: Any) -> CallRecord:
             "tool": "simple_tool",
             "toolset": "probe",
             "arguments": b"{}",
-            "max_result_bytes": 16384,
             "era": "legacy",
             "revision": "2025-11-25",
             "transport": "http",
             "session": "s1",
             "client_name": "n",
             "client_version": "v",
+            "label": None,
             "request_id": number,
             "progress_token": None,
             "task": None,
@@ -41,3 +45,9 @@ def written(item: CallRecord, *entries: tuple[int, bytes], complete: bool = True
     """A record as it is written."""
     fields = tuple(getattr(item, name) for name in FIELDS)
     return Written(item.seq, item.id, fields, item.encoded(), entries, complete)
+
+
+def begun(number: int = 1) -> Entry:
+    """The entry with which the call of that record begins."""
+    context = Context(exchange=number, session="s1", call=f"c{number}")
+    return Entry(10 * number, 1000.0 + number, 1.0, context, started(number, "simple_tool"))

@@ -15,8 +15,11 @@ from probe.observe import audit_db, audit_reading
 from probe.observe.audit_claim import AuditFileError
 from probe.observe.audit_db import AuditDb
 from probe.observe.audit_file import AuditFile
+from probe.observe.audit_older import entry_as_now
 from probe.observe.audit_schema import APPLICATION_ID, MIGRATIONS
 from probe.observe.call_filter import parse
+from probe.observe.context import Context
+from probe.wire.jsonrpc import encode
 
 from ..support.shown import EVERY_CALL, as_value
 from .calls import RUN, record, written
@@ -228,42 +231,84 @@ def test_an_empty_file_becomes_the_audit(path: Path) -> None:
     assert pragma(path, "user_version") == len(MIGRATIONS)
 
 
-# What a program of that version left in its file: statements of its own time, which no later one may change.
-LEFT_BY_VERSION = {
-    1: """
-        INSERT INTO runs (number, run, started_at) VALUES (3, 'old', 1000.0);
-        INSERT INTO calls
-            (number, id, run, tool, toolset, outcome, session, client_name, era, revision, transport, task, started_at,
-             complete) VALUES
-            (3298534883348, 'old.c1', 'old', 'progress', 'streaming', 'cancelled', 's1', 'n', 'legacy', '2025-11-25',
-             'http', NULL, 1000.5, 1);
-        INSERT INTO rows (number, row) VALUES
-            (3298534883348,
-             CAST('{"id":"old.c1","call":"c1","outcome":"cancelled","arguments":{},"result":null}' AS BLOB));
-        INSERT INTO evidence (number, seq, entry) VALUES (3298534883348, 20, CAST('{"seq":20}' AS BLOB));
-    """
-}
+# Of each earlier version a file that a server of that version has written, as statements of SQL.
+FILES = Path(__file__).parent / "audit_files"
 
 
-@pytest.mark.parametrize("version", range(1, len(MIGRATIONS) + 1))
-def test_a_file_of_each_earlier_version_is_brought_up_and_keeps_its_rows(version: int, path: Path) -> None:
+def everything(path: Path) -> dict[str, list[tuple[object, ...]]]:
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    for script in MIGRATIONS[:version]:
-        connection.executescript(script)
-    connection.executescript(LEFT_BY_VERSION[version])
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {version}")
+    try:
+        columns = {
+            "runs": "number, run, started_at",
+            "calls": """number, id, run, tool, toolset, outcome, session, client_name, era, revision, transport, task,
+                started_at, complete""",
+            "rows": "number, row",
+            "evidence": "number, seq, entry",
+        }
+        return {name: connection.execute(f"SELECT {of} FROM {name}").fetchall() for name, of in columns.items()}
+    finally:
+        connection.close()
+
+
+def left_by(version: int, path: Path) -> dict[str, list[tuple[object, ...]]]:
+    connection = sqlite3.connect(path)
+    connection.executescript((FILES / f"version_{version}.sql").read_text())
     connection.close()
-    db = AuditDb.open(path, RUN, 2000.0)
-    db.write([written(record(1, tool="progress"))], MANY)
-    assert calls_of(path, ("tool", "progress")) == ["c1", "c1"]
-    assert calls_of(path, ("outcome", "cancelled"), ("until", "1001")) == ["c1"]
-    kept = audit_reading.find(path, "old.c1", MANY)
-    assert kept is not None
-    assert kept.entries == [(20, b'{"seq":20}')]
-    db.close()
+    assert pragma(path, "user_version") == version
+    return everything(path)
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_a_file_of_each_earlier_version_is_brought_up_and_nothing_is_lost(version: int, path: Path) -> None:
+    before = left_by(version, path)
+    db = AuditDb.open(path, RUN, 2e9)
     assert pragma(path, "user_version") == len(MIGRATIONS)
+    after = everything(path)
+    assert after == {**before, "runs": [*before["runs"], (2, RUN, 2e9)]}, "also byte for byte"
+    db.write([written(record(1, tool="progress", label="ann"), (10, b"e"))], MANY)
+    assert len(calls_of(path)) == 1 + len(before["calls"])
+    assert len(calls_of(path, ("tool", "progress"))) == 3
+    assert calls_of(path, ("label", "ann")) == ["c1"]
+    assert calls_of(path, ("outcome", "cancelled"), ("until", "1999999999"), ("arguments.steps", "100")) != []
+    db.close()
+
+
+def test_what_version_1_has_written_is_shown_in_the_form_of_today(path: Path) -> None:
+    before = left_by(1, path)
+    AuditDb.open(path, RUN, 2e9).close()
+    columns = [*json.loads(record().encoded())]
+    rows = dict(audit_reading.page(path, EVERY_CALL, None, MANY, MANY).rows)
+    assert len(rows) == len(before["rows"]) == 4
+    for number, row in before["rows"]:
+        shown = json.loads(rows[number])
+        assert sorted(shown) == sorted(columns)
+        assert shown == {**json.loads(row), "label": None}
+        kept = audit_reading.find(path, shown["id"], MANY)
+        assert kept is not None
+        assert (kept.row, kept.complete) == (rows[number], True)
+        old = [(seq, entry) for call, seq, entry in before["evidence"] if call == number]
+        assert [seq for seq, _ in kept.entries] == [seq for seq, _ in old]
+        for (_, entry), (_, was) in zip(kept.entries, old, strict=True):
+            check_entry(entry, was)
+
+
+def check_entry(entry: bytes, was: bytes) -> None:
+    found, old = json.loads(entry), json.loads(was)
+    assert found["cause"] == old.pop("pair")
+    assert found.keys() >= {"seq", "at", "mono", "kind", *Context._fields}
+    assert {name: found[name] for name in old} == old
+    assert all(found[name] is None for name in found.keys() - old.keys() - {"cause"})
+    _, mark, message = was.partition(b',"message":')
+    assert entry.endswith(mark + message), "stored JSON keeps its bytes"
+
+
+def test_of_a_dispatch_that_version_1_has_cancelled_the_cause_is_who_did_it() -> None:
+    place, about = {"seq": 9, "at": 1.0, "mono": 1.0}, {"call": "c1", "session": "s1", "host": "h", "dispatch": "d1"}
+    own = {"cause": "notification", "reason": '","cause":'}
+    was = encode({**place, "kind": "dispatch.cancelled", "pair": None, **about, **own})
+    shown = json.loads(entry_as_now(was))
+    assert (shown["by"], shown["cause"], shown["reason"]) == ("notification", None, '","cause":')
+    assert (shown["call"], shown["exchange"]) == ("c1", None)
 
 
 def test_a_later_version_is_made_step_by_step_or_not_at_all(path: Path) -> None:
@@ -442,7 +487,10 @@ def test_conditions_are_answered_by_an_index_where_there_is_one(db: AuditDb, pat
     """A million rows are not read one by one to find the newest of one tool."""
     db.write([written(record(number)) for number in range(1, 200)], MANY)
     cases = {
-        "tool": "calls_tool", "session": "calls_session", "client": "calls_client", "outcome": "calls_outcome",
+        "tool": "calls_tool",
+        "session": "calls_session",
+        "client": "calls_client",
+        "outcome": "calls_outcome",
     }
     for name, index in cases.items():
         query, values = audit_reading._query(parse([(name, "running" if name == "outcome" else "x")]).conditions, 5)

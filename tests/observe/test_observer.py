@@ -1,4 +1,4 @@
-"""What follows the log: it keeps up by itself, catches up when asked, counts what it missed, and disturbs nobody."""
+"""The observer: records, evidence and tables are up to the end of the log when they are asked for."""
 
 from __future__ import annotations
 
@@ -9,80 +9,41 @@ import trio
 from trio.testing import MockClock
 
 from probe.engine.observer import Observer
-from probe.observe.events import CallProgressed, CallStarted, MessageReceived, SessionOpened
+from probe.observe.context import Recorder
+from probe.observe.events import CallProgressed, SessionOpened
 from probe.observe.log import Entry, EventLog
-from probe.observe.records import CallRecords
 from probe.settings import Limits
 
+from ..support.facts import started
 from ..support.probe import running
-from ..support.shown import version_of
 
 
 def make(most: int = 20_000) -> tuple[Observer, EventLog]:
     log = EventLog(lambda: (0.0, 0.0), max_events=most, max_bytes=10**9)
-    return Observer(log, CallRecords(50), Limits(call_records=50)), log
+    return Observer(log, "run", Limits(call_records=50)), log
 
 
-def opened(log: EventLog, count: int) -> None:
+def begin(log: EventLog, call: str = "c1") -> Recorder:
+    """A call runs; gives the recorder of what it does."""
+    recorder = Recorder(log).bind(exchange=1, session="s1", call=call)
+    return recorder.caused_by(recorder.append(started()))
+
+
+def progressed(recorder: Recorder, count: int) -> None:
     for number in range(count):
-        log.append(SessionOpened(f"s{log.last}-{number}", "id", "2025-11-25", "n", "v", b"{}"))
+        recorder.append(CallProgressed(number + 1, None, None))
 
 
-async def test_it_follows_by_itself(autojump_clock: MockClock) -> None:
+def test_whoever_asks_gets_what_the_log_has_at_that_moment() -> None:
     observer, log = make()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(observer.serve)
-        for _ in range(3):
-            opened(log, 600)
-            await trio.sleep(1)
-            assert len(observer.tables.all("sessions")) == min(log.last, 2000)
-        nursery.cancel_scope.cancel()
-    assert observer.missed == 0
-
-
-async def test_whoever_looks_catches_up_first(autojump_clock: MockClock) -> None:
-    observer, log = make()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(observer.serve)
-        opened(log, 1)
-        await trio.sleep(0.01)
-        opened(log, 700)
-        observer.catch_up()
-        assert len(observer.tables.all("sessions")) == 701
-        version = version_of(observer.tables)
-        observer.catch_up()
-        await trio.sleep(1)
-        assert version_of(observer.tables) == version, "nothing is taken twice"
-        nursery.cancel_scope.cancel()
-
-
-async def test_what_was_pushed_out_before_it_came_is_counted() -> None:
-    observer, log = make(most=100)
-    opened(log, 250)
-    observer.catch_up()
-    assert (observer.missed, len(observer.tables.all("sessions"))) == (150, 100)
-    opened(log, 50)
-    observer.catch_up()
-    assert (observer.missed, len(observer.tables.all("sessions"))) == (150, 150)
-
-
-async def test_others_run_while_it_follows_a_flood(autojump_clock: MockClock) -> None:
-    observer, log = make()
-    opened(log, 10_000)
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while len(observer.tables.all("sessions")) < 2000:
-            turns += 1
-            await trio.lowlevel.checkpoint()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(observer.serve)
-        with trio.fail_after(5):
-            await other()
-        nursery.cancel_scope.cancel()
-    assert turns >= 2000 // 250
+    Recorder(log).bind(session="s1").append(SessionOpened("id", "2025-11-25", "n", "v", b"{}"))
+    assert observer.tables.all("sessions") == ["s1"]
+    recorder = begin(log)
+    assert len(observer.records) == 1
+    assert observer.evidence.of("c1") == [2]
+    progressed(recorder, 1)
+    assert observer.evidence.of("c1") == [2, 3]
+    assert observer.tables.all("calls") == ["c1"]
 
 
 async def test_virtual_time_stands_still_for_it(autojump_clock: MockClock) -> None:
@@ -102,73 +63,54 @@ class Followed:
     """What a follower was told."""
 
     def __init__(self, poison: int | None = None) -> None:
-        self.taken: list[int] = []
-        self.gaps: list[tuple[int, int]] = []
+        self.taken: list[tuple[Sequence[str], int]] = []
+        self.missed_at: list[int] = []
         self._poison = poison
 
     def take(self, calls: Sequence[str], entry: Entry) -> None:
         if entry.seq == self._poison:
             raise KeyError(entry.seq)
-        self.taken.append(entry.seq)
+        self.taken.append((tuple(calls), entry.seq))
 
-    def missed(self, first: int, last: int) -> None:
-        self.gaps.append((first, last))
-
-
-def progressed(log: EventLog, count: int) -> None:
-    for _ in range(count):
-        log.append(CallProgressed("c1", "s1", None, 1, None, None))
+    def missed(self) -> None:
+        self.missed_at.append(len(self.taken))
 
 
-async def test_what_was_missed_is_missing_in_the_evidence_and_told() -> None:
+def test_a_follower_is_told_of_the_calls_of_each_entry_once_their_records_have_it() -> None:
+    observer, log = make()
+    records = observer.records
+    steps: list[float | None] = []
+
+    class Steps(Followed):
+        def take(self, calls: Sequence[str], entry: Entry) -> None:
+            super().take(calls, entry)
+            record = records.get(calls[0])
+            steps.append(None if record is None else record.steps_done)
+
+    followed = Steps()
+    observer.follow(followed)
+    progressed(begin(log), 2)
+    observer.catch_up()
+    assert (followed.taken, steps) == ([(("c1",), 1), (("c1",), 2), (("c1",), 3)], [None, 1, 2])
+
+
+def test_what_was_missed_is_missing_in_the_evidence_and_told() -> None:
     observer, log = make(most=100)
     followed = Followed()
     observer.follow(followed)
-    log.append(CallStarted("c1", 1, "s1", None, 1, "tools/call", "tool", None))
-    observer.catch_up()
+    recorder = begin(log)
     assert observer.evidence.complete("c1")
-    progressed(log, 150)
-    observer.catch_up()
-    assert (followed.gaps, observer.missed) == ([(2, 51)], 50)
-    assert followed.taken == [1, *range(52, 152)]
+    progressed(recorder, 150)
     assert not observer.evidence.complete("c1")
+    assert (followed.missed_at, observer.missed) == ([1], 50)
+    assert [seq for _, seq in followed.taken] == [1, *range(52, 152)]
 
 
-async def test_an_entry_that_cannot_be_taken_costs_evidence_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_entry_that_a_follower_cannot_take_costs_evidence_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
     observer, log = make()
     followed = Followed(poison=3)
     observer.follow(followed)
-    log.append(CallStarted("c1", 1, "s1", None, 1, "tools/call", "tool", None))
-    progressed(log, 3)
-    observer.catch_up()
-    assert (followed.taken, followed.gaps, observer.missed) == ([1, 2, 4], [(3, 3)], 1)
+    progressed(begin(log), 3)
     assert not observer.evidence.complete("c1")
-    assert "the entry 3 of the log" in caplog.text
-
-
-async def test_no_entry_is_taken_twice_though_one_ends_the_observer() -> None:
-    observer, log = make()
-
-    class Fatal(Followed):
-        def take(self, calls: Sequence[str], entry: Entry) -> None:
-            super().take(calls, entry)
-            if entry.seq == 2:
-                raise KeyboardInterrupt
-
-    followed = Fatal()
-    observer.follow(followed)
-    log.append(CallStarted("c1", 1, "s1", None, 1, "tools/call", "tool", None))
-    progressed(log, 3)
-    with pytest.raises(KeyboardInterrupt):
-        observer.catch_up()
-    observer.catch_up()
-    assert followed.taken == [1, 2, 3, 4]
-
-
-async def test_large_entries_are_taken_a_few_at_a_time() -> None:
-    observer, log = make()
-    for _ in range(20):
-        log.append(MessageReceived(1, None, None, "request", "x", 1, b"x" * 600_000))
-    with trio.testing.assert_checkpoints():
-        await observer.reach(4)
-    assert observer._position <= 6
+    assert ([seq for _, seq in followed.taken], followed.missed_at, observer.missed) == ([1, 2, 4], [2], 1)
+    assert "entry 3 of the event log" in caplog.text

@@ -7,18 +7,19 @@ import pytest
 from probe.observe.records import CallRecord, CallRecords
 from probe.observe.unwritten import Unwritten
 
-from .calls import record
+from .calls import RUN, begun
 
 
 @pytest.fixture
 def records() -> CallRecords:
-    return CallRecords(50)
+    return CallRecords(RUN, 50)
 
 
 def started(records: CallRecords, unwritten: Unwritten, number: int) -> CallRecord:
-    item = record(number)
-    records.add(item)
-    unwritten.note(item.call, begins=True)
+    records.take(begun(number))
+    item = records.get(f"c{number}")
+    assert item is not None
+    unwritten.note(item.call)
     return item
 
 
@@ -37,11 +38,11 @@ def test_each_change_is_written_once_and_the_longest_waiting_first(records: Call
     for number in (1, 2):
         started(records, unwritten, number)
     for call in ("c1", "c2", "c1"):
-        unwritten.note(call, begins=False)
+        unwritten.note(call)
     assert len(unwritten) == 2
     assert write_all(unwritten) == [("c1", 0), ("c2", 0)]
     assert write_all(unwritten) == []
-    unwritten.note("c1", begins=False)
+    unwritten.note("c1")
     assert write_all(unwritten) == [("c1", 1)]
 
 
@@ -51,7 +52,7 @@ def test_what_was_taken_is_unwritten_until_it_is_known_to_be_written(records: Ca
         started(records, unwritten, number)
     unwritten.take()
     assert [item.call for item in unwritten.pending()] == ["c3", "c2", "c1"]
-    unwritten.note("c1", begins=False)
+    unwritten.note("c1")
     assert [item.call for item in unwritten.pending()] == ["c3", "c2", "c1"]
     unwritten.put_back()
     assert write_all(unwritten) == [("c1", 0), ("c2", 0), ("c3", 0)]
@@ -65,7 +66,7 @@ def test_what_could_not_be_written_is_written_with_all_its_evidence(records: Cal
     unwritten.taken_as(item, 4)
     unwritten.put_back()
     assert write_all(unwritten, 5) == [("c1", 0)]
-    unwritten.note("c1", begins=False)
+    unwritten.note("c1")
     assert write_all(unwritten) == [("c1", 5)]
 
 
@@ -74,7 +75,7 @@ def test_a_file_that_was_made_anew_gets_all_evidence_again(records: CallRecords)
     started(records, unwritten, 1)
     write_all(unwritten)
     unwritten.forget_written()
-    unwritten.note("c1", begins=False)
+    unwritten.note("c1")
     assert write_all(unwritten) == [("c1", 0)]
 
 
@@ -93,7 +94,7 @@ def test_a_call_that_runs_makes_room_but_is_written_in_the_end(records: CallReco
         started(records, unwritten, number).outcome = "completed"
     assert records.get("c1") is None
     long.outcome = "cancelled"
-    unwritten.note("c1", begins=False)
+    unwritten.note("c1")
     assert ("c1", 0) in write_all(unwritten)
     assert unwritten.lost == 98 - 3 + 1, "not the first, but one more for its return"
 
@@ -102,18 +103,16 @@ def test_a_call_that_was_written_whole_is_not_lost_with_what_came_later(records:
     unwritten = Unwritten(records, 2)
     started(records, unwritten, 1).outcome = "completed"
     write_all(unwritten)
-    unwritten.note("c1", begins=False)
+    unwritten.note("c1")
     for number in (2, 3):
         started(records, unwritten, number)
     assert (len(unwritten), unwritten.lost) == (2, 0)
 
 
-def test_a_call_that_the_records_have_forgotten_before_it_was_seen_is_lost_once(records: CallRecords) -> None:
+def test_a_call_that_has_no_record_is_not_written(records: CallRecords) -> None:
     unwritten = Unwritten(records, 50)
-    unwritten.note("c1", begins=True)
-    for _ in range(3):
-        unwritten.note("c1", begins=False)
-    assert (len(unwritten), unwritten.lost) == (0, 1)
+    unwritten.note("c1")
+    assert (len(unwritten), unwritten.lost) == (0, 0)
 
 
 def test_nothing_is_kept_of_calls_that_are_written(records: CallRecords) -> None:
@@ -145,7 +144,7 @@ def test_what_made_room_comes_back_while_the_records_have_it_and_is_lost_no_long
     for number in range(1, 6):
         started(records, unwritten, number).outcome = "completed"
     assert [item.call for item in unwritten.pending()] == ["c5", "c4", "c3", "c2", "c1"]
-    unwritten.note("c1", begins=False)
+    unwritten.note("c1")
     assert unwritten.lost == 2, "c2 and c3"
     write_all(unwritten)
     unwritten.sweep()
@@ -159,7 +158,7 @@ def test_what_makes_room_while_it_is_taken_counts_once(records: CallRecords) -> 
         started(records, unwritten, number).outcome = "completed"
         unwritten.take()
     for number in (1, 2):
-        unwritten.note(f"c{number}", begins=False)
+        unwritten.note(f"c{number}")
     for number in (3, 4):
         started(records, unwritten, number).outcome = "completed"
     assert unwritten.lost == 2
@@ -174,13 +173,28 @@ def test_a_call_that_runs_for_long_is_not_written_from_its_beginning_again(recor
     for number in range(2, 100):
         started(records, unwritten, number).outcome = "completed"
         write_all(unwritten)
-    unwritten.note("c1", begins=False)
+    unwritten.note("c1")
     assert write_all(unwritten) == [("c1", 7)]
 
 
-def test_calls_that_began_in_entries_nobody_read_are_found(records: CallRecords) -> None:
+def test_what_ran_when_entries_were_missed_is_written_again(records: CallRecords) -> None:
+    """Its evidence is no longer complete, and that has to be in the file."""
     unwritten = Unwritten(records, 50)
     for number in (1, 2, 3):
-        records.add(record(number))
-    unwritten.missed(10, 25)
-    assert write_all(unwritten) == [("c1", 0), ("c2", 0)]
+        started(records, unwritten, number)
+    write_all(unwritten)
+    settled = records.get("c2")
+    assert settled is not None
+    settled.outcome = "completed"
+    unwritten.note("c2")
+    write_all(unwritten)
+    unwritten.missed()
+    assert write_all(unwritten) == [("c1", 1), ("c3", 1)]
+
+
+def test_calls_whose_end_was_missed_are_not_held_for_ever(records: CallRecords) -> None:
+    unwritten = Unwritten(records, 10)
+    for number in range(1, 200):
+        started(records, unwritten, number)
+        write_all(unwritten)
+    assert len(unwritten._running) == 20

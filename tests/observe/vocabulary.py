@@ -8,7 +8,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from probe.observe.event_filter import EVENTS
+from probe.observe.context import Context
+from probe.observe.events import Event
 from probe.observe.log import Entry, Gap
 
 _SPACE = st.sampled_from(["", "", "", " ", "  ", "\t"])
@@ -83,7 +84,8 @@ def _events(kind: Any) -> st.SearchStrategy[Any]:
     return st.builds(kind, **{name: _values(hints[name]) for name in kind.__slots__})
 
 
-EVENT = st.one_of(*map(_events, EVENTS))
+EVENT = st.one_of(*map(_events, get_args(Event)))
+CONTEXT = st.builds(Context, **{name: _values(hint) for name, hint in get_type_hints(Context).items()})
 
 
 @st.composite
@@ -96,6 +98,6 @@ def items(draw: st.DrawFn) -> list[Entry | Gap]:
         if draw(st.integers(0, 3)) == 0:
             made.append(Gap(seq, seq := seq + draw(st.integers(0, 5))))
         else:
-            pair = draw(st.none() | st.integers(1, seq))
-            made.append(Entry(seq, draw(_FLOATS), draw(_FLOATS), draw(EVENT), pair))
+            cause = draw(st.none() | st.integers(1, seq))
+            made.append(Entry(seq, draw(_FLOATS), draw(_FLOATS), draw(CONTEXT), draw(EVENT), cause))
     return made

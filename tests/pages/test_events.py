@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import trio
 
+from probe import __version__
 from probe.observe import ndjson
 from probe.observe.log import Entry
+from probe.observe.ndjson import End
 
 from ..support.api import LOCAL, get, lines, page, refusal
 from ..support.facts import received
@@ -295,12 +297,17 @@ async def test_the_whole_log_comes_as_lines_that_can_be_read_back(probe: Probe) 
     assert saved.run == probe.engine.run
     assert saved.entries == probe.engine.log.since(0, 10_000).entries
     assert saved.gaps == []
+    assert saved.end == End(probe.engine.log.last, "complete")
+    head = saved.header
+    assert (head.program, head.started_at, head.catalogue) == (__version__, probe.engine.started_at, None)
+    assert head.settings["keep_alive_s"] == probe.engine.settings.keep_alive_s
 
 
 async def test_lines_are_filtered_and_begin_behind_since(probe: Probe) -> None:
     fill(probe, 30, session="s7")
-    head, *rows = await lines(probe, "/api/events.ndjson?session=s7&since=11")
-    assert head == {"kind": "log", "version": 1, "run": probe.engine.run}
+    head, *rows, end = await lines(probe, "/api/events.ndjson?session=s7&since=11")
+    assert (head["kind"], head["version"], head["run"]) == ("log", 2, probe.engine.run)
+    assert end == {"kind": "end", "last": probe.engine.log.last, "why": "filtered"}
     assert [row["seq"] for row in rows] == list(range(12, 32))
 
 
@@ -319,7 +326,8 @@ async def test_lines_say_what_was_pushed_out_before_and_while_they_are_read() ->
         told = [seq for gap in saved.gaps for seq in range(gap.first, gap.last + 1)]
         told += [entry.seq for entry in saved.entries]
         assert sorted(told) == list(range(1, max(told) + 1))
-        assert max(told) >= asked_at
+        assert saved.end is not None
+        assert saved.end.last == max(told) >= asked_at
 
 
 async def test_a_client_that_goes_ends_its_lines() -> None:

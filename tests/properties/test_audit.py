@@ -24,12 +24,12 @@ from probe.observe.audit_db import AuditDb, Written
 from probe.observe.audit_file import AuditFile
 from probe.observe.call_filter import OUTCOMES, CallFilter, parse
 from probe.observe.log import EventLog
-from probe.observe.records import CallRecord, CallRecords
+from probe.observe.records import CallRecord
 from probe.observe.unwritten import Unwritten
 from probe.settings import Limits
 from probe.wire.jsonrpc import encode
 
-from ..observe.calls import RUN, record, written
+from ..observe.calls import RUN, begun, record, written
 from . import at_most
 
 MANY = 10**9
@@ -140,13 +140,12 @@ class Story:
 
     def __init__(self, path: Path, limit: int, max_bytes: int, wanted: CallFilter) -> None:
         log = EventLog(lambda: (0.0, 0.0), max_events=100, max_bytes=MANY)
-        records = CallRecords(1000)
-        observer = Observer(log, records, Limits())
-        self.records = records
+        observer = Observer(log, RUN, Limits())
+        records = self.records = observer.records
         self.unwritten = Unwritten(records, 1000)
         self.file = AuditFile(path, RUN, 1.0)
         self.file.ensure()
-        self.store = FileCalls(self.file, RUN, MemoryCalls(RUN, records, observer, log), self.unwritten, observer)
+        self.store = FileCalls(self.file, RUN, MemoryCalls(RUN, observer, log), self.unwritten, observer)
         self.limit = limit
         self.max_bytes = max_bytes
         self.wanted = wanted
@@ -156,15 +155,15 @@ class Story:
         self.cursor: str | None = None
 
     async def start(self, pick: int) -> None:
-        self.calls.append(record(len(self.calls) + 1))
-        self.records.add(self.calls[-1])
-        self.unwritten.note(self.calls[-1].call, begins=True)
+        self.records.take(begun(len(self.calls) + 1))
+        self.calls.append(next(self.records.newest_first()))
+        self.unwritten.note(self.calls[-1].call)
 
     async def settle(self, pick: int) -> None:
         if self.calls:
             item = self.calls[pick % len(self.calls)]
             item.outcome = "completed"
-            self.unwritten.note(item.call, begins=False)
+            self.unwritten.note(item.call)
 
     async def write(self, pick: int) -> None:
         self.file.write(self._take(pick), MANY)

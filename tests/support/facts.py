@@ -136,10 +136,10 @@ def record(call: str, **fields: Any) -> CallRecord:
         "session": "s1",
         "client_name": "n",
         "client_version": "v",
+        "label": None,
         "request_id": "5",
         "progress_token": None,
         "task": None,
         "started_at": 1000.0,
-        "max_result_bytes": 1000,
     }
     return CallRecord(**{**known, **fields})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.addresses import client_key
+from ..core.addresses import client_key, endpoint
 from ..core.client_label import LABEL_RULE, client_label, is_client_label
 from ..core.inbound import HttpHead
 from ..engine.engine import Engine
@@ -35,8 +35,10 @@ class Exchange:
 
     `recorder` is that of the exchange, bound to the session or modern client once that is known; its cause is the
     `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
-    client's, without its port, and `holder` by what its share of limits counts, if it does. `origin` is scheme and
-    authority under which the client reaches this server, as `public_url` says or else as the request was addressed.
+    client's, without its port, and `holder` by what its share of limits counts, if it does. `client` is the address
+    with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there is
+    none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else as
+    the request was addressed.
     """
 
     def __init__(self, engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,10 +49,11 @@ class Exchange:
         self.send = send
         self.origin = engine.settings.public_url.rstrip("/") or f"{scope['scheme']}://{self.head.all('host')}"
         self._unsent = unsent
-        host, port = scope.get("client") or ("", 0)
+        host, port = scope.get("client") or ("", None)
         self.address = str(host)
         self.holder = client_key(self.address)
-        self.peer = f"{host}:{port}"
+        self.client = endpoint(self.address, port)
+        self.peer = endpoint(*scope["peer"]) if "peer" in scope else None
         self._stream: str | None = None
         self._over = False
         named = client_label(self.query)
@@ -145,8 +148,9 @@ class Exchange:
             path=scope["path"],
             query=redaction.query(self.query),
             http_version=scope["http_version"],
-            client=self.peer,
+            client=self.client,
             headers=redaction.headers(scope["headers"]),
+            peer=self.peer,
         )
 
 

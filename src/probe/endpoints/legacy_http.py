@@ -45,14 +45,27 @@ class LegacyHttp:
         if first is not None:
             await self._initialize(exchange, first, selection)
             return
-        single = None if isinstance(value, list) else [read_message(value, limits)]
         id = read_id(value, limits)
-        session = self._session(exchange, id)
-        messages = single or read_batch(value, session.machine.revision, limits)
+        try:
+            single = None if isinstance(value, list) else [read_message(value, limits)]
+            session = self._session(exchange, id)
+            messages = single or read_batch(value, session.machine.revision, limits)
+        except Rejection as rejection:
+            self._fail_answered(exchange, value, recorders, rejection)
+            raise
         self._refuse_while_draining(messages, id)
         contexts = [exchange.context(recorder.bind(session=session.label)) for recorder in recorders]
         received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
         await self._answer(exchange, session, received, batch=single is None)
+
+    def _fail_answered(
+        self, exchange: Exchange, value: Any, recorders: Sequence[Recorder], rejection: Rejection
+    ) -> None:
+        """Fail the questions that refused messages were to answer: their client believes that it has answered."""
+        session = self._engine.sessions.find(exchange.head.get(SESSION_HEADER) or "")
+        if session is not None:
+            contexts = [exchange.context(recorder.bind(session=session.label)) for recorder in recorders]
+            self._engine.legacy.refused(session, value, rejection.reason, contexts)
 
     async def get(self, exchange: Exchange) -> None:
         """Serve one GET: a standalone stream, or the rest of another. Raises `Rejection`."""

@@ -105,7 +105,7 @@ class _Pipe:
     async def run(self) -> Ending:
         """Serve until the end."""
         peer = self._peer
-        opened = self._recorder.append(ConnectionOpened(peer.transport, peer.client))
+        opened = self._recorder.append(ConnectionOpened(peer.transport, peer.client, peer.peer))
         self._recorder = self._recorder.caused_by(opened)
         try:
             async with trio.open_nursery() as nursery:
@@ -317,7 +317,11 @@ class _Pipe:
     def _receive(self, session: Session, value: Any, contexts: Sequence[RequestContext]) -> None:
         limits = self._settings.limits
         batch = isinstance(value, list)
-        messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
+        try:
+            messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
+        except Rejection as rejection:
+            self._engine.legacy.refused(session, value, rejection.reason, contexts)
+            raise
         received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
         try:
             for message, context in received:

@@ -109,7 +109,7 @@ class ToolHostEndpoint:
             exchange.close("client")
 
     async def _converse(self, exchange: Exchange, wire: WebSocketWire) -> None:
-        connection = HostConnection(self._engine, self._roster, exchange.recorder, exchange.peer)
+        connection = HostConnection(self._engine, self._roster, exchange.recorder, exchange.client, exchange.peer)
         ending = Ending(_GOING_AWAY, "the server stopped")
         try:
             reader = _UntilBroken(wire)

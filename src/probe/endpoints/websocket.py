@@ -147,7 +147,15 @@ class WebSocketEndpoint:
         exchange.check_label()
         selection = self._selection(exchange.query)
         self._check_room(exchange)
-        return Peer("websocket", exchange.address, exchange.origin, selection, exchange.peer, exchange.recorder)
+        return Peer(
+            transport="websocket",
+            address=exchange.address,
+            origin=exchange.origin,
+            selection=selection,
+            client=exchange.client,
+            peer=exchange.peer,
+            request=exchange.recorder,
+        )
 
     def _selection(self, query: str) -> str:
         try:

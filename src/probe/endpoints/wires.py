@@ -22,7 +22,8 @@ class WireBrokenError(Exception):
 class Peer:
     """Who is at the other end. `client` is the address with its port.
 
-    `request` is the recorder of the upgrade request, if there was one; `label` is the name that the client was given.
+    `peer` is the address and port of a proxy that speaks for the client, None where there is none. `request` is the
+    recorder of the upgrade request, if there was one; `label` is the name that the client was given.
     `origin` is where the peer reaches this server's pages, empty when it cannot; `selection` the tools it asks for.
     """
 
@@ -31,6 +32,7 @@ class Peer:
     origin: str
     selection: str
     client: str = "stdio"
+    peer: str | None = None
     request: Recorder | None = None
     label: str | None = None
 

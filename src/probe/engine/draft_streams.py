@@ -26,7 +26,7 @@ from ..core.draft_stream import Interval, Lost
 from ..observe.context import Recorder
 from ..observe.events import LimitReached, StreamLost
 from ..wire.errors import Code, McpError
-from ..wire.jsonrpc import RequestId, Response
+from ..wire.jsonrpc import MalformedResponse, RequestId, Response
 from ..wire.v2025 import draft_streams as wire
 from .calls import CallScope
 from .outbox import send
@@ -196,10 +196,10 @@ class DraftStreams:
             stream.machine.lose(Lost.SESSION_ENDED)
             self._note(stream)
 
-    def resolve(self, session: Session, response: Response, recorder: Recorder) -> bool:
+    def resolve(self, session: Session, answer: Response | MalformedResponse, recorder: Recorder) -> bool:
         """A client's answer may be to a question on one of the streams that its session holds."""
         held = (stream for stream in self._of(session) if stream.holder is session)
-        return any(stream.questions.resolve(response, recorder) for stream in held)
+        return any(stream.questions.resolve(answer, recorder) for stream in held)
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
         """The recorder of the open question on one of the streams that a session holds, by its id."""

@@ -37,6 +37,7 @@ class Observer:
         self._records = CallRecords(run, limits.call_records)
         self._evidence = Evidence(limits.call_records)
         self._tables = Tables(self._records, self._evidence, limits.call_records)
+        self._log = log
         self._log_follower = LogFollower(log, self._take, self._missed)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -79,6 +80,7 @@ class Observer:
         self._followers.append(follower)
 
     def _take(self, entry: Entry) -> None:
+        self._tables.forget_before(self._log.first)
         # The tables read the records.
         self._records.take(entry)
         calls = self._tables.take(entry)
@@ -87,7 +89,6 @@ class Observer:
                 follower.take(calls, entry)
 
     def _missed(self, first: int, last: int) -> None:
-        self._records.missed()
         self._evidence.missed()
         for follower in self._followers:
             follower.missed()

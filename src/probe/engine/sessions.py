@@ -19,6 +19,7 @@ import trio
 
 from ..core.call import Cause
 from ..core.session import Input, SessionMachine
+from ..core.used_ids import UsedIds
 from ..observe.context import Recorder
 from ..observe.events import ClientMisuse, LimitReached, SessionClosed, SessionOpened
 from ..observe.records import MOST_CAPABILITIES, bounded
@@ -38,6 +39,10 @@ from .streams import Stream
 from .tool import LogLevel
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
+
+# So many strings of a session are remembered, and as many runs of numbers: at most 100 kB of ids in ASCII. A client
+# that counts takes one run. Beyond it a second use is not noticed.
+_MOST_USED_IDS = 250
 
 OnEnd: TypeAlias = Callable[[str, Cause, str, Recorder | None], None]
 """What ends with the session of a label: the cause, why, and the recorder of the request that asks for it, if any."""
@@ -79,6 +84,7 @@ class Session:
         self.ping: trio.CancelScope | None = None
         self.initialize_id: RequestId | None = None
         self.log_level: LogLevel = "info"
+        self.used_ids = UsedIds(_MOST_USED_IDS)
         self.calls: dict[RequestId, CallScope] = {}
         self.finished = FinishedCalls()
         self.client_requests = ClientRequests()

@@ -49,6 +49,7 @@ from ..wire.jsonrpc import (
     result_response,
 )
 from ..wire.toolhost import (
+    VERSION,
     HostCode,
     HostLimits,
     InvalidMessageError,
@@ -102,7 +103,9 @@ class RefusedMessageError(Exception):
 class HostConnection:
     """One connection. `ending` is the close code and why the server ends it; None as long as it does not."""
 
-    def __init__(self, engine: Engine, roster: Roster, request: Recorder, client: str) -> None:
+    def __init__(
+        self, engine: Engine, roster: Roster, request: Recorder, client: str, peer: str | None = None
+    ) -> None:
         settings = engine.settings
         self.label = f"h{request.context.exchange}"
         self.ending: tuple[int, str] | None = None
@@ -113,6 +116,7 @@ class HostConnection:
         # The recorder of what the latest message of the host brings about.
         self._message = self._recorder
         self._client = client
+        self._peer = peer
         self._settings = settings
         self._name: str | None = None
         self._misused = 0
@@ -125,7 +129,7 @@ class HostConnection:
 
     async def serve(self, wire: HostWire) -> None:
         """Serve the connection until it is over, or is to be closed for the reason in `ending`."""
-        connected = self._recorder.append(HostConnected(self._client))
+        connected = self._recorder.append(HostConnected(self._client, self._peer))
         self._recorder = self._message = self._recorder.caused_by(connected)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write, wire)
@@ -275,7 +279,7 @@ class HostConnection:
         bounds = HostLimits(
             dispatches=limits.max_host_dispatches, message_bytes=limits.max_body_bytes, tools=limits.max_host_tools
         )
-        return RegisterResult(host=name, tools=[*tools], limits=bounds).dump()
+        return RegisterResult(protocol=VERSION, host=name, tools=[*tools], limits=bounds).dump()
 
     def _say(self, message: Json) -> None:
         body = encode(message)

@@ -18,10 +18,8 @@ from pydantic_core import from_json
 
 from ..wire.jsonrpc import encode
 from .audit_claim import AuditFileError, check_header, check_owner, lock
-from .audit_schema import APPLICATION_ID, MIGRATIONS
+from .audit_schema import APPLICATION_ID, FORMAT, MIGRATIONS, RUN_SHIFT
 
-# Runs below a million million entries each, and eight million runs, in the 63 bits of a key.
-_RUN_SHIFT: Final = 40
 # How long a lock of another program is waited for within one attempt; the attempts go on.
 _BUSY_S: Final = 0.5
 # Rows that go in one writing, so that a smaller `audit_rows` or a long run does not hold up what is to be written.
@@ -32,7 +30,7 @@ _MOST_FREED: Final = 2000
 _WAL_BYTES: Final = 16 * 1024 * 1024
 
 FIELDS: Final = (
-    *("run", "tool", "toolset", "outcome", "session", "client_name", "era", "revision", "transport", "task"),
+    *("run", "tool", "toolset", "outcome", "session", "client_name", "label", "era", "revision", "transport", "task"),
     "started_at",
 )
 """The fields of a row that stand in columns of their own."""
@@ -73,7 +71,7 @@ class AuditDb:
         self._connection = connection
         self._file = _identity(path)
         self._rows = rows
-        self.base = run_number << _RUN_SHIFT
+        self.base = run_number << RUN_SHIFT
 
     @classmethod
     def open(
@@ -90,7 +88,7 @@ class AuditDb:
             connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 _prepare(connection, path, migrations)
-                number, rows = _begin_run(connection, run, started_at, least_base >> _RUN_SHIFT)
+                number, rows = _begin_run(connection, run, started_at, least_base >> RUN_SHIFT)
                 return cls(path, descriptor, connection, number, rows)
             except BaseException:
                 connection.close()
@@ -218,10 +216,10 @@ def _begin_run(connection: sqlite3.Connection, run: str, started_at: float, leas
         _settle_lost(cursor, run)
         cursor.execute(
             """
-            INSERT OR IGNORE INTO runs (number, run, started_at)
-            SELECT max(?, 1 + ifnull(max(number), 0)), ?, ? FROM runs
+            INSERT OR IGNORE INTO runs (number, run, started_at, format)
+            SELECT max(?, 1 + ifnull(max(number), 0)), ?, ?, ? FROM runs
             """,
-            (least, run, started_at),
+            (least, run, started_at, FORMAT),
         )
         (number,) = cursor.execute("SELECT number FROM runs WHERE run = ?", (run,)).fetchone()
         (rows,) = cursor.execute("SELECT count(*) FROM calls").fetchone()
@@ -253,5 +251,5 @@ def _remove_oldest(cursor: sqlite3.Cursor, count: int) -> int:
     for table in ("rows", "evidence", "calls"):
         cursor.execute(f"DELETE FROM {table} WHERE number <= ?", (upto,))  # noqa: S608 - constants
     removed = cursor.rowcount
-    cursor.execute("DELETE FROM runs WHERE number < (SELECT min(number) >> ? FROM calls)", (_RUN_SHIFT,))
+    cursor.execute("DELETE FROM runs WHERE number < (SELECT min(number) >> ? FROM calls)", (RUN_SHIFT,))
     return removed

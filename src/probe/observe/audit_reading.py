@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from .audit_older import entry_as_now, row_as_now
+from .audit_schema import FORMAT, RUN_SHIFT
 from .call_filter import CallFilter, Condition
 
 # What one question may take: enough for a million rows on a slow disk, little for somebody who waits.
@@ -29,6 +31,8 @@ _LOOKING_S: Final = 1.0
 # many bytes it is left alone for a moment, and that takes a fifth of the time.
 _TURN_BYTES: Final = 32 * 1024
 _TURN_S: Final = 0.0001
+# Above every number of a call.
+_BEYOND: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,21 @@ def page(
     """
     inside = replace(wanted, conditions=())
     with _reading(path) as connection:
-        rows = connection.execute(*_query(wanted.conditions, before))
+        first = _first_of_now(connection)
+        found = connection.execute(*_query(wanted.conditions, before))
+        rows = ((number, row if number >= first else row_as_now(row)) for number, row in found)
         return _collect(rows, inside, limit, max_bytes, skip)
 
 
-def _collect(rows: sqlite3.Cursor, inside: CallFilter, limit: int, max_bytes: int, skip: Collection[int]) -> Found:
+def _first_of_now(connection: sqlite3.Connection) -> int:
+    """Calls below this number are of runs that wrote an earlier format: runs only follow each other."""
+    (run,) = connection.execute("SELECT min(number) FROM runs WHERE format >= ?", (FORMAT,)).fetchone()
+    return _BEYOND if run is None else int(run) << RUN_SHIFT
+
+
+def _collect(
+    rows: Iterator[tuple[int, bytes]], inside: CallFilter, limit: int, max_bytes: int, skip: Collection[int]
+) -> Found:
     found: list[tuple[int, bytes]] = []
     size, reached = 0, None
     looking = _Looking() if inside.looks_inside else None
@@ -153,6 +167,8 @@ def find(path: Path, id: str, max_bytes: int) -> Kept | None:
         (row,) = connection.execute("SELECT row FROM rows WHERE number = ?", (number,)).fetchone()
         evidence = connection.execute("SELECT seq, entry FROM evidence WHERE number = ? ORDER BY seq", (number,))
         entries, whole = _first_bytes(evidence, max_bytes)
+        if number < _first_of_now(connection):
+            row, entries = row_as_now(row), [(seq, entry_as_now(entry)) for seq, entry in entries]
         return Kept(row, bool(complete) and whole, entries)
 
 

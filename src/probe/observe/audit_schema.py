@@ -2,17 +2,26 @@
 
 The fields that filters ask for stand in `calls`, apart from the rows themselves, so that all of them are read quickly.
 
-    runs        one life of a server
+    runs        one life of a server, and the version of the format in which its rows and entries are written
     calls       what filters ask for, of each row
     rows        the rows, in JSON
     evidence    entries of the log that belong to a call, in JSON
 
 `number` orders the calls of all runs: the number of the run, and within it the place in the log.
+
+What an earlier version wrote is never written anew, because a file may have gigabytes of it. It stays byte for byte,
+and `audit_reading` shows it in the form of today (`audit_older`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+# Runs below a million million entries each, and eight million runs, in the 63 bits of a key.
+RUN_SHIFT = 40
+
+FORMAT = 2
+"""Of the rows and entries that this program writes. In format 1 rows have no `label`, and entries have no `cause`."""
 
 APPLICATION_ID = 0x4D435041
 """`MCPA` in the header of the file says whose it is."""
@@ -48,6 +57,11 @@ MIGRATIONS: Sequence[str] = (
     CREATE TABLE rows (number INTEGER PRIMARY KEY, row BLOB NOT NULL);
     CREATE TABLE evidence (number INTEGER NOT NULL, seq INTEGER NOT NULL, entry BLOB NOT NULL);
     CREATE UNIQUE INDEX evidence_place ON evidence (number, seq);
+    """,
+    """
+    ALTER TABLE runs ADD COLUMN format INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE calls ADD COLUMN label TEXT;
+    CREATE INDEX calls_label ON calls (label, number);
     """,
 )
 """The one at place n makes version n + 1 of version n. What has been released is never changed, only followed."""

@@ -37,7 +37,7 @@ TRANSPORTS = get_args(Transport)
 
 _STRINGS: Mapping[str, str] = MappingProxyType(
     {
-        **{name: name for name in ("run", "tool", "toolset", "session", "revision", "task")},
+        **{name: name for name in ("run", "tool", "toolset", "session", "label", "revision", "task")},
         "client": "client_name",
     }
 )
@@ -48,7 +48,7 @@ _TIMES: Mapping[str, Operator] = MappingProxyType({"from": ">=", "until": "<"})
 _INSIDE = ("arguments", "result")
 
 NAMES = (
-    *("tool", "toolset", "outcome", "session", "client", "era", "revision", "transport", "task", "run"),
+    *("tool", "toolset", "outcome", "session", "client", "label", "era", "revision", "transport", "task", "run"),
     *("from", "until", "text"),
 )
 """The filters there are, beside those by a path: `arguments.…` and `result.…`."""

@@ -34,9 +34,11 @@ Rpc: TypeAlias = Literal["request", "notification", "response", "error", "invali
 class HttpRequest:
     """The head of an HTTP request arrived; `headers` are as received, secrets hidden.
 
-    `named` is the label of the session that the request names, also where that has ended; `session_in_query` says that
-    the id of a session stood in the URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are
-    the names of the headers and query parameters whose values were hidden.
+    `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
+    proxy that speaks for it, None where the request came from the client itself. `named` is the label of the session
+    that the request names, also where that has ended; `session_in_query` says that the id of a session stood in the
+    URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and
+    query parameters whose values were hidden.
     """
 
     kind: ClassVar[str] = "http.request"
@@ -46,6 +48,7 @@ class HttpRequest:
     http_version: str
     client: str
     headers: tuple[tuple[str, str], ...]
+    peer: str | None = None
     named: str | None = None
     session_in_query: bool = False
     stream_id: int | None = None
@@ -85,12 +88,14 @@ class ConnectionOpened:
     """A connection that carries all messages both ways is open; `transport` is `websocket` or `stdio`.
 
     Cause: the `http.request` that became a WebSocket, none for standard streams. The exchange in the context is that
-    request; for standard streams it is a number that no request has. `client` is the address and port, or `stdio`.
+    request; for standard streams it is a number that no request has. `client` and `peer` are those of the request; on
+    standard streams they are `stdio` and None.
     """
 
     kind: ClassVar[str] = "connection.opened"
     transport: str
     client: str
+    peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,10 +427,14 @@ class DispatchStopped:
 
 @dataclass(frozen=True, slots=True)
 class HostConnected:
-    """A tool host gave the secret and is connected; it has not registered yet. Cause: the `http.request`."""
+    """A tool host gave the secret and is connected; it has not registered yet. Cause: the `http.request`.
+
+    `client` and `peer` are those of the request.
+    """
 
     kind: ClassVar[str] = "host.connected"
     client: str
+    peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """A log as lines of JSON: written, and read back without loss.
 
-    {"kind":"log","version":1,"run":…}         first
-    {"seq":1,"at":…,"kind":"http.request",…}   one entry as `Entry.encoded` writes it, in order
-    {"kind":"gap","first":…,"last":…}          these are missing
+    {"kind":"log","version":2,"run":…}           first: what the log is of, the members of `Header`
+    {"seq":1,"at":…,"kind":"http.request",…}     one entry as `Entry.encoded` writes it, in order
+    {"kind":"gap","first":…,"last":…}            these entries are missing
+    {"kind":"end","last":…,"why":"complete"}     last: the file is not cut off
 
 Stored JSON comes back byte for byte, and ids with their types.
 """
@@ -11,60 +12,115 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType, NoneType, UnionType
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic_core import from_json
 
-from ..wire.jsonrpc import clip, encode
-from .event_filter import EVENTS
-from .events import Event
+from ..settings import Limits, Settings, described
+from ..wire.jsonrpc import encode
+from .entry_reading import Kinds, as_written, check, entry_of, kinds
 from .log import Entry, Gap, Page
 
-VERSION = 1
+_T = TypeVar("_T")
+
+VERSION: Final = 2
+
+_OTHER: Final = {1: "its entries have no context and no cause, and the program that wrote it reads it"}
+_SPACE: Final = b" \t\r\n"
+# Numbers that say nothing about what a client may do.
+_NO_RULE: Final = frozenset({"port"})
 
 Item: TypeAlias = Entry | Gap
+
+Why: TypeAlias = Literal["complete", "filtered"]
+"""Whether each number up to the end is that of an entry or in a gap, or only what was asked for was written."""
 
 
 class NdjsonError(ValueError):
     """What was read is no log of this version; the message names the line."""
 
 
-def header(run: str) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a log is of. `started_at` is seconds since the epoch, `program` the version of the server.
+
+    `settings` are those that rules about clients need (`settings_for_rules`); `catalogue` is the version of these rules
+    where the log was written for them.
+    """
+
+    run: str
+    program: str
+    started_at: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    catalogue: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The last line: the file tells of the numbers up to `last`."""
+
+    last: int
+    why: Why = "complete"
+
+
+def settings_for_rules(settings: Settings) -> Mapping[str, Any]:
+    """The settings that say what a client may do and how long it may take: times, limits and the tools served.
+
+    No secret, name or path of the machine is among them.
+    """
+    owners: tuple[Settings | Limits, ...] = (settings, settings.limits)
+    values = {spec.name: getattr(owner, spec.name) for owner in owners for spec in described(type(owner))}
+    numbers = {name: value for name, value in values.items() if type(value) in (int, float) and name not in _NO_RULE}
+    return {"tools": settings.tools, **numbers}
+
+
+def header(of: Header) -> bytes:
     """The first line."""
-    return encode({"kind": "log", "version": VERSION, "run": run}) + b"\n"
+    return encode({"kind": "log", "version": VERSION, **asdict(of)}) + b"\n"
 
 
-def line(item: Item) -> bytes:
-    """The line of an entry or a gap."""
-    if isinstance(item, Gap):
-        return encode({"kind": "gap", "first": item.first, "last": item.last}) + b"\n"
-    return item.encoded() + b"\n"
+def line(item: Item | End) -> bytes:
+    """The line of an entry, a gap, or the end."""
+    if isinstance(item, Entry):
+        return item.encoded() + b"\n"
+    kind = "gap" if isinstance(item, Gap) else "end"
+    return encode({"kind": kind, **asdict(item)}) + b"\n"
 
 
-def dump(run: str, items: Iterable[Item]) -> Iterator[bytes]:
-    """The lines of a log."""
-    yield header(run)
+def dump(of: Header, items: Iterable[Item], end: End | None) -> Iterator[bytes]:
+    """The lines of a log; without an `end` it is one that was cut off."""
+    yield header(of)
     yield from map(line, items)
+    if end is not None:
+        yield line(end)
 
 
 class SavedLog:
     """A log that was read back: entries and gaps in their order, to be read by cursors as the living one is.
 
-    `run` names the run of the server that wrote it. Numbers that neither an entry nor a gap has were filtered out.
+    `end` is its last line, None where the file was cut off. Numbers that neither an entry nor a gap has were filtered
+    out.
     """
 
-    def __init__(self, run: str, items: Iterable[Item]) -> None:
-        self.run = run
+    def __init__(self, header: Header, items: Iterable[Item], end: End | None) -> None:
+        self.header = header
+        self.end = end
         self.items: tuple[Item, ...] = tuple(items)
         self._ends = [_end(item) for item in self.items]
         self.entries = [item for item in self.items if isinstance(item, Entry)]
         self.gaps = [item for item in self.items if isinstance(item, Gap)]
 
     @property
+    def run(self) -> str:
+        """The run of the server that wrote it."""
+        return self.header.run
+
+    @property
     def last(self) -> int:
         """The last number it tells of; 0 where there is none."""
+        if self.end is not None:
+            return self.end.last
         return self._ends[-1] if self._ends else 0
 
     def entry(self, seq: int) -> Entry | None:
@@ -87,19 +143,91 @@ class SavedLog:
 
 
 def load(lines: Iterable[bytes]) -> SavedLog:
-    """Read what `dump` wrote, line by line; empty lines mean nothing. Raises `NdjsonError`."""
-    numbered = ((number, text) for number, raw in enumerate(lines, 1) if (text := raw.strip(b" \t\r\n")))
+    """Read what `dump` wrote, line by line; empty lines mean nothing. Raises `NdjsonError`.
+
+    A last line that is no JSON and has no line break was cut off; what stands before it is read.
+    """
+    numbered = ((number, raw) for number, raw in enumerate(lines, 1) if raw.strip(_SPACE))
     number, first = next(numbered, (1, b"{}"))
-    run = _run(number, first)
+    head = _named(number, _header, first)
     items: list[Item] = []
-    last = 0
-    for number, text in numbered:
-        item = _item(number, text)
-        if _start(item) <= last:
-            raise NdjsonError(f"line {number}: {_start(item)} after {last}, but numbers only grow")
-        last = _end(item)
-        items.append(item)
-    return SavedLog(run, items)
+    end: End | None = None
+    for number, raw in numbered:
+        if end is not None:
+            raise NdjsonError(f"line {number}: nothing may follow the end of the log")
+        try:
+            item = _named(number, _item, raw)
+        except _NotJsonError:
+            if raw.endswith(b"\n") or next(numbered, None) is not None:
+                raise
+            break
+        _named(number, _check_order, _end(items[-1]) if items else 0, item)
+        if isinstance(item, End):
+            end = item
+        else:
+            items.append(item)
+    return SavedLog(head, items, end)
+
+
+class _NotJsonError(NdjsonError):
+    pass
+
+
+def _named(number: int, read: Callable[..., _T], *given: Any) -> _T:
+    """Raises `NdjsonError` that names the line in place of any `ValueError`."""
+    try:
+        return read(*given)
+    except ValueError as error:
+        kind = _NotJsonError if isinstance(error, _NotJsonError) else NdjsonError
+        raise kind(f"line {number}: {error}") from None
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        value = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise _NotJsonError(f"no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise NdjsonError("not an object")
+    return value
+
+
+def _header(raw: bytes) -> Header:
+    value = _object(raw)
+    version = value.pop("version", None)
+    if value.get("kind") != "log" or type(version) is not int:
+        raise NdjsonError(f'a log begins with {{"kind":"log","version":{VERSION},"run":"…", …}}')
+    if version != VERSION:
+        why = f": {_OTHER[version]}" if version in _OTHER else ""
+        raise NdjsonError(f"version {version} of the format{why}; this program reads version {VERSION}")
+    check(value, _HEADER)
+    return Header(**{name: value[name] for name in _HEADER})
+
+
+def _item(raw: bytes) -> Item | End:
+    entry = as_written(raw.strip(_SPACE))
+    if entry is not None:
+        return entry
+    value = _object(raw)
+    kind = value.get("kind")
+    if kind == "gap":
+        check(value, _GAP)
+        return Gap(value["first"], value["last"])
+    if kind == "end":
+        check(value, _END)
+        return End(value["last"], value["why"])
+    return entry_of(value)
+
+
+def _check_order(before: int, item: Item | End) -> None:
+    if isinstance(item, End):
+        if item.last < before:
+            raise NdjsonError(f"the end is at {item.last}, but {before} stands before it")
+        return
+    if _start(item) <= before:
+        raise NdjsonError(f"{_start(item)} after {before}, but numbers only grow")
+    if _end(item) < _start(item):
+        raise NdjsonError(f"a gap from {_start(item)} to {_end(item)}")
 
 
 def _start(item: Item) -> int:
@@ -110,128 +238,12 @@ def _end(item: Item) -> int:
     return item.last if isinstance(item, Gap) else item.seq
 
 
-def _run(number: int, text: bytes) -> str:
-    value = _object(number, text)
-    version, run = value.get("version"), value.get("run")
-    if value.get("kind") != "log" or type(version) is not int or type(run) is not str:
-        raise NdjsonError(f'line {number}: a log begins with {{"kind":"log","version":{VERSION},"run":"…"}}')
-    if version != VERSION:
-        raise NdjsonError(f"line {number}: version {version} of the format; this program reads version {VERSION}")
-    return run
-
-
-def _object(number: int, text: bytes) -> dict[str, Any]:
-    try:
-        value = from_json(text, allow_inf_nan=False)
-    except ValueError as error:
-        raise NdjsonError(f"line {number}: no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise NdjsonError(f"line {number}: not an object")
-    return value
-
-
-def _item(number: int, text: bytes) -> Item:
-    value = _object(number, text)
-    kind = value.get("kind")
-    if kind == "gap":
-        gap = Gap(**_checked(number, value, _GAP))
-        if gap.last < gap.first:
-            raise NdjsonError(f"line {number}: a gap from {gap.first} to {gap.last}")
-        return gap
-    shape = _SHAPES.get(kind) if isinstance(kind, str) else None
-    if shape is None:
-        raise NdjsonError(f"line {number}: unknown kind {clip(str(kind))!r}")
-    return _entry(text, _checked(number, value, {**_PLACE, **shape.fields}), shape)
-
-
-def _entry(text: bytes, value: dict[str, Any], shape: _Shape) -> Entry:
-    entry = _made(value, shape, None if shape.stored is None else encode(value[shape.stored]))
-    if shape.stored is None:
-        return entry
-    # The stored JSON stands last, and a quotation mark inside a string is escaped, so where this is found first is
-    # where it begins. Whether the line is as it was written is not assumed: it is written again. Where some other
-    # program has arranged it anew, its values are all there is.
-    _, mark, rest = text.partition(b',"%b":' % shape.stored.encode())
-    exact = _made(value, shape, rest[:-1])
-    return exact if mark and exact.encoded() == text else entry
-
-
-def _made(value: dict[str, Any], shape: _Shape, stored: bytes | None) -> Entry:
-    fields = {name: _frozen(value[name]) for name in shape.fields}
-    if shape.stored is not None:
-        fields[shape.stored] = stored
-    return Entry(value["seq"], value["at"], value["mono"], shape.event(**fields), value["pair"])
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-@dataclass(frozen=True, slots=True)
-class _Kinds:
-    """What a member may be: JSON of these types; a string one of these words; a list of what is an `item` of one."""
-
-    types: frozenset[type]
-    words: frozenset[str] = frozenset()
-    item: Callable[[Any], bool] | None = None
-
-    def fit(self, value: Any) -> bool:
-        if type(value) is list and self.item is not None and not all(map(self.item, value)):
-            return False
-        return type(value) in self.types and not (self.words and value not in self.words)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(item, str) for item in value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """The members of a class of events; `stored` is the one that is JSON already."""
-
-    event: type[Event]
-    fields: Mapping[str, _Kinds]
-    stored: str | None
-
-
-def _checked(number: int, value: dict[str, Any], members: Mapping[str, _Kinds]) -> dict[str, Any]:
-    for name, kinds in members.items():
-        if name not in value:
-            raise NdjsonError(f"line {number}: {name} is missing")
-        if not kinds.fit(value[name]):
-            raise NdjsonError(f"line {number}: {name} cannot be {clip(repr(value[name]))}")
-    if unknown := value.keys() - members.keys() - {"kind"}:
-        raise NdjsonError(f"line {number}: unknown member {clip(min(unknown))!r}")
-    return {name: value[name] for name in members}
-
-
-_ANY_JSON = _Kinds(frozenset({dict, list, str, int, float, bool, NoneType}))
-
-
-def _kinds(hint: Any) -> _Kinds:
-    if hint is bytes:
-        return _ANY_JSON
-    if get_origin(hint) is Literal:
-        return _Kinds(frozenset({str}), frozenset(get_args(hint)))
-    if get_origin(hint) is tuple:
-        return _Kinds(frozenset({list}), item=_is_text if get_args(hint)[0] is str else _is_pair)
-    types = set(get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,))
-    # A whole number stands in the log as such also where its field is one for any number.
-    return _Kinds(frozenset(types | {int} if float in types else types))
-
-
-def _shape(event: type[Event]) -> _Shape:
-    hints = {name: get_type_hints(event)[name] for name in event.__slots__}
-    stored = next((name for name, hint in hints.items() if hint is bytes), None)
-    return _Shape(event, {name: _kinds(hint) for name, hint in hints.items()}, stored)
-
-
-_SHAPES: Mapping[str, _Shape] = MappingProxyType({event.kind: _shape(event) for event in EVENTS})
-_PLACE: Mapping[str, _Kinds] = MappingProxyType(
-    {name: _kinds(hint) for name, hint in get_type_hints(Entry).items() if name != "event"}
-)
-_GAP: Mapping[str, _Kinds] = MappingProxyType({name: _kinds(hint) for name, hint in get_type_hints(Gap).items()})
+_HEADER: Final = {
+    "run": kinds(str),
+    "program": kinds(str),
+    "started_at": kinds(float),
+    "settings": Kinds(frozenset({dict})),
+    "catalogue": kinds(str | None),
+}
+_GAP: Final = {name: kinds(hint) for name, hint in get_type_hints(Gap).items()}
+_END: Final = {name: kinds(hint) for name, hint in get_type_hints(End).items()}

@@ -165,7 +165,7 @@ def _misuse(event: events.ClientMisuse) -> _Said:
 
 
 def _connection_opened(event: events.ConnectionOpened) -> _Said:
-    return _said("connection opened", transport=event.transport, address=event.client)
+    return _said("connection opened", transport=event.transport, address=event.client, peer=event.peer)
 
 
 def _connection_closed(event: events.ConnectionClosed) -> _Said:

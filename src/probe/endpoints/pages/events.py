@@ -9,10 +9,12 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
+from ... import __version__
 from ...engine.engine import Engine
 from ...observe import event_filter, ndjson
 from ...observe.event_filter import EventFilter
 from ...observe.log import Entry, EventLog, Gap
+from ...observe.ndjson import End, Header, Why, settings_for_rules
 from ...observe.query import QueryError, whole_number
 from ...settings import Limits
 from . import listing, responses
@@ -102,8 +104,10 @@ async def backward(log: EventLog, scan: Scan, before: int) -> None:
 
 
 async def lines(engine: Engine, wanted: EventFilter, since: int) -> AsyncIterator[bytes]:
-    """The log as it stands, in pieces, with a line for what was pushed out before it was read."""
-    end, chunk = engine.log.last, bytearray(ndjson.header(engine.run))
+    """The log as it stands, in pieces, with a line for what was pushed out before it was read, and one at the end."""
+    why: Why = "complete" if wanted.passes_all and since == 0 else "filtered"
+    last = end = engine.log.last
+    chunk = bytearray(ndjson.header(_header(engine)))
     while since < end:
         page = engine.log.since(since, min(_PIECE, end - since))
         if page.gap is not None:
@@ -118,8 +122,14 @@ async def lines(engine: Engine, wanted: EventFilter, since: int) -> AsyncIterato
                 yield bytes(chunk)
                 chunk.clear()
         since = page.next
+        # A gap may reach beyond the end: entries that came while this was read, and have gone again.
+        last = max(last, since)
         await trio.lowlevel.checkpoint()
-    yield bytes(chunk)
+    yield bytes(chunk + ndjson.line(End(last, why)))
+
+
+def _header(engine: Engine) -> Header:
+    return Header(engine.run, __version__, engine.started_at, settings_for_rules(engine.settings))
 
 
 def register(app: QuartTrio, engine: Engine) -> None:

@@ -57,6 +57,7 @@ def _filters(
 _EVENT_MEANINGS = MappingProxyType(
     {
         "session": "The label of a session or a modern client, such as `s7` or `m7`.",
+        "label": "The name of a client, which `?client=NAME` or `MCP_PROBE_CLIENT` gave it.",
         "direction": "`in` to the server, from a client or a tool host; `out` from it.",
         "kind": "A kind, or what stands before a dot for all that begin so; several with commas.",
         "method": "The method of a message.",
@@ -94,6 +95,10 @@ SESSIONS = Page("/api/sessions", "sessions and modern clients", answers.SessionT
 TASKS = Page("/api/tasks", "tasks", answers.TaskTable, own=(CURSOR,))
 STREAMS = Page("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
 HOSTS = Page("/api/hosts", "connections of tool hosts", answers.HostTable, own=(CURSOR,))
+REFUSALS = Page(
+    "/api/refusals", "errors answered because of what a client sent", answers.RefusalTable, own=(CURSOR,)
+)
+COUNTS = Page("/api/counts", "how many entries of each group the log keeps", answers.CountsTable, own=(CURSOR,))
 EVENTS = Page(
     "/api/events",
     "entries of the event log, page by page",
@@ -113,6 +118,7 @@ _CALL_MEANINGS = MappingProxyType(
         "outcome": "How it ended, or `running`; several with commas.",
         "session": "The label of a session or a modern client.",
         "client": "The name of the client.",
+        "label": "The label that the client was given.",
         "era": "The era of the protocol.",
         "revision": "The protocol revision.",
         "transport": "How the call came.",
@@ -174,6 +180,8 @@ API = (
     TASKS,
     STREAMS,
     HOSTS,
+    REFUSALS,
+    COUNTS,
     EVENTS,
     EVENT,
     EVENTS_NDJSON,

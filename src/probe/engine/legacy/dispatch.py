@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import mcp_types as types
 import trio
@@ -27,6 +27,7 @@ from ...observe.events import LimitReached
 from ...wire.errors import Code, McpError, Refusal, Rejection
 from ...wire.jsonrpc import (
     Json,
+    MalformedResponse,
     Message,
     Notification,
     Request,
@@ -35,6 +36,7 @@ from ...wire.jsonrpc import (
     clip,
     encode,
     error_response,
+    malformed_responses,
     result_response,
     shown_id,
 )
@@ -243,6 +245,18 @@ class Dispatch:
                     session.machine.finish(earlier)
                 raise self._refused(session, message, context, error) from None
             begun.append(message.id)
+        self._note_used(session, received)
+
+    def _note_used(self, session: Session, received: Sequence[Received]) -> None:
+        """Record each id that the session has used before, also for a request that the client only repeats.
+
+        The clause knows no exception for a repeated request, and this one runs a second time. A request that was
+        refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
+        """
+        for message, context in received:
+            if isinstance(message, Request) and session.used_ids.use(message.id):
+                clause = f"{session.machine.revision} basic, Requests: an id is not used twice within a session"
+                context.misuse("id used before", clause, f"id {shown_id(message.id)} of {clip(message.method)}")
 
     def _refused(self, session: Session, request: Request, context: RequestContext, error: ValueError) -> Rejection:
         if isinstance(error, DuplicateIdError):
@@ -404,9 +418,19 @@ class Dispatch:
         running.call.answer = tell
         session.submit(job)
 
+    def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
+        """A client's messages in `value` are refused as malformed because of `why`: the questions they answer fail."""
+        for answer in malformed_responses(value, why):
+            if self._settles(session, answer, contexts[0]):
+                clause = f"{session.machine.revision} basic, Responses"
+                contexts[0].misuse("malformed answer", clause, f"id {shown_id(answer.id)}: {answer.why}")
+
+    def _settles(self, session: Session, answer: Response | MalformedResponse, context: RequestContext) -> bool:
+        own = session.client_requests.resolve(answer, context.recorder)
+        return own or self._streams.resolve(session, answer, context.recorder)
+
     def _resolved(self, session: Session, response: Response, context: RequestContext) -> None:
-        own = session.client_requests.resolve(response, context.recorder)
-        if not (own or self._streams.resolve(session, response, context.recorder)):
+        if not self._settles(session, response, context):
             clause = "JSON-RPC 2.0, 5: a response answers a request"
             context.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 
