@@ -46,7 +46,7 @@ async def test_a_session_keeps_only_what_is_read_again_of_what_the_client_said(p
     await client.initialize(capabilities=declared)
     (session,) = probe.engine.sessions
     assert session.machine.capabilities == {"sampling": {}, "elicitation": {"form": {}}}
-    assert session.client == {"name": "test-client", "version": "1.2.3"}
+    assert session.client == ("test-client", "1.2.3")
     (opened,) = probe.events("session.opened")
     assert set(opened["capabilities"]) == {"cut", "bytes"}, "the log has the beginning; the message has all of it"
 
