@@ -37,8 +37,8 @@ class Exchange:
     `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
     client's, without its port, and `holder` by what its share of limits counts, if it does. `client` is the address
     with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there
-    is none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else as
-    the request was addressed.
+    is none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else
+    as the request was addressed.
     """
 
     def __init__(self, engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> None:
