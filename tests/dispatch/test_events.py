@@ -20,7 +20,7 @@ KINDS = ("dispatch.sent", "dispatch.extended", "dispatch.expired", "dispatch.set
 
 def dispatched(probe: Probe, *kinds: str) -> list[dict[str, Any]]:
     """The events about dispatches, in order, without what every event has."""
-    common = ("seq", "pair", "at", "mono", "session")
+    common = ("seq", "cause", "at", "mono", "connection", "exchange", "label", "session", "task", "stream")
     return [
         {key: value for key, value in event.items() if key not in common} for event in probe.events(*(kinds or KINDS))
     ]
@@ -56,6 +56,7 @@ async def test_a_call_that_completes(link: str, token: str | None, autojump_cloc
             "invalid": 0,
         }
         assert {event["session"] for event in probe.events(*KINDS)} == {probe.record()["session"]}
+        assert {event["cause"] for event in probe.events(*KINDS)} == {probe.record()["seq"]}, "the call.started"
 
 
 @pytest.mark.parametrize("link", LINKS)

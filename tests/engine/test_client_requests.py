@@ -10,7 +10,11 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.client_requests import ClientRequests
 from probe.engine.tool import ClientRequestError
+from probe.observe.context import Recorder
+from probe.observe.log import EventLog
 from probe.wire.jsonrpc import Response
+
+QUESTION = ANSWER = Recorder(EventLog(lambda: (0.0, 0.0), max_events=1, max_bytes=1))
 
 
 class Desk:
@@ -25,17 +29,22 @@ class Desk:
     async def ask(self, timeout_s: float = 60.0) -> None:
         """Put the result, or the error's message, into `results`."""
         try:
-            result = await self.requests.ask("roots/list", self.sent.append, self._withdraw, timeout_s)
+            answer = await self.requests.ask("roots/list", self._send, self._withdraw, timeout_s)
         except ClientRequestError as error:
             self.results.append(str(error))
         else:
-            self.results.append(result)
+            assert answer.recorder is ANSWER, "whoever asked learns which message has answered"
+            self.results.append(answer.result)
+
+    def _send(self, id: int) -> Recorder:
+        self.sent.append(id)
+        return QUESTION.bind(call=f"c{id}")
 
     def _withdraw(self, id: int, reason: str) -> None:
         self.withdrawn.append((id, reason))
 
     def answer(self, id: int | str | None, result: Any = None, error: Any = None) -> bool:
-        return self.requests.resolve(Response(id, {} if result is None and error is None else result, error))
+        return self.requests.resolve(Response(id, {} if result is None and error is None else result, error), ANSWER)
 
 
 async def test_answers_find_their_questions_in_any_order(autojump_clock: MockClock) -> None:
@@ -46,6 +55,9 @@ async def test_answers_find_their_questions_in_any_order(autojump_clock: MockClo
                 nursery.start_soon(desk.ask)
             await wait_all_tasks_blocked()
             assert sorted(desk.sent) == [1, 2, 3], "the ids count from 1 in each session"
+            found = [desk.requests.question(id) for id in (1, 2, 3, 4, "1", None)]
+            calls = [None if question is None else question.context.call for question in found]
+            assert calls == ["c1", "c2", "c3", None, None, None]
             for id in (3, 1, 2):
                 assert desk.answer(id, {"for": id})
                 await wait_all_tasks_blocked()
@@ -107,7 +119,7 @@ async def test_a_question_that_cannot_be_sent_is_forgotten(autojump_clock: MockC
 
     with pytest.raises(ClientRequestError, match="no stream"):
         await requests.ask("ping", fail, lambda *_: None, 60.0)
-    assert not requests.resolve(Response(1, {}, None))
+    assert not requests.resolve(Response(1, {}, None), ANSWER)
 
 
 @pytest.mark.proves("2025-11-25/cancellation/2")

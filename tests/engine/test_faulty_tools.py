@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.catalogue import Toolset
+from probe.engine.tasks import Task
 from probe.engine.tool import TaskSupport, Tool, ToolContext, ToolFailureError, ToolResult, content, structured, text
+from probe.observe.context import Recorder
 from probe.wire.errors import McpError
 
 from ..support.inside import SERVICES, engine_tasks
@@ -211,10 +214,10 @@ async def test_a_task_whose_end_cannot_be_told_ends_nothing_but_itself(
     handle = (await client.tool("returns_no_json", task={}))["task"]
     (task,) = faulty.engine.tasks.everyone()
 
-    def announce() -> None:
+    def announce(task: Task, recorder: Recorder) -> None:
         raise ValueError("a defect of this server")
 
-    monkeypatch.setattr(task, "announce", announce)
+    monkeypatch.setattr(task, "plan", replace(task.plan, announce=announce))
     await trio.sleep(2)
     assert "a defect of this server" in caplog.text
     with pytest.raises(RpcError, match="Task not found"):

@@ -19,7 +19,7 @@ def check_sizes(engine: Engine) -> None:
     for stream in streams:
         assert stream.replay.bytes <= limits.replay_bytes
         assert len(stream.replay) <= limits.replay_messages
-        assert len(stream._on_delivery) <= 2 * limits.replay_messages
+        assert len(stream._recorders) <= 2 * limits.replay_messages + 1
 
 
 def check_known(engine: Engine, clients: list[Client]) -> int:

@@ -46,7 +46,7 @@ async def test_the_end_of_a_modern_response_stream_reaches_the_handler(place: Pl
             await host.says("cancelled", "it")
         await host.says("stopped", "it")
         assert (await place.event("dispatch.stopped"))["how"] == "acknowledged"
-        assert (await place.event("dispatch.cancelled"))["cause"] == "disconnect"
+        assert (await place.event("dispatch.cancelled"))["by"] == "disconnect"
         assert call.response is None
 
 

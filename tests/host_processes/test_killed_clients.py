@@ -46,7 +46,7 @@ async def start_all(client: Program, host: HostProcess) -> None:
 
 
 def causes(place: Place) -> list[str]:
-    return [event["cause"] for event in place.events("dispatch.cancelled")]
+    return [event["by"] for event in place.events("dispatch.cancelled")]
 
 
 async def still_serves(place: Place, host: HostProcess) -> None:

@@ -131,7 +131,7 @@ async def test_work_that_was_cancelled_and_has_not_stopped_ends_with_its_host(pl
             await host.program.killed()
         assert [call.response for call in calls.both()] == [None, None]
         await until(lambda: len(place.events("dispatch.stopped", host=doomed, how="host_gone")) == 2)
-        assert {event["cause"] for event in place.events("dispatch.cancelled", host=doomed)} == {
+        assert {event["by"] for event in place.events("dispatch.cancelled", host=doomed)} == {
             "notification",
             "disconnect",
         }

@@ -109,7 +109,7 @@ async def test_each_cause_reaches_the_host_in_one_message(how: str, autojump_clo
         await it.new.over.wait()
         assert [call.response is not None for call in (it.old, it.new)] == [answered, answered]
         events = probe.events("dispatch.cancelled")
-        assert [(event["cause"], event["reason"]) for event in events] == expected
+        assert [(event["by"], event["reason"]) for event in events] == expected
         assert {event["call"] for event in events} == {event["call"] for event in probe.events("call.cancelled")}
         for event in probe.events("call.settled"):
             assert (event["scope_exit_ms"], event["sent_after_cancel"]) == (0, 0)

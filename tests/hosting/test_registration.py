@@ -11,6 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.hosting.connection import HostConnection
 from probe.hosting.roster import Roster
+from probe.observe.context import Recorder
 from probe.wire.jsonrpc import encode
 
 from ..support.hosts import ECHO, PLAIN, SECRET, Host, calling, connected, hosting
@@ -282,13 +283,14 @@ async def test_what_the_older_connection_says_in_that_moment_is_for_nobody(
     # Which of the two is heard first is chance.
     for _ in range(20):
         roster, older, newer = Roster(probe.engine.hosted), Wire(), Wire()
+        recorder = Recorder(probe.engine.log)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(HostConnection(probe.engine, roster, 1, "older").serve, older)
+            nursery.start_soon(HostConnection(probe.engine, roster, recorder, "older").serve, older)
             await older.said.send(register)
             await wait_all_tasks_blocked()
             async with calling(probe.modern(tools="hosts"), "demo__plain") as call:
                 await wait_all_tasks_blocked()
-                nursery.start_soon(HostConnection(probe.engine, roster, 2, "newer").serve, newer)
+                nursery.start_soon(HostConnection(probe.engine, roster, recorder, "newer").serve, newer)
                 await wait_all_tasks_blocked()
                 older.said.send_nowait(said)
                 newer.said.send_nowait(register)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from probe.engine.modern.clients import Clients
+from probe.observe.context import Recorder
 from probe.observe.events import ClientSeen
 from probe.observe.log import EventLog
 
@@ -22,19 +23,21 @@ class Watched:
 
     def __init__(self, most: int = 1000) -> None:
         self.log = EventLog(lambda: (0.0, 0.0), max_events=10_000, max_bytes=10**9)
-        self.clients = Clients(self.log, most)
+        self.recorder = Recorder(self.log).bind(exchange=7)
+        self.clients = Clients(most)
 
     def label(self, name: Any = "n", version: Any = "1", address: str = "::1", capabilities: Any = None) -> str:
         info = {"name": name, "version": version}
-        return self.clients.label(address, message(info, {} if capabilities is None else capabilities))
+        return self.clients.label(self.recorder, address, message(info, {} if capabilities is None else capabilities))
 
     @property
     def seen(self) -> list[Seen]:
-        entries = [entry.fact for entry in self.log.since(0, 10_000).entries]
+        entries = self.log.since(0, 10_000).entries
+        assert all(entry.context.exchange == 7 for entry in entries)
         return [
-            (it.session, it.client, it.revision, it.client_name, it.client_version, it.capabilities)
-            for it in entries
-            if isinstance(it, ClientSeen)
+            (entry.context.session or "", it.client, it.revision, it.client_name, it.client_version, it.capabilities)
+            for entry in entries
+            if isinstance(it := entry.fact, ClientSeen)
         ]
 
 
@@ -84,7 +87,7 @@ def test_other_capabilities_are_told_once_again() -> None:
 )
 def test_whoever_says_nothing_that_can_be_read_has_a_label_too(value: Any) -> None:
     it = Watched()
-    assert [it.clients.label("::1", value) for _ in range(2)] == ["m1", "m1"]
+    assert [it.clients.label(it.recorder, "::1", value) for _ in range(2)] == ["m1", "m1"]
     (seen,) = it.seen
     assert (seen[3:], seen[2] in ("", VERSION)) == (("", "", b"{}"), True)
 

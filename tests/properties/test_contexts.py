@@ -1,12 +1,12 @@
 """The context and the cause of each entry, against a story of three clients that knows what each of their messages is.
 
-The clients use the same ids at the same time, each over a transport of its own: HTTP, a WebSocket, and lines. Each has a
-label, so the story can ask of every entry whose it is without looking at anything else in its context.
+The clients use the same ids at the same time, each over a transport of its own: HTTP, a WebSocket, and lines. Each has
+a label, so the story knows the client of every entry without any other part of its context.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -147,7 +147,9 @@ async def ports(probe: Probe) -> AsyncIterator[dict[str, Port]]:
     },
     modern=False,
 )
-@example(told=dict.fromkeys(("http", "socket", "lines"), ["task", 0.5, "listen", ("tasks/cancel", 0)]), modern=True)
+@example(
+    told={label: ["task", 0.5, "listen", ("tasks/cancel", 0)] for label in ("http", "socket", "lines")}, modern=True
+)
 def test_every_entry_is_of_whom_the_story_knows_it_to_be(told: dict[str, list[Move]], modern: bool) -> None:
     trio.run(_tell, told, modern, clock=MockClock(autojump_threshold=0))
 
@@ -205,43 +207,41 @@ class Log:
             assert entry.cause is None or entry.cause < entry.seq, entry
             if entry.context.call is not None:
                 self._check_call(entry)
-            check = getattr(self, f"_check_{type(entry.fact).__name__}", None)
+            check = CHECKS.get(type(entry.fact))
             if check is not None:
-                check(entry, entry.fact)
+                check(self, entry, entry.fact)
 
     def _check_call(self, entry: Entry) -> None:
         began = self.started[entry.context.call]
         same = "label", "session", "task"
         assert all(getattr(entry.context, name) == getattr(began.context, name) for name in same), entry
 
-    def _check_CallStarted(self, entry: Entry, fact: events.CallStarted) -> None:
+    def _check_started(self, entry: Entry, fact: events.CallStarted) -> None:
         asked = self.cause(entry)
         assert isinstance(asked, events.MessageReceived)
         assert typed(asked.id) == typed(fact.request_id)
         assert self.by_seq[entry.cause or 0].context.exchange == entry.context.exchange
 
-    def _check_CallSettled(self, entry: Entry, fact: events.CallSettled) -> None:
+    def _check_settled(self, entry: Entry, fact: events.CallSettled) -> None:
         cause = self.by_seq[entry.cause or 0]
         assert cause.context.call == entry.context.call
         assert isinstance(cause.fact, events.CallCancelled if fact.cancelled_by else events.CallStarted)
 
-    def _check_CallProgressed(self, entry: Entry, fact: events.CallProgressed) -> None:
+    def _check_of_call(self, entry: Entry, fact: events.Event) -> None:
         assert entry.cause == self.started[entry.context.call].seq
 
-    _check_DispatchSent = _check_DispatchExtended = _check_DispatchSettled = _check_CallProgressed
-
-    def _check_TaskChanged(self, entry: Entry, fact: events.TaskChanged) -> None:
+    def _check_task(self, entry: Entry, fact: events.TaskChanged) -> None:
         assert isinstance(self.cause(entry), events.CallStarted | events.MessageReceived | events.HttpRequest)
         assert entry.context.task == self.started[entry.context.call].context.task
 
-    def _check_MessageEmitted(self, entry: Entry, fact: events.MessageEmitted) -> None:
+    def _check_emitted(self, entry: Entry, fact: events.MessageEmitted) -> None:
         cause, answers = self.cause(entry), fact.rpc in ("response", "error")
         if answers:
             assert isinstance(cause, events.MessageReceived)
             assert typed(cause.id) == typed(fact.id)
             assert self.by_seq[entry.cause or 0].context.exchange == entry.context.exchange
 
-    def _check_MessagesDelivered(self, entry: Entry, fact: events.MessagesDelivered) -> None:
+    def _check_delivered(self, entry: Entry, fact: events.MessagesDelivered) -> None:
         sent = self.by_seq[entry.cause or 0]
         assert isinstance(sent.fact, events.MessageEmitted)
         assert (sent.context.call, sent.context.stream) == (entry.context.call, entry.context.stream)
@@ -255,25 +255,40 @@ class Log:
             calls = {of_stream[position] for position in range(fact.first, fact.last + 1)}
             assert calls == {entry.context.call}
 
-    def _check_StreamEnded(self, entry: Entry, fact: events.StreamEnded) -> None:
+    def _check_stream_end(self, entry: Entry, fact: events.StreamEnded) -> None:
         opened = self.by_seq[entry.cause or 0]
         assert isinstance(opened.fact, events.StreamOpened)
         assert opened.context.stream == entry.context.stream
 
-    def _check_HttpResponse(self, entry: Entry, fact: events.HttpResponse) -> None:
+    def _check_response(self, entry: Entry, fact: events.Event) -> None:
         asked = self.by_seq[entry.cause or 0]
         assert isinstance(asked.fact, events.HttpRequest)
         assert asked.context.exchange == entry.context.exchange
 
-    _check_HttpClosed = _check_HttpResponse
-
-    def _check_ConnectionClosed(self, entry: Entry, fact: events.ConnectionClosed) -> None:
+    def _check_connection_end(self, entry: Entry, fact: events.ConnectionClosed) -> None:
         opened = self.by_seq[entry.cause or 0]
         assert isinstance(opened.fact, events.ConnectionOpened)
         assert (opened.context.connection, opened.context.exchange) == (
             entry.context.connection,
             entry.context.exchange,
         )
+
+
+CHECKS: dict[type, Callable[[Log, Entry, Any], None]] = {
+    events.CallStarted: Log._check_started,
+    events.CallSettled: Log._check_settled,
+    **dict.fromkeys(
+        (events.CallProgressed, events.DispatchSent, events.DispatchExtended, events.DispatchSettled),
+        Log._check_of_call,
+    ),
+    events.TaskChanged: Log._check_task,
+    events.MessageEmitted: Log._check_emitted,
+    events.MessagesDelivered: Log._check_delivered,
+    events.StreamEnded: Log._check_stream_end,
+    events.HttpResponse: Log._check_response,
+    events.HttpClosed: Log._check_response,
+    events.ConnectionClosed: Log._check_connection_end,
+}
 
 
 def _check(client: Client, log: Log) -> None:
@@ -320,7 +335,7 @@ def _check_cancellation(cancelled: Entry, call: Entry, mine: list[Entry]) -> Non
 
 def _check_notification(entry: Entry, started: dict[Typed, Entry], tasks: dict[str, str | None]) -> None:
     params = as_value(entry)["message"].get("params", {})
-    if entry.fact.method == "notifications/tasks/status" or entry.fact.method == "notifications/tasks":
+    if entry.fact.method in ("notifications/tasks/status", "notifications/tasks"):
         assert entry.context.call == tasks[params["taskId"]]
     elif "progressToken" in params:
         began = next(one for one in started.values() if one.fact.progress_token == params["progressToken"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import trio
 
@@ -21,6 +22,14 @@ class _Pending:
     answered: trio.Event
     question: Recorder | None = None
     answer: Response | MalformedResponse | None = None
+    answered_by: Recorder | None = None
+
+
+class ClientAnswer(NamedTuple):
+    """The result that a client gave, and the recorder of its message."""
+
+    result: Json
+    recorder: Recorder
 
 
 class ClientRequests:
@@ -34,15 +43,15 @@ class ClientRequests:
         self._next = 0
         self._pending: dict[RequestId, _Pending] = {}
 
-    def resolve(self, answer: Response | MalformedResponse) -> bool:
-        """A client's answer arrived, or a message that was refused instead of being one.
+    def resolve(self, answer: Response | MalformedResponse, recorder: Recorder) -> bool:
+        """A client's answer arrived, or a message that was refused instead of being one; `recorder` is that message's.
 
         False: nothing waits for this id (unknown, answered before, or given up).
         """
         pending = None if answer.id is None else self._pending.pop(answer.id, None)
         if pending is None:
             return False
-        pending.answer = answer
+        pending.answer, pending.answered_by = answer, recorder
         pending.answered.set()
         return True
 
@@ -57,7 +66,7 @@ class ClientRequests:
         send: Callable[[RequestId], Recorder | None],
         withdraw: Callable[[RequestId, str], None],
         timeout_s: float,
-    ) -> Json:
+    ) -> ClientAnswer:
         """Send a request through `send(id)`, which returns its recorder, and wait for its result.
 
         On time-out, and when the asking work is cancelled, the question is withdrawn by `withdraw(id, reason)`
@@ -84,7 +93,8 @@ class ClientRequests:
             raise
         finally:
             self._pending.pop(id, None)
-        return _result(method, pending.answer)
+        assert pending.answered_by is not None, "the event is set only together with the answer"
+        return ClientAnswer(_result(method, pending.answer), pending.answered_by)
 
 
 def _result(method: str, answer: Response | MalformedResponse | None) -> Json:

@@ -196,9 +196,10 @@ class DraftStreams:
             stream.machine.lose(Lost.SESSION_ENDED)
             self._note(stream)
 
-    def resolve(self, session: Session, answer: Response | MalformedResponse) -> bool:
+    def resolve(self, session: Session, answer: Response | MalformedResponse, recorder: Recorder) -> bool:
         """A client's answer may be to a question on one of the streams that its session holds."""
-        return any(stream.questions.resolve(answer) for stream in self._of(session) if stream.holder is session)
+        held = (stream for stream in self._of(session) if stream.holder is session)
+        return any(stream.questions.resolve(answer, recorder) for stream in held)
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
         """The recorder of the open question on one of the streams that a session holds, by its id."""

@@ -15,10 +15,12 @@ import trio
 from ...core.progress import Report
 from ...core.session import State
 from ...observe.context import Recorder
+from ...observe.events import ClientMisuse
 from ...settings import Settings
 from ...wire.jsonrpc import Json, ProgressToken, RequestId, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
 from ..calls import CallScope
+from ..client_requests import ClientAnswer
 from ..context import LEVELS, progress_params
 from ..interactions import Page
 from ..outbox import drop, send
@@ -102,7 +104,7 @@ class _Channel:
     def set_status(self, message: str) -> None:
         """Only a task has a status message."""
 
-    async def _ask(self, stream: Stream, method: str, params: Json, meta: Json) -> Json:
+    async def _ask(self, stream: Stream, method: str, params: Json, meta: Json) -> ClientAnswer:
         """Ask on a given stream; `meta` goes into the request's `_meta`."""
         settings, session = self._settings, self._session
         person = method in ("sampling/createMessage", "elicitation/create")
@@ -118,12 +120,13 @@ class _Channel:
 
         timeout_s = settings.client_request_s if person else settings.client_ping_s
         questions = stream.questions or session.client_requests
-        result = await questions.ask(method, put, withdraw, timeout_s)
-        fault = client_result(method, result)
+        answer = await questions.ask(method, put, withdraw, timeout_s)
+        fault = client_result(method, answer.result)
         if fault is not None:
-            session.misuse("malformed result", f"{session.machine.revision} schema, {method}", fault)
+            clause = f"{session.machine.revision} schema, {method}"
+            answer.recorder.append(ClientMisuse("malformed result", clause, fault))
             raise ClientRequestError(f"The client's answer to {method} is malformed: {fault}")
-        return result
+        return answer
 
     def _check(self, method: str, mode: Any) -> None:
         machine = self._session.machine
@@ -155,7 +158,7 @@ class CallChannel(_Channel):
     async def ask_one(self, method: str, params: Json) -> Json:
         """Ask the client on the response stream."""
         self._check(method, params.get("mode"))
-        return await self._ask(self._stream, method, params, {})
+        return (await self._ask(self._stream, method, params, {})).result
 
     def hang_up(self) -> None:
         """Close the connection of the response, where it is the response's own: a pipe carries everything else, too."""
@@ -220,14 +223,16 @@ class TaskChannel(_Channel):
         self._check(method, params.get("mode"))
         task, session = self._task, self._session
         self._tasks.ask(task, f"Input required: {params.get('message', method)}")
+        answer: ClientAnswer | None = None
         try:
             while (stream := self._routes.live(task.id, session)) is None:
                 await session.wait_reader()
             # A reader may have come in the very moment in which the task was cancelled.
             await trio.lowlevel.checkpoint_if_cancelled()
-            return await self._ask(stream, method, params, self._meta)
+            answer = await self._ask(stream, method, params, self._meta)
+            return answer.result
         finally:
-            self._tasks.answered(task)
+            self._tasks.answered(task, by=None if answer is None else answer.recorder)
 
     def hang_up(self) -> None:
         """A task has no connection of its own."""

@@ -421,15 +421,16 @@ class Dispatch:
     def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
         """A client's messages in `value` are refused as malformed because of `why`: the questions they answer fail."""
         for answer in malformed_responses(value, why):
-            if self._settles(session, answer):
+            if self._settles(session, answer, contexts[0]):
                 clause = f"{session.machine.revision} basic, Responses"
                 contexts[0].misuse("malformed answer", clause, f"id {shown_id(answer.id)}: {answer.why}")
 
-    def _settles(self, session: Session, answer: Response | MalformedResponse) -> bool:
-        return session.client_requests.resolve(answer) or self._streams.resolve(session, answer)
+    def _settles(self, session: Session, answer: Response | MalformedResponse, context: RequestContext) -> bool:
+        own = session.client_requests.resolve(answer, context.recorder)
+        return own or self._streams.resolve(session, answer, context.recorder)
 
     def _resolved(self, session: Session, response: Response, context: RequestContext) -> None:
-        if not self._settles(session, response):
+        if not self._settles(session, response, context):
             clause = "JSON-RPC 2.0, 5: a response answers a request"
             context.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 
