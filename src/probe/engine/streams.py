@@ -89,10 +89,6 @@ class Stream:
         """From now on the stream is known to be that of one call."""
         self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
 
-    def belong_to_none(self) -> None:
-        """Further calls answer on the stream."""
-        self.recorder = self.recorder.bind(call=None, task=None)
-
     def recorder_of_reader(self, reader: Recorder) -> Recorder:
         """The recorder of a response that carries this stream, with the context of the `reader` and of the stream."""
         about = self.recorder.context

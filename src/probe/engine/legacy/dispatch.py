@@ -102,28 +102,27 @@ class _Response:
     """The response to one exchange while its requests run: its stream ends when the last of them is over.
 
     Where one connection carries everything, no response holds them together: each request has a stream of its own,
-    so that what waits for a slow reader can be taken back for one of them.
+    so that what waits for a slow reader can be taken back for one of them. A `shared` response answers several requests,
+    so its stream belongs to none of their calls.
     """
 
-    def __init__(self, session: Session, reading: Reading) -> None:
+    def __init__(self, session: Session, reading: Reading, *, shared: bool) -> None:
         self._session = session
         self.reading = reading
         self._track: Track | None = None
         self._running = 0
-        self._shared = False
+        self._shared = shared
 
     def begin(self, request: Recorder) -> Track:
         """One more request runs; the stream as its connection reads it."""
         if self._track is None or self._session.piped:
-            self._track = self.reading.add(self._session.open_stream(request), 0)
-        else:
-            self._shared = True
-            self._track.stream.belong_to_none()
+            opened_for = request.bind(call=None, task=None) if self._shared else request
+            self._track = self.reading.add(self._session.open_stream(opened_for), 0)
         self._running += 1
         return self._track
 
     def belong_to(self, call: Recorder, stream: Stream) -> None:
-        """The stream is that of a call, unless others answer on it, too."""
+        """The stream is that of a call, unless several answer on it."""
         if not self._shared:
             stream.belong_to(call)
 
@@ -161,7 +160,8 @@ class Dispatch:
         session.machine.touch(self._clock.now())
         self._note_early(session, received)
         self._begin_all(session, received)
-        response, before = _Response(session, reading), len(reading)
+        shared = not session.piped and sum(isinstance(message, Request) for message, _ in received) > 1
+        response, before = _Response(session, reading, shared=shared), len(reading)
         answers: list[_Told] = []
         for message, context in received:
             context.client = session.client
