@@ -38,7 +38,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings of each server that would have been started."""
     calls: list[Settings] = []
 
-    def record(settings: Settings, dashboard: int | None = None) -> int:
+    def record(settings: Settings, dashboard: int | None = None, client: str | None = None) -> int:
         calls.append(settings)
         return 0
 
@@ -108,7 +108,7 @@ def test_a_flag_wins_over_its_variable(started: list[Settings], monkeypatch: pyt
 
 def test_the_exit_code_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "main", lambda settings: 7)
-    monkeypatch.setattr(app, "stdio", lambda settings, dashboard: 8)
+    monkeypatch.setattr(app, "stdio", lambda settings, dashboard, client: 8)
     assert (main(["serve"]), main(["stdio"])) == (7, 8)
 
 
@@ -121,13 +121,44 @@ def test_stdio_has_pages_where_it_is_told_to(
 ) -> None:
     told: list[int | None] = []
 
-    def record(settings: Settings, dashboard: int | None) -> int:
+    def record(settings: Settings, dashboard: int | None, client: str | None) -> int:
         told.append(dashboard)
         return 0
 
     monkeypatch.setattr(app, "stdio", record)
     assert main(["stdio", *arguments]) == 0
     assert told == [port]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variable", "name"),
+    [([], None, None), ([], "my.client", "my.client"), (["--client", "a"], None, "a"), (["--client=a"], "b", "a")],
+)
+def test_the_client_on_standard_streams_can_have_a_name(
+    arguments: list[str], variable: str | None, name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named: list[str | None] = []
+
+    def record(settings: Settings, dashboard: int | None, client: str | None) -> int:
+        named.append(client)
+        return 0
+
+    monkeypatch.setattr(app, "stdio", record)
+    if variable is not None:
+        monkeypatch.setenv("MCP_PROBE_CLIENT", variable)
+    assert main(["stdio", *arguments]) == 0
+    assert named == [name]
+
+
+@pytest.mark.parametrize("name", ["two words", "x" * 65, "a/b"])
+def test_what_is_no_name_of_a_client_keeps_the_server_from_starting(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MCP_PROBE_CLIENT", name)
+    rule = "client (MCP_PROBE_CLIENT) must be 1 to 64 characters: letters, digits, '.', '-' and '_'"
+    assert refusal(capsys, "stdio") == rule
+    monkeypatch.delenv("MCP_PROBE_CLIENT")
+    assert refusal(capsys, "stdio", "--client=") == rule, "an empty variable is none, an empty name is no name"
 
 
 @pytest.mark.parametrize("port", ["-1", "65536"])

@@ -96,8 +96,7 @@ class Stream:
 
     def recorder_of_message(self, recorder: Recorder) -> Recorder:
         """The recorder of a message on this stream, about the same call and with the same cause as `recorder`."""
-        about = recorder.context
-        return self._messages.bind(call=about.call, task=about.task).caused_by(recorder.cause)
+        return self._messages.about_call_of(recorder)
 
     def keep_recorder(self, position: int, recorder: Recorder) -> None:
         """The recorder of the message at this position, whose cause is the `message.emitted`."""
@@ -203,9 +202,11 @@ class Stream:
         return None if recorder is None else recorder.context.call
 
     def _record_delivered(self, first: int, last: int, reader: Recorder) -> None:
-        sent, reads = self._recorders.get(first, self._messages), reader.context
-        exchange = sent.context.exchange if reads.exchange is None else reads.exchange
-        recorder = sent.bind(connection=reads.connection, exchange=exchange, label=reads.label)
+        recorder, reads = self._recorders.get(first, self._messages), reader.context
+        own = recorder.context
+        exchange = own.exchange if reads.exchange is None else reads.exchange
+        if (own.connection, own.exchange, own.label) != (reads.connection, exchange, reads.label):
+            recorder = recorder.bind(connection=reads.connection, exchange=exchange, label=reads.label)
         recorder.append(MessagesDelivered(first, last))
 
     def acknowledge(self, position: int) -> None:

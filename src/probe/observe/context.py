@@ -81,6 +81,14 @@ class Recorder:
         """A recorder whose facts happen because of the entry `seq`, or of none that is known."""
         return Recorder(self._log, self.context, seq)
 
+    def about_call_of(self, other: Recorder) -> Recorder:
+        """A recorder whose facts are about the call and the task of another one, and have its cause."""
+        own, others = self.context, other.context
+        # Most messages of a stream are about one call, and a new context costs more than the rest of this.
+        same = own.call == others.call and own.task == others.task
+        context = own if same else own._replace(call=others.call, task=others.task)
+        return Recorder(self._log, context, other.cause)
+
     def append(self, fact: Event, cause: int | None = None) -> int:
         """Record a fact; returns its sequence number. `cause` stands in for the bound one."""
         return self._log.append(fact, self.context, self.cause if cause is None else cause)
