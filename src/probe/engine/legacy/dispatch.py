@@ -197,8 +197,6 @@ class Dispatch:
     def _answer(self, session: Session, answers: list[_Told], response: _Response, *, reads: bool) -> Answer:
         if reads and answers:
             stream = response.begin(answers[0].recorder).stream
-            if len(answers) > 1:
-                stream.belong_to_none()
             for answer in answers:
                 send(answer.recorder, stream, self._fitting(stream, answer))
             response.done(stream)
