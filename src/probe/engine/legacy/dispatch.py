@@ -102,8 +102,8 @@ class _Response:
     """The response to one exchange while its requests run: its stream ends when the last of them is over.
 
     Where one connection carries everything, no response holds them together: each request has a stream of its own,
-    so that what waits for a slow reader can be taken back for one of them. A `shared` response answers several requests,
-    so its stream belongs to none of their calls.
+    so that what waits for a slow reader can be taken back for one of them. A `shared` response answers several
+    requests, so its stream belongs to none of their calls.
     """
 
     def __init__(self, session: Session, reading: Reading, *, shared: bool) -> None:
