@@ -277,7 +277,7 @@ def interop_legacy(session: nox.Session) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """The official conformance suite, both of its generations."""
+    """The official conformance suite; its first generation is a part of `thorough`."""
     python = environment(session, "dev") / "python"
     run = (python, "tests/conformance/run.py", f"--junitxml={junit(session)}")
     session.run(*run, *session.posargs, env=node_environment(session))

@@ -32,7 +32,6 @@ from probe.wire.errors import McpError
 from probe.wire.jsonrpc import Json
 from probe.wire.revisions import V2026_07_28
 
-from ..properties import at_most
 from ..support.rows import each
 from .fakes import FakeContext, call
 
@@ -325,7 +324,7 @@ def accepts(params: tuple[Param, ...], arguments: Json) -> bool:
 
 @pytest.mark.parametrize("tool", ALL, ids=IDS)
 # Of each of some sixty tools; a busy machine is no failure.
-@settings(at_most(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples // 5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_the_schema_and_the_judge_agree(tool: Tool, data: st.DataObject) -> None:
     arguments = data.draw(argument_sets(tool.params))
