@@ -3,11 +3,11 @@
     python tests/conformance/run.py [--junitxml FILE] [LEG ...]
 
 Runs the legs of the table below on `/mcp?tools=conformance`, all of them on one server, with an empty list of expected
-failures: those of each change, all of them with `--all`, or the named ones. A leg fails for any failure or warning, for an exit code, for a skipped check that
-allowed-skips.txt does not name (or names although it is not skipped), and when it did not come to exactly as many
-scenarios and checks as the table says: a suite that quietly runs fewer proves less. Needs `npm ci` in tests/node and
-Node.js 22 or newer, which `PROBE_NODE` names if `node` is older. The last line counts checks, `N passed, N failed`; any
-failure makes the exit code 1.
+failures: the legs of each change, all of them with `--all`, or the named ones. A leg fails for any failure or warning,
+for an exit code, for a skipped check that allowed-skips.txt does not name (or names although it is not skipped), and
+when it did not come to exactly as many scenarios and checks as the table says: a suite that quietly runs fewer proves
+less. Needs `npm ci` in tests/node and Node.js 22 or newer, which `PROBE_NODE` names if `node` is older. The last line
+counts checks, `N passed, N failed`; any failure makes the exit code 1.
 """
 
 from __future__ import annotations

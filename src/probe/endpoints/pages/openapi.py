@@ -18,14 +18,22 @@ from ...observe.call_filter import OUTCOMES
 from ...observe.events import Event
 from ...observe.log import Entry
 from ...observe.records import CallRecord
-from ...observe.rows import HostRow, SessionRow, StreamRow, TaskRow
+from ...observe.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 from ...wire.jsonrpc import Json
 from .. import problem_details
 from . import answers, listing
 from .queries import Parameter
 from .schemas import Schemas, closed, discriminated, reference
 
-_TABLES = {"tasks": TaskRow, "calls": CallRecord, "sessions": SessionRow, "streams": StreamRow, "hosts": HostRow}
+_TABLES = {
+    "tasks": TaskRow,
+    "calls": CallRecord,
+    "sessions": SessionRow,
+    "streams": StreamRow,
+    "hosts": HostRow,
+    "refusals": RefusalRow,
+    "counts": CountsRow,
+}
 _NUMBERED = re.compile(r"\{(\w+)\}")
 _REFUSALS = {
     "400": "A parameter is unknown, or is not what it must be.",

@@ -157,7 +157,7 @@ def _tool(tool: Tool, toolset: str) -> answers.ToolInfo:
         shows=tool.shows,
         task_support=tool.task_support,
         requires=list(tool.requires),
-        since=tool.since,
+        since=tool.offered_since,
         until=tool.until,
         annotations=tool.annotations,
         input_schema=entry["inputSchema"],
