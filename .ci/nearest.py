@@ -6,8 +6,8 @@ What has changed is what git finds between COMMIT and the files as they are. Wit
 if everything is, what was committed since the branch left main.
 Near to a module are the tests of its name (`observe/log.py`: `test_log.py`), those that import it, also by a helper in
 their own folder, and where there is neither, the folder of its name. Near to any other file are the tests that name it.
-Nothing is near to what very many tests use, and tests that reach a change by way of the whole engine are not found:
-`nox -s tests` runs them.
+What very many tests import has only those of its name, and tests that reach a change by way of the whole engine are not
+found: `nox -s tests` runs them.
 """
 
 from __future__ import annotations
@@ -82,11 +82,12 @@ def main() -> None:
     files = [file for file in changed(next(iter(sys.argv[1:]), None)) if file.exists()]
     near: set[str] = set()
     for file in files:
-        tests = {str(test.relative_to(ROOT)) for test in nearest(file, uses) if test.name.startswith("test_")}
+        tests = {test for test in nearest(file, uses) if test.name.startswith("test_")}
         if len(tests) > MOST:
-            print(f"{file.relative_to(ROOT)} is used by {len(tests)} files of tests", file=sys.stderr)
-        else:
-            near |= {test for test in tests if not test.startswith(ELSEWHERE)}
+            print(f"{file.relative_to(ROOT)} is used by {len(tests)} files of tests; not all are run", file=sys.stderr)
+            tests = {test for test in tests if test.name in (f"test_{file.stem}.py", f"test_{file.parent.name}.py")}
+        near |= {str(test.relative_to(ROOT)) for test in tests}
+    near = {test for test in near if not test.startswith(ELSEWHERE)}
     print("\n".join(sorted(near)))
 
 

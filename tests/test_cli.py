@@ -15,6 +15,8 @@ from probe import __version__, app
 from probe.cli import main
 from probe.settings import Described, Limits, Settings, described
 
+from .support.rows import each
+
 OWN, LIMITS = list(described(Settings)), list(described(Limits))
 EVERY = OWN + LIMITS
 BOUNDED = [spec for spec in EVERY if spec.low is not None]
@@ -85,19 +87,20 @@ def test_without_flags_everything_is_default(command: str, started: list[Setting
     assert [values(settings) for settings in started] == [DEFAULTS]
 
 
-@pytest.mark.parametrize("spec", EVERY, ids=name)
+@each("spec", EVERY)
 def test_a_flag_sets_its_setting_and_no_other(spec: Described, command: str, started: list[Settings]) -> None:
     assert main([command, spec.flag, str(other_value(spec))]) == 0
-    assert values(started[0]) == DEFAULTS | {spec.name: other_value(spec)}
+    assert values(started.pop()) == DEFAULTS | {spec.name: other_value(spec)}
 
 
-@pytest.mark.parametrize("spec", EVERY, ids=name)
+@each("spec", EVERY)
 def test_a_variable_sets_its_setting_and_no_other(
     spec: Described, command: str, started: list[Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(spec.variable, str(other_value(spec)))
-    assert main([command]) == 0
-    assert values(started[0]) == DEFAULTS | {spec.name: other_value(spec)}
+    with monkeypatch.context() as environment:
+        environment.setenv(spec.variable, str(other_value(spec)))
+        assert main([command]) == 0
+    assert values(started.pop()) == DEFAULTS | {spec.name: other_value(spec)}
 
 
 def test_a_flag_wins_over_its_variable(started: list[Settings], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +172,7 @@ def test_a_port_for_pages_that_is_none(port: str, capsys: pytest.CaptureFixture[
     assert started == []
 
 
-@pytest.mark.parametrize("spec", BOUNDED, ids=name)
+@each("spec", BOUNDED)
 def test_a_flag_below_its_bound(
     spec: Described, command: str, capsys: pytest.CaptureFixture[str], started: list[Settings]
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from probe.checks import SettingError
 from probe.settings import Described, Limits, Settings, build, described
 
+from .support.rows import each
+
 EVERY = [*described(Settings), *described(Limits)]
 LOW = [spec for spec in EVERY if spec.low is not None]
 HIGH = [spec for spec in EVERY if spec.high is not None]
@@ -45,7 +47,7 @@ def test_flat_names_reach_their_group() -> None:
     assert (settings.port, settings.limits.max_sessions) == (9, 7)
 
 
-@pytest.mark.parametrize("spec", LOW, ids=name)
+@each("spec", LOW)
 def test_the_lowest_value_is_accepted_and_one_below_is_not(spec: Described) -> None:
     assert spec.low is not None
     lowest = {spec.name: spec.type(spec.low), **BELOW.get(spec.name, {})}
@@ -54,7 +56,7 @@ def test_the_lowest_value_is_accepted_and_one_below_is_not(spec: Described) -> N
         build({spec.name: spec.type(spec.low - 1)})
 
 
-@pytest.mark.parametrize("spec", HIGH, ids=name)
+@each("spec", HIGH)
 def test_the_highest_value_is_accepted_and_one_above_is_not(spec: Described) -> None:
     assert spec.high is not None
     assert value_of(build({spec.name: spec.type(spec.high)}), spec) == spec.high

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, openPage } from "./browser.ts";
 import { type Story, tell } from "./rich-story.ts";
 import { freePort, type Server, startServer } from "./server.ts";
@@ -39,10 +39,10 @@ afterAll(async () => {
 const EMPTY = ["Live", "Tasks", "Calls", "Sessions", "Timeline"];
 const empty: [string, string[]][] = [];
 
-/** What axe finds in the page. Its source is run from outside, as the Content-Security-Policy lets nothing else in. */
-async function violations(page: Page): Promise<string[]> {
+/** What axe finds in the page, by some of its rules or by all. Its source is run from outside, as the Content-Security-Policy lets nothing else in. */
+async function violations(page: Page, ...rules: string[]): Promise<string[]> {
   await page.evaluate(axe);
-  const { violations: found } = await page.evaluate<AxeResults>("axe.run()");
+  const { violations: found } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ["violations"]${rules.length > 0 ? `, runOnly: ${JSON.stringify(rules)}` : ""} })`);
   return found.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
 }
 
@@ -72,30 +72,31 @@ const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, show
 
 const shown = VIEWS.map(([name, path, shows]) => ({ name, path, shows }));
 
-describe.each(["light", "dark"] as const)("in %s", (colorScheme) => {
-  test.each(shown)("$name, opened by its address, is complete, accessible and quiet", async ({ path, shows }) => {
-    const { page, complaints } = await openPage(browser, `${server.url}/dashboard${path(story)}`, { colorScheme });
-    await page.locator("main").getByText(shows).filter({ visible: true }).first().waitFor(SOON);
-    expect(await page.getByRole("heading", { level: 1 }).count()).toBe(1);
-    expect(await violations(page)).toEqual([]);
-    expect(complaints).toEqual([]);
-    await page.context().close();
-  });
+test.each(shown)("$name, opened by its address, is complete, quiet, accessible in light and dark, and can be gone through by keyboard", async ({ path, shows }) => {
+  const { page, complaints } = await openPage(browser, `${server.url}/dashboard${path(story)}`, { colorScheme: "light" });
+  await page.locator("main").getByText(shows).filter({ visible: true }).first().waitFor(SOON);
+  expect(await page.getByRole("heading", { level: 1 }).count()).toBe(1);
+  expect([...(await focusedByTab(page))]).toContain("MAIN");
+  expect(await violations(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: "dark" });
+  expect(await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")).toBe(true);
+  // style sheets alone know of dark, so all but the contrast is what it was
+  expect(await violations(page, "color-contrast")).toEqual([]);
+  expect(complaints).toEqual([]);
+  await page.context().close();
 });
 
-test.each(VIEWS)("%s can be gone through by keyboard", async (_name, path, shows) => {
-  const { page } = await openPage(browser, `${server.url}/dashboard${path(story)}`);
-  await page.locator("main").getByText(shows).filter({ visible: true }).first().waitFor(SOON);
+/** The parts of the page that get the focus when Tab is pressed, until it comes to MAIN. */
+async function focusedByTab(page: Page): Promise<Set<string>> {
   const seen = new Set<string>();
+  // a drawer takes the focus when it opens, so that the header is not always on the way
   const focused = () => page.evaluate<string>("document.activeElement.closest('header, main') ? document.activeElement.closest('header, main').tagName : document.activeElement.tagName");
   for (let presses = 0; presses < 40 && !seen.has("MAIN"); presses += 1) {
     await page.keyboard.press("Tab");
     seen.add(await focused());
   }
-  // a drawer takes the focus when it opens, so that the header is not always on the way
-  expect([...seen]).toContain("MAIN");
-  await page.context().close();
-});
+  return seen;
+}
 
 test.each([
   ["Calls", "/calls", /\/calls\/[^/]+\.c\d+$/],

@@ -13,6 +13,7 @@ from probe.core import draft_stream as module
 from probe.core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll, Status, TooEarlyError
 from probe.core.replay import EvictedError, LogClosedError
 
+from ..support.rows import each
 from .tables import documented
 
 MIN, MAX, KEEP = 5.0, 3600.0, 120.0
@@ -280,9 +281,9 @@ def test_nothing_is_taken_that_was_never_emitted(state: str) -> None:
     assert facts(stream) == before
 
 
-@pytest.mark.parametrize("kinds", list(product(Kind, repeat=3)))
-@pytest.mark.parametrize("received", [None, 0, 1, 2, 3])
-@pytest.mark.parametrize("ended", [False, True])
+@each("kinds", list(product(Kind, repeat=3)))
+@each("received", [None, 0, 1, 2, 3])
+@each("ended", [False, True])
 def test_a_poll_tells_what_waits(kinds: tuple[Kind, ...], received: int | None, *, ended: bool) -> None:
     stream = fresh()
     for kind in kinds:

@@ -12,6 +12,8 @@ from jsonschema import Draft202012Validator
 from probe.engine.params import ArgumentsError, Boolean, Choice, Integer, Text, input_schema, read_arguments
 from probe.tools.catalogue import TOOLSETS
 
+from ..support.rows import each
+
 COUNT = Integer("count", 1, 100, 10, "How many")
 MODE = Choice("mode", ("fast", "slow"), "fast", "Which way")
 LOUD = Boolean("loud", False, "Whether to shout")
@@ -134,12 +136,12 @@ def test_the_judge_accepts_exactly_what_the_schema_allows(arguments: dict[str, A
 TOOLS = [tool for group in TOOLSETS for tool in group.tools]
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+@each("tool", TOOLS)
 def test_every_schema_of_the_catalogue_is_one(tool: Any) -> None:
     Draft202012Validator.check_schema(tool.describe()["inputSchema"])
 
 
-@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.input_schema is None], ids=lambda tool: tool.name)
+@each("tool", [tool for tool in TOOLS if tool.input_schema is None])
 def test_the_defaults_of_the_catalogue_fit_their_schema(tool: Any) -> None:
     schema = tool.describe()["inputSchema"]
     defaults = {name: part["default"] for name, part in schema["properties"].items() if "default" in part}

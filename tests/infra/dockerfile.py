@@ -105,7 +105,13 @@ class Build:
         root.mkdir(parents=True)
         self.last = self.stages[name] = Stage(root)
         # the base image's Python: a stage may change it, so each has its own
-        subprocess.run([sys.executable, "-m", "venv", root / "base"], check=True, timeout=_PATIENCE_S)
+        shutil.copytree(self._python(), root / "base", symlinks=True)
+
+    def _python(self) -> Path:
+        python = self.home / "python"
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", python], check=True, timeout=_PATIENCE_S)
+        return python
 
     def _workdir(self, rest: str) -> None:
         self.last.workdir = Path(rest)

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from probe.endpoints.pages import limits
 from probe.settings import Limits, Settings, described
+
+from ..support.rows import each
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "docs" / "limits.md"
@@ -173,7 +173,7 @@ def test_each_limit_and_each_time_has_its_tests() -> None:
     assert EDGES.keys() == limits.BEYOND.keys()
 
 
-@pytest.mark.parametrize("name", EDGES)
+@each("name", EDGES)
 def test_they_are_there(name: str) -> None:
     for place in EDGES[name].split():
         file, _, test = place.partition("::")

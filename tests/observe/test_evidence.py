@@ -292,7 +292,7 @@ async def test_the_calls_of_a_batch_share_its_head_and_its_end_and_nothing_else(
     first, second = entries(probe, "c1"), entries(probe, "c2")
     for call, steps, id in ((first, 1, 8), (second, 3, "8")):
         told = [said(event) for event in call]
-        assert (told[:3], told.count("stream.opened")) == (ASKED, 1)
+        assert told[:4] in ([*ASKED, "stream.opened"], [*ASKED[:2], "stream.opened", ASKED[2]])
         assert told.count("emitted notifications/progress") == steps
         assert told[-1] == "http.closed"
         answers = [event for event in call if event["kind"] == "message.emitted" and event["rpc"] == "response"]

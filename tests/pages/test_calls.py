@@ -18,6 +18,7 @@ from ..support.api import LOCAL, lines, page
 from ..support.audit import auditing
 from ..support.http import exchange
 from ..support.probe import Probe, running
+from ..support.rows import each
 from ..support.shown import as_value, newest
 
 
@@ -82,7 +83,7 @@ async def test_a_misspelt_filter_is_refused_with_the_known_ones(path: str, probe
         assert known in problem["detail"]
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         *("limit=0", "limit=x", "limit=-1", "cursor=x", "cursor=", "cursor=other-5", "outcome=nope", "era=x", "from=x"),

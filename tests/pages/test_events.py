@@ -17,6 +17,7 @@ from ..support.api import LOCAL, get, lines, page, refusal
 from ..support.facts import received
 from ..support.http import exchange
 from ..support.probe import Probe, running
+from ..support.rows import each
 
 
 def fill(probe: Probe, count: int, *, session: str | None = None, size: int = 0) -> None:
@@ -234,8 +235,8 @@ async def test_no_session_id_can_be_read_from_the_api(target: str, probe: Probe)
         assert client.headers["mcp-session-id"].encode() not in await answer.body()
 
 
-@pytest.mark.parametrize(("name", "low"), [("since", 0), ("before", 0), ("limit", 1)])
-@pytest.mark.parametrize("value", ["-1", "1.5", "x", "", "+1", "%201", "1e3", "0x1", "9" * 16, "%D9%A3", "%00"])
+@each("name, low", [("since", 0), ("before", 0), ("limit", 1)])
+@each("value", ["-1", "1.5", "x", "", "+1", "%201", "1e3", "0x1", "9" * 16, "%D9%A3", "%00"])
 async def test_a_query_that_is_no_number_is_a_problem_that_says_so(
     name: str, low: int, value: str, probe: Probe
 ) -> None:

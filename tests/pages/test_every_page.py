@@ -21,6 +21,7 @@ from ..properties import at_most
 from ..support.api import LOCAL, get, refusal
 from ..support.http import exchange, http_scope
 from ..support.probe import Probe, running
+from ..support.rows import each
 
 PAGES = {page.path: page for page in (*listing.API, listing.FEED)}
 WHOLE = {path: page for path, page in PAGES.items() if page.media != EVENT_STREAM}
@@ -37,7 +38,7 @@ async def test_every_page_is_listed_and_every_listed_one_is_there(probe: Probe) 
     assert rules == {page.rule for page in listing.API}
 
 
-@pytest.mark.parametrize("path", PAGES)
+@each("path", PAGES)
 async def test_an_unknown_parameter_is_refused_and_the_known_ones_are_named(path: str, probe: Probe) -> None:
     """A misspelt filter must not look like an empty answer."""
     page = PAGES[path]
@@ -49,7 +50,7 @@ async def test_an_unknown_parameter_is_refused_and_the_known_ones_are_named(path
         assert len(problem.get("known", [])) == len(names)
 
 
-@pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.own or page.filters])
+@each("path", [path for path, page in PAGES.items() if page.own or page.filters])
 async def test_a_parameter_that_stands_twice_is_refused(path: str, probe: Probe) -> None:
     page = PAGES[path]
     for item in (*page.own, *page.filters):
@@ -58,8 +59,8 @@ async def test_a_parameter_that_stands_twice_is_refused(path: str, probe: Probe)
             assert item.name in (await refusal(probe, f"{target(page)}?{query}"))["detail"]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("path", PAGES)
+@each("method", METHODS)
+@each("path", PAGES)
 async def test_another_method_is_refused(path: str, method: str, probe: Probe) -> None:
     async with exchange(probe.app, method, target(PAGES[path]), LOCAL, b"{}") as answer:
         assert (answer.status, answer.headers["content-type"]) == (405, "application/problem+json")
@@ -67,7 +68,7 @@ async def test_another_method_is_refused(path: str, method: str, probe: Probe) -
         await answer.body()
 
 
-@pytest.mark.parametrize("path", WHOLE)
+@each("path", WHOLE)
 async def test_the_head_of_an_answer_can_be_had_alone(path: str, probe: Probe) -> None:
     client = await probe.client()
     await client.tool("simple_tool")
@@ -84,7 +85,7 @@ async def test_the_head_of_an_answer_can_be_had_alone(path: str, probe: Probe) -
         assert heads[0] == heads[1]
 
 
-@pytest.mark.parametrize("path", WHOLE)
+@each("path", WHOLE)
 async def test_an_answer_is_not_kept_unless_it_has_a_tag(path: str, probe: Probe) -> None:
     client = await probe.client()
     await client.tool("simple_tool")
@@ -100,11 +101,8 @@ async def test_an_answer_is_not_kept_unless_it_has_a_tag(path: str, probe: Probe
             assert (answer.status, await answer.body()) == (304, b"")
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/", "/dashboard", "/nope"])
-@pytest.mark.parametrize(
-    "bad",
-    [{"host": "evil.example"}, {**LOCAL, "origin": "http://evil.example"}, {**LOCAL, "origin": "null"}, {}],
-)
+@each("path", [*PAGES, "/", "/dashboard", "/nope"])
+@each("bad", [{"host": "evil.example"}, {**LOCAL, "origin": "http://evil.example"}, {**LOCAL, "origin": "null"}, {}])
 async def test_a_foreign_host_or_origin_sees_nothing(path: str, bad: dict[str, str], probe: Probe) -> None:
     """A page that rebinds its name to loopback must not read what clients sent."""
     async with exchange(probe.app, "GET", path, bad) as answer:
@@ -117,30 +115,27 @@ async def test_a_foreign_host_or_origin_sees_nothing(path: str, bad: dict[str, s
         assert probe.engine.run not in str(problem)
 
 
-@pytest.mark.parametrize("path", PAGES)
+@each("path", PAGES)
 async def test_two_hosts_are_refused_as_a_problem(path: str, probe: Probe) -> None:
     async with exchange(probe.app, "GET", path, [("host", "127.0.0.1:8000"), ("host", "localhost")]) as answer:
         assert (answer.status, (await answer.json())["detail"]) == (400, "Invalid Request: 2 different host headers")
 
 
-@pytest.mark.parametrize(
-    ("query", "known"),
-    [
+@each("query, known", [
         ("/api/events?kind=nope", "server.state"),
         ("/api/events?direction=nope", "out"),
         ("/dashboard/events?kind=nope", "server.state"),
         ("/dashboard/events?tables=nope", "streams"),
         ("/api/calls?outcome=nope", "running"),
         ("/api/calls?era=nope", "modern"),
-    ],
-)
+    ])
 async def test_the_known_values_are_named_where_an_unknown_one_is_asked_for(
     query: str, known: str, probe: Probe
 ) -> None:
     assert known in (await refusal(probe, query))["known"]
 
 
-@pytest.mark.parametrize(
+@each(
     "path", ["/api/", "/api/nope", "/mcp/", "/MCP", "/api/events/", "/api/events/1/2", "/%00", "/api/\x00", "/a" * 500]
 )
 async def test_an_unknown_path_is_a_problem_that_names_the_known_ones(path: str, probe: Probe) -> None:
@@ -149,8 +144,8 @@ async def test_an_unknown_path_is_a_problem_that_names_the_known_ones(path: str,
     assert all(page.path in problem["detail"] for page in listing.API)
 
 
-@pytest.mark.parametrize("size", [10, 2000, 2_000_000])
-@pytest.mark.parametrize("path", WHOLE)
+@each("size", [10, 2000, 2_000_000])
+@each("path", WHOLE)
 async def test_a_body_is_not_read(path: str, size: int, probe: Probe) -> None:
     client = await probe.client()
     await client.tool("simple_tool")

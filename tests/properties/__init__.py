@@ -1,6 +1,6 @@
 """Hypothesis state machines: random histories against promises that hold in all of them.
 
-`HYPOTHESIS_PROFILE=thorough` runs 1,000 examples of each, fewer of the costly ones; without it a few dozen.
+`HYPOTHESIS_PROFILE=thorough` runs 1,000 examples of each, fewer of the costly ones; without it 50.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from ..support.hosts import SECRET
 from ..support.http import exchange, http_scope
 from ..support.legacy import HEADERS
 from ..support.probe import Probe, running
+from ..support.rows import each
 from .endpoints import GUARDED, HOST, MCP, OPEN, SIDE, SOCKETS, Endpoint, ask
 
 APP = "https://app.example"
@@ -26,38 +28,38 @@ def sharing(headers: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.startswith("access-control-")}
 
 
-@pytest.mark.parametrize("endpoint", ALL, ids=lambda endpoint: endpoint.name)
-@pytest.mark.parametrize("host", [HOST, "evil.example"])
-async def test_nothing_is_taken_for_another_type_than_it_says(endpoint: Endpoint, host: str) -> None:
-    async with running() as probe:
-        answer = await ask(probe.app, endpoint, [("host", host)])
-        upgraded = (answer.status, host) == (101, HOST) and endpoint in SOCKETS
-        assert upgraded or answer.headers["x-content-type-options"] == "nosniff"
+@each("endpoint", ALL)
+@each("host", [HOST, "evil.example"])
+async def test_nothing_is_taken_for_another_type_than_it_says(endpoint: Endpoint, host: str, probe: Probe) -> None:
+    answer = await ask(probe.app, endpoint, [("host", host)])
+    upgraded = (answer.status, host) == (101, HOST) and endpoint in SOCKETS
+    assert upgraded or answer.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("endpoint", [*SIDE, *OPEN, *SOCKETS], ids=lambda endpoint: endpoint.name)
-@pytest.mark.parametrize("host", [HOST, "evil.example"])
-async def test_no_page_runs_a_script_of_a_stranger_is_framed_or_embedded(endpoint: Endpoint, host: str) -> None:
-    async with running() as probe:
-        answer = await ask(probe.app, endpoint, [("host", host)])
-        if answer.status == 101:
-            assert host == HOST
-            assert endpoint in SOCKETS
-            return
-        policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
-        assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
-        assert policy.get("script-src", "'none'") in ("'none'", "'self'")
-        assert "unsafe" not in answer.headers["content-security-policy"]
-        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
-        assert answer.headers["referrer-policy"] in ("no-referrer", "same-origin")
-        if answer.headers.get("content-type", "").startswith("text/html"):
-            assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+@each("endpoint", [*SIDE, *OPEN, *SOCKETS])
+@each("host", [HOST, "evil.example"])
+async def test_no_page_runs_a_script_of_a_stranger_is_framed_or_embedded(
+    endpoint: Endpoint, host: str, probe: Probe
+) -> None:
+    answer = await ask(probe.app, endpoint, [("host", host)])
+    if answer.status == 101:
+        assert host == HOST
+        assert endpoint in SOCKETS
+        return
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert policy.get("script-src", "'none'") in ("'none'", "'self'")
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    assert answer.headers["referrer-policy"] in ("no-referrer", "same-origin")
+    if answer.headers.get("content-type", "").startswith("text/html"):
+        assert answer.headers["cross-origin-opener-policy"] == "same-origin"
 
 
 TELLING = [endpoint for endpoint in SIDE if endpoint.path.startswith(("/api", "/interaction"))]
 
 
-@pytest.mark.parametrize("endpoint", TELLING, ids=lambda endpoint: endpoint.name)
+@each("endpoint", TELLING)
 async def test_what_clients_have_sent_is_kept_by_no_cache(endpoint: Endpoint, probe: Probe) -> None:
     answer = await ask(probe.app, endpoint, [("host", HOST)])
     assert answer.headers["cache-control"] in ("no-store", "no-cache", "no-cache, no-transform")
@@ -138,15 +140,13 @@ async def test_a_rate_limited_page_learns_when_to_come_again() -> None:
         assert answer.headers["access-control-allow-origin"] == APP
 
 
-@pytest.mark.parametrize("endpoint", [*SIDE, *OPEN, *SOCKETS], ids=lambda endpoint: endpoint.name)
-@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-async def test_no_page_is_shared_with_any_other_origin(endpoint: Endpoint, method: str) -> None:
+async def test_no_page_is_shared_with_any_other_origin() -> None:
     """The dashboard needs none: it comes from the server that it asks."""
     async with running(allowed_origins=APP, toolhost_secret=SECRET) as probe:
-        asked = endpoint if endpoint.socket else Endpoint(endpoint.name, endpoint.path, method)
-        for origin in (APP, f"http://{HOST}"):
+        for endpoint, method, origin in product([*SIDE, *OPEN, *SOCKETS], ["GET", "OPTIONS"], [APP, f"http://{HOST}"]):
+            asked = endpoint if endpoint.socket else Endpoint(endpoint.name, endpoint.path, method)
             answer = await ask(probe.app, asked, [("host", HOST), ("origin", origin), *PREFLIGHT.items()])
-            assert sharing(answer.headers) == {}
+            assert sharing(answer.headers) == {}, (endpoint, method, origin)
 
 
 async def test_a_client_that_is_no_page_is_told_nothing_of_cors(probe: Probe) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 
 from ..support.hosts import SECRET
 from ..support.probe import Probe, running
+from ..support.rows import each
 from .endpoints import CONFIRMING, GUARDED, HOST, MCP, OPEN, SIDE, SOCKETS, Endpoint, ask
 
-NAMES = [endpoint.name for endpoint in GUARDED]
 FOREIGN = {
     "rebound name": [("host", "evil.example")],
     "rebound name with its own page": [("host", "evil.example:8000"), ("origin", "http://evil.example:8000")],
@@ -21,33 +23,40 @@ FOREIGN = {
 }
 
 
+@pytest.fixture
+async def with_hosts() -> AsyncIterator[Probe]:
+    """A probe that takes tool hosts."""
+    async with running(toolhost_secret=SECRET) as probe:
+        yield probe
+
+
 def states(probe: Probe) -> tuple[int, int, int]:
     """What a request may have left behind."""
     return len(list(probe.engine.sessions)), len(probe.engine.records), len(probe.app.readers.open)
 
 
-@pytest.mark.parametrize("foreign", FOREIGN)
-@pytest.mark.parametrize("endpoint", GUARDED, ids=NAMES)
-async def test_a_stranger_is_refused_and_learns_nothing(endpoint: Endpoint, foreign: str) -> None:
-    async with running(toolhost_secret=SECRET) as probe:
-        before = states(probe)
-        answer = await ask(probe.app, endpoint, FOREIGN[foreign])
-        assert answer.status == 403
-        assert "json" in answer.headers["content-type"]
-        assert probe.engine.run.encode() not in answer.body
-        assert not [name for name in answer.headers if name.startswith("access-control-")]
-        assert states(probe) == before
+@each("foreign", FOREIGN)
+@each("endpoint", GUARDED)
+async def test_a_stranger_is_refused_and_learns_nothing(endpoint: Endpoint, foreign: str, with_hosts: Probe) -> None:
+    before = states(with_hosts)
+    answer = await ask(with_hosts.app, endpoint, FOREIGN[foreign])
+    assert answer.status == 403
+    assert "json" in answer.headers["content-type"]
+    assert with_hosts.engine.run.encode() not in answer.body
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+    assert states(with_hosts) == before
 
 
-@pytest.mark.parametrize("endpoint", GUARDED, ids=NAMES)
-async def test_the_same_request_from_the_right_place_is_judged_by_what_it_asks(endpoint: Endpoint) -> None:
+@each("endpoint", GUARDED)
+async def test_the_same_request_from_the_right_place_is_judged_by_what_it_asks(
+    endpoint: Endpoint, with_hosts: Probe
+) -> None:
     """Else the test above would hold for a server that refuses everything."""
-    async with running(toolhost_secret=SECRET) as probe:
-        answer = await ask(probe.app, endpoint, [("host", HOST)])
-        assert answer.status not in (401, 403)
+    answer = await ask(with_hosts.app, endpoint, [("host", HOST)])
+    assert answer.status not in (401, 403)
 
 
-@pytest.mark.parametrize("endpoint", [*MCP, *SIDE, SOCKETS[0], CONFIRMING], ids=lambda endpoint: endpoint.name)
+@each("endpoint", [*MCP, *SIDE, SOCKETS[0], CONFIRMING])
 async def test_a_page_of_the_server_itself_may_ask(endpoint: Endpoint, probe: Probe) -> None:
     answer = await ask(probe.app, endpoint, [("host", HOST), ("origin", f"http://{HOST}")])
     assert answer.status != 403
@@ -60,8 +69,8 @@ async def test_no_page_is_a_tool_host_not_even_with_the_secret(origin: str) -> N
         assert answer.status == 403
 
 
-@pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN)
-@pytest.mark.parametrize("endpoint", OPEN, ids=lambda endpoint: endpoint.name)
+@each("headers", FOREIGN.values())
+@each("endpoint", OPEN)
 async def test_health_is_for_anybody_and_says_one_word(
     endpoint: Endpoint, headers: list[tuple[str, str]], probe: Probe
 ) -> None:
@@ -86,13 +95,13 @@ PUBLIC = {
 }
 
 
-@pytest.mark.parametrize("endpoint", GUARDED, ids=NAMES)
 @pytest.mark.parametrize("settings", PUBLIC.values(), ids=PUBLIC)
-async def test_a_public_name_is_served_once_it_is_named(endpoint: Endpoint, settings: dict[str, str]) -> None:
+async def test_a_public_name_is_served_once_it_is_named(settings: dict[str, str]) -> None:
     async with running(toolhost_secret=SECRET, **settings) as probe:
-        assert (await ask(probe.app, endpoint, [("host", "probe.example")])).status != 403
-        assert (await ask(probe.app, endpoint, [("host", "third.example")])).status == 403
-        assert (await ask(probe.app, endpoint, [("host", "0.0.0.0:8000")])).status == 403
+        for endpoint in GUARDED:
+            assert (await ask(probe.app, endpoint, [("host", "probe.example")])).status != 403, endpoint
+            assert (await ask(probe.app, endpoint, [("host", "third.example")])).status == 403, endpoint
+            assert (await ask(probe.app, endpoint, [("host", "0.0.0.0:8000")])).status == 403, endpoint
 
 
 async def test_a_public_address_is_served() -> None:
@@ -110,8 +119,8 @@ EMBEDS = [
 ]
 
 
-@pytest.mark.parametrize("embed", EMBEDS, ids=lambda embed: embed.get("sec-fetch-dest", "no more"))
-@pytest.mark.parametrize("endpoint", SIDE, ids=lambda endpoint: endpoint.name)
+@each("embed", EMBEDS)
+@each("endpoint", SIDE)
 async def test_a_page_of_another_site_embeds_nothing(
     endpoint: Endpoint, embed: dict[str, str], probe: Probe
 ) -> None:
@@ -131,7 +140,7 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize("allowed", ALLOWED, ids=lambda allowed: allowed.get("sec-fetch-site", "old browser"))
+@each("allowed", ALLOWED)
 async def test_a_link_and_the_pages_own_requests_are_followed(allowed: dict[str, str], probe: Probe) -> None:
     for endpoint in SIDE:
         assert (await ask(probe.app, endpoint, [("host", HOST), *allowed.items()])).status != 403

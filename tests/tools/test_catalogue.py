@@ -32,7 +32,7 @@ from probe.wire.errors import McpError
 from probe.wire.jsonrpc import Json
 from probe.wire.revisions import V2026_07_28
 
-from ..properties import at_most
+from ..support.rows import each
 from .fakes import FakeContext, call
 
 ALL = [tool for group in TOOLSETS for tool in group.tools]
@@ -176,7 +176,7 @@ def test_the_default_selection_exists() -> None:
     assert list(chosen.tools) == [tool.name for tool in OWN]
 
 
-@pytest.mark.parametrize("tool", ALL, ids=IDS)
+@each("tool", ALL)
 def test_every_tool_is_described(tool: Tool) -> None:
     entry = tool.describe()
     assert entry["title"]
@@ -194,14 +194,14 @@ def test_every_tool_is_described(tool: Tool) -> None:
     mcp_types.Tool.model_validate(entry)
 
 
-@pytest.mark.parametrize("tool", OWN, ids=[tool.name for tool in OWN])
+@each("tool", OWN)
 def test_structured_tools_have_an_output_schema(tool: Tool) -> None:
     # failing_task and fail never have a result; in the others the content is the point.
     without = {"failing_task", "fail", "long_output", "chatty", "content_types"}
     assert (tool.output_schema is None) == (tool.name in without)
 
 
-@pytest.mark.parametrize("tool", OWN, ids=[tool.name for tool in OWN])
+@each("tool", OWN)
 def test_task_support(tool: Tool) -> None:
     as_task = {
         "pure_task",
@@ -215,7 +215,7 @@ def test_task_support(tool: Tool) -> None:
     assert execution == ({"taskSupport": "required"} if tool.name in as_task else None)
 
 
-@pytest.mark.parametrize("tool", ALL, ids=IDS)
+@each("tool", ALL)
 async def test_the_result_has_the_official_shape(autojump_clock: MockClock, tool: Tool) -> None:
     """With `{}` where that is legal, which it is for every tool but the fixtures of the suite."""
     needed = {param.name: "text" for param in tool.params if param.required}
@@ -244,7 +244,7 @@ async def test_the_result_has_the_official_shape(autojump_clock: MockClock, tool
     assert not reached or reached[-1][1] in (reached[-1][0], None), "the last report says that all is done"
 
 
-@pytest.mark.parametrize("tool", ALL, ids=IDS)
+@each("tool", ALL)
 async def test_the_bounds_fit_the_deadlines(tool: Tool) -> None:
     """The slowest legal call of every dispatched tool ends before its ceiling, each step before the idle deadline.
 
@@ -324,14 +324,14 @@ def accepts(params: tuple[Param, ...], arguments: Json) -> bool:
 
 @pytest.mark.parametrize("tool", ALL, ids=IDS)
 # Of each of some sixty tools; a busy machine is no failure.
-@settings(at_most(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples // 5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_the_schema_and_the_judge_agree(tool: Tool, data: st.DataObject) -> None:
     arguments = data.draw(argument_sets(tool.params))
     assert accepts(tool.params, arguments) == Draft202012Validator(input_schema(tool.params)).is_valid(arguments)
 
 
-@pytest.mark.parametrize("tool", ALL, ids=IDS)
+@each("tool", ALL)
 def test_defaults_are_legal(tool: Tool) -> None:
     defaults = {param.name: param.default for param in tool.params if not param.required}
     for param in tool.params:
@@ -402,7 +402,7 @@ def test_the_parameters_are_those_of_the_contract_and_no_others() -> None:
     assert known == {(row[0], row[1]) for row in [*BOUNDS, *CHOICES, *BOOLEANS]}
 
 
-@pytest.mark.parametrize(("name", "param", "low", "high", "default"), BOUNDS)
+@each("name, param, low, high, default", BOUNDS)
 def test_integer_bounds(name: str, param: str, low: int, high: int, default: int) -> None:
     tool = named(name)
     assert tool.describe()["inputSchema"]["properties"][param]["default"] == default
@@ -423,7 +423,7 @@ def test_integer_bounds(name: str, param: str, low: int, high: int, default: int
         assert str(caught.value) == f"{param} must be an integer from {low} to {high}, got {shown}"
 
 
-@pytest.mark.parametrize(("name", "param", "default", "options"), CHOICES)
+@each("name, param, default, options", CHOICES)
 def test_choices(name: str, param: str, default: str, options: list[str]) -> None:
     tool = named(name)
     assert tool.read_arguments({})[param] == default
@@ -439,7 +439,7 @@ def test_choices(name: str, param: str, default: str, options: list[str]) -> Non
         assert str(caught.value) == f"{param} must be one of {', '.join(options)}, got {shown}"
 
 
-@pytest.mark.parametrize("tool", [tool for tool in ALL if tool.input_schema is None], ids=lambda tool: tool.name)
+@each("tool", [tool for tool in ALL if tool.input_schema is None])
 def test_an_unknown_parameter_gets_one_readable_sentence(tool: Tool) -> None:
     with pytest.raises(ArgumentsError) as caught:
         tool.read_arguments({"colour": 1})
@@ -472,7 +472,7 @@ def documented(param: Param) -> str:
     raise AssertionError(f"no documentation for {param}")
 
 
-@pytest.mark.parametrize("tool", ALL, ids=IDS)
+@each("tool", ALL)
 def test_the_documentation_names_every_parameter_and_bound(tool: Tool) -> None:
     row = ROWS[tool.name]
     cell = row.split(" | ")[1]
@@ -481,7 +481,7 @@ def test_the_documentation_names_every_parameter_and_bound(tool: Tool) -> None:
     assert (tool.name in OWN_SCHEMAS) == (tool.input_schema is not None)
 
 
-@pytest.mark.parametrize("tool", ALL, ids=IDS)
+@each("tool", ALL)
 def test_the_documentation_says_what_the_tool_says_of_itself(tool: Tool) -> None:
     """/api/tools shows the tool's own words."""
     assert tool.exercises
@@ -503,7 +503,7 @@ def _says(tool: Tool, own: Callable[[Mapping[str, Any]], float], param: Integer)
     return all(own({**defaults, param.name: value}) == value / 1000 for value in (param.low, 1234, param.high))
 
 
-@pytest.mark.parametrize("tool", ALL, ids=IDS)
+@each("tool", ALL)
 def test_the_documentation_names_every_own_deadline(tool: Tool) -> None:
     """Also the longest that a client may ask for."""
     for name, own in (("idle", tool.idle_s), ("ceiling", tool.ceiling_s)):

@@ -26,6 +26,7 @@ from probe.wire.v2025.codec import shape_result
 from probe.wire.v2026.codec import complete
 from probe.wire.v2026.header_params import header_params
 
+from ..support.rows import each
 from ..support.schemas import schema
 from .fakes import FakeContext, call, texts
 
@@ -427,8 +428,8 @@ def test_the_list_needs_a_second_page_in_every_era() -> None:
     assert items == [f"probe://items/{number}" for number in range(1, 61)]
 
 
-@pytest.mark.parametrize("item", FEATURES.resources, ids=lambda item: item.uri)
-@pytest.mark.parametrize("revision", REVISIONS)
+@each("item", FEATURES.resources)
+@each("revision", REVISIONS)
 def test_each_resource_can_be_read_under_a_uri_that_no_parser_changes(item: Resource, revision: str) -> None:
     assert re.fullmatch(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+(/[a-z0-9.-]+)*", item.uri), "RFC 3986, in lower case"
     assert str(TypeAdapter(AnyUrl).validate_python(item.uri)) == item.uri, "as the Python SDK normalises it"

@@ -14,6 +14,7 @@ from probe.tools.forms import filled_in, form, form_ask, problems
 from probe.wire.errors import McpError
 from probe.wire.jsonrpc import Json
 
+from ..support.rows import each
 from .fakes import FakeContext
 
 BOUNDS = {"minimum": 0, "maximum": 10}
@@ -98,12 +99,12 @@ def test_the_tables_cover_every_field() -> None:
     assert list(FITTING) == list(MISFITS) == list(FORM["properties"])
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in FITTING.items() for value in values])
+@each("field, value", [(field, value) for field, values in FITTING.items() for value in values])
 def test_what_fits_is_no_problem(field: str, value: Any) -> None:
     assert accepted({field: value}) == []
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, (_, bad) in MISFITS.items() for value in bad])
+@each("field, value", [(field, value) for field, (_, bad) in MISFITS.items() for value in bad])
 def test_what_does_not_fit_is_named_with_what_was_expected(field: str, value: Any) -> None:
     (sentence,) = accepted({field: value})
     assert sentence.startswith(f"{field} must be {MISFITS[field][0]}, got ")
