@@ -23,31 +23,25 @@ from nox.command import CommandFailed
 nox.needs_version = ">=2025.2.9"
 # one environment per lock, not per session (see `environment`): nox itself makes none
 nox.options.default_venv_backend = "none"
-nox.options.sessions = [
-    "lint",
-    "types",
-    "imports",
-    "tests",
-    "properties",
-    "interop",
-    "interop_legacy",
-    "conformance",
-    "dashboard_tests",
-    "build",
-    "infra",
-]
+# What is checked by default. .ci/run starts the two rows side by side, since installs, browsers and servers that start
+# or stop leave a processor idle for half of their time; LANE says which row a run of nox is.
+LANES = (
+    ("tests", "properties", "interop"),
+    ("lint", "types", "imports", "dashboard_tests", "infra", "conformance", "interop_legacy", "build"),
+)
+nox.options.sessions = LANES[int(os.environ["LANE"])] if "LANE" in os.environ else [*LANES[0], *LANES[1]]
 
 ROOT = Path(__file__).parent
 REQUIREMENTS = ROOT / "requirements"
 ENVIRONMENTS = ROOT / ".nox"
-NODE = ROOT / "tests" / "node"
+TESTS = ROOT / "tests"
+NODE = TESTS / "node"
 DASHBOARD = ROOT / "dashboard"
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
 NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance", "--ignore=tests/infra")
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
-# whoever is done takes tests from the others: some files take minutes, and a few tests many seconds
-# half as many workers again as there are processors, as most tests wait now and then
-EVERYWHERE = ("-n", str(PROCESSORS * 3 // 2), "--dist", "worksteal")
+# a worker that has finished takes tests from the others: some files take minutes, and a few tests many seconds
+EVERYWHERE = ("-n", str(PROCESSORS), "--dist", "worksteal")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -221,14 +215,46 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Every test without a session of its own."""
-    pytest(session, "dev", "-m", "not hypothesis", *EVERYWHERE, *NOT_OURS)
+    """Every test without a session of its own; the slowest ones are named at the end."""
+    pytest(session, "dev", "-m", "not hypothesis", "--durations=30", *EVERYWHERE, *NOT_OURS)
+
+
+def check_properties(session: nox.Session, profile: str) -> None:
+    """Run the hypothesis tests with the examples of a profile; files without any are not read, which takes long."""
+    files = [str(file) for file in sorted(TESTS.glob("**/test_*.py")) if b"hypothesis" in file.read_bytes()]
+    pytest(session, "dev", "-m", "hypothesis", *EVERYWHERE, *files, HYPOTHESIS_PROFILE=profile)
 
 
 @nox.session
 def properties(session: nox.Session) -> None:
-    """The hypothesis tests, with many examples each, on all processors: none of them looks at real time."""
-    pytest(session, "dev", "-m", "hypothesis", *EVERYWHERE, *NOT_OURS, HYPOTHESIS_PROFILE="thorough")
+    """The hypothesis tests, with a few dozen examples each."""
+    check_properties(session, "quick")
+
+
+@nox.session
+def quick(session: nox.Session) -> None:
+    """Lint, types, and the tests nearest to what git says has changed since main, or since `nox -s quick -- COMMIT`."""
+    programs = environment(session, "dev")
+    session.run(programs / "ruff", "check", ".")
+    session.run(programs / "mypy")
+    chosen = session.run(programs / "python", ".ci/nearest.py", *session.posargs, silent=True)
+    files = str(chosen).split()
+    if not files:
+        session.log("no test is near to what has changed")
+        return
+    session.log(f"tests: {' '.join(files)}")
+    session.run(programs / "pytest", "-q", "-m", "not hypothesis", *EVERYWHERE, *files)
+
+
+@nox.session
+def thorough(session: nox.Session) -> None:
+    """What takes too long for each change, and runs each night: many more examples, stories and spoiled messages."""
+    check_properties(session, "thorough")
+    python = environment(session, "dev") / "python"
+    faults = (python, "-m", "pytest", "tests/faults", "-m", "not hypothesis", *EVERYWHERE)
+    session.run(*faults, env={"HYPOTHESIS_PROFILE": "thorough"})
+    session.run(python, "-m", "tests.fuzz", "--minutes", "15")
+    session.run(python, "tests/conformance/run.py", "--all", env=node_environment(session))
 
 
 @nox.session

@@ -47,7 +47,7 @@ try {
     { name: "call", path: `/calls/${cancelled}`, ready: text("call.settled") },
     { name: "audit", path: "/calls?mode=audit&tool=progress&era=legacy", ready: row("progress", "cancelled") },
     { name: "compare", path: `/calls/compare?a=${cancelled}&b=${closed}`, ready: text("no such message") },
-    { name: "sessions", path: "/sessions", ready: row("noted") },
+    { name: "sessions", path: "/sessions", ready: row("no session") },
     { name: "session", path: `/sessions/${session}`, ready: text(/^Exercised: \d+ of/) },
     { name: "server", path: "/server", ready: text("Revisions") },
     { name: "help", path: "/help/progress", ready: text("A good client shows") },

@@ -61,7 +61,7 @@ const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, show
   ["Audit", () => "/calls?mode=audit&tool=progress", "Export these:"],
   ["Call", ({ cancelled }) => `/calls/${cancelled}`, "call.settled"],
   ["Compare", ({ cancelled, closed }) => `/calls/compare?a=${cancelled}&b=${closed}`, "differs"],
-  ["Sessions", () => "/sessions", "1 noted"],
+  ["Sessions", () => "/sessions", "Violations noted"],
   ["Session", ({ session }) => `/sessions/${session}`, /^Exercised: \d+ of/],
   ["Tool hosts", () => "/hosts", "Tool hosts are off"],
   ["Timeline", () => "/timeline", "Marks above a bar"],

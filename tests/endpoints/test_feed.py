@@ -16,6 +16,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.core.inbound import HttpHead
 from probe.endpoints import feed, feed_pieces
 from probe.endpoints.feed_pieces import Pieces
+from probe.observe.context import Context
 from probe.observe.event_filter import EVERYTHING, parse
 from probe.observe.events import ClientMisuse, MessageReceived, ServerState
 from probe.observe.feed import Span
@@ -33,7 +34,9 @@ TABLES = "tables=tasks,calls,sessions,streams,hosts"
 def happen(probe: Probe, count: int, session: str = "s1", size: int = 0) -> int:
     for number in range(count):
         body = b'"%b"' % (b"x" * size)
-        probe.engine.log.append(MessageReceived(number, session, None, "invalid", None, None, body))
+        probe.engine.log.append(
+            MessageReceived(None, "invalid", None, None, body), Context(exchange=number, session=session)
+        )
     return probe.engine.log.last
 
 
@@ -109,7 +112,7 @@ async def test_filters_apply_to_what_comes(probe: Probe, autojump_clock: MockClo
     async with watching(probe, "session=s2&kind=message") as it:
         await it.next_chunk()
         happen(probe, 5)
-        probe.engine.log.append(ClientMisuse("s2", "x", "y", "z"))
+        probe.engine.log.append(ClientMisuse("x", "y", "z"), Context(session="s2"))
         last = happen(probe, 2, "s2")
         await it.has(last)
         assert it.seqs == [last - 1, last]
@@ -543,5 +546,3 @@ async def test_while_the_server_drains_its_readers_see_it(autojump_clock: MockCl
             await it.until(lambda: it.data("message")[-1]["state"] == ServerState("stopped").state)
             await probe.app.mcp.wait_idle()
             nursery.cancel_scope.cancel()
-
-

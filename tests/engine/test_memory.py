@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from probe.observe.context import Context
 from probe.observe.events import HttpRequest
 from probe.observe.log import EventLog
 from probe.wire.v2025.registry import SERVER_REQUESTS, asked_capabilities, offers
@@ -67,5 +68,5 @@ def test_what_stands_in_containers_counts_beside_its_characters() -> None:
     """A header of two characters is three objects: the event log counts them, or its bound would bound nothing."""
     log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=100_000)
     for number in range(100):
-        log.append(HttpRequest(number, "GET", "/", "", "1.1", "", (("a", "b"),) * 100))
+        log.append(HttpRequest("GET", "/", "", "1.1", "", (("a", "b"),) * 100), Context(exchange=number))
     assert 1 <= len(log.since(0, 1000).entries) <= 100_000 // (100 * 3 * 64)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from probe.observe.context import Context
 from probe.observe.events import ClientMisuse, ServerState, SessionOpened
 from probe.observe.log import Entry, EventLog, Gap, Page
 
@@ -93,8 +94,8 @@ def test_the_log_is_bounded_in_bytes_and_keeps_its_newest_event() -> None:
     "large",
     [
         sized(10_000),
-        ClientMisuse(None, "what", "clause", "x" * 10_000),
-        SessionOpened("s1", "id", "2025-11-25", "n", "v", b'{"experimental":"%s"}' % (b"x" * 10_000)),
+        ClientMisuse("what", "clause", "x" * 10_000),
+        SessionOpened("id", "2025-11-25", "n", "v", b'{"experimental":"%s"}' % (b"x" * 10_000)),
     ],
     ids=lambda event: event.kind,
 )
@@ -107,19 +108,22 @@ def test_whatever_is_large_counts_against_the_bytes(large: Any) -> None:
 
 def test_an_entry_as_the_api_shows_it() -> None:
     message = {"jsonrpc": "2.0", "id": "5", "result": {}}
-    entry = Entry(7, 1000.5, 0.5, emitted(message, 3, "s1", stream="p1", position=3, call="c1"), 4)
+    context = Context(connection="tcp2", exchange=3, label="mine", session="s1", call="c1", stream="p1")
+    entry = Entry(7, 1000.5, 0.5, context, emitted(message, 3), 4)
     assert as_value(entry) == {
         "seq": 7,
         "at": 1000.5,
         "mono": 0.5,
         "kind": "message.emitted",
-        "pair": 4,
+        "cause": 4,
+        "connection": "tcp2",
         "exchange": 3,
+        "label": "mine",
         "session": "s1",
-        "stream": "p1",
-        "position": 3,
         "call": "c1",
         "task": None,
+        "stream": "p1",
+        "position": 3,
         "rpc": "response",
         "method": None,
         "id": "5",

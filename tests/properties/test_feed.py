@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from probe.endpoints.feed_pieces import Pieces
 from probe.endpoints.feed_query import place
+from probe.observe.context import Context
 from probe.observe.event_filter import EventFilter, parse
 from probe.observe.events import MessageReceived
 from probe.observe.evidence import Evidence
@@ -56,7 +57,9 @@ class Feed(RuleBasedStateMachine):
     def things_happen(self, count: int, session: str, size: int) -> None:
         for number in range(count):
             body = b'"%b"' % (b"x" * (size if number % 50 == 0 else number % 4))
-            self.log.append(MessageReceived(number, session, None, "invalid", None, None, body))
+            self.log.append(
+                MessageReceived(None, "invalid", None, None, body), Context(exchange=number, session=session)
+            )
 
     @rule(seconds=st.floats(0, 5))
     def time_passes(self, seconds: float) -> None:

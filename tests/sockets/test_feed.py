@@ -10,6 +10,7 @@ import h11
 import pytest
 import trio
 
+from probe.observe.context import Context
 from probe.observe.events import MessageReceived
 
 from ..support.probe import Probe, running
@@ -56,7 +57,10 @@ async def http2_body(dial: Dialer, port: int, after: str, parts: int) -> bytes:
 async def events_go_on(probe: Probe) -> None:
     while True:
         for number in range(5):
-            probe.engine.log.append(MessageReceived(number, "s1", None, "invalid", None, None, b'"%b"' % (b"x" * 200)))
+            probe.engine.log.append(
+                MessageReceived(None, "invalid", None, None, b'"%b"' % (b"x" * 200)),
+                Context(exchange=number, session="s1"),
+            )
         await trio.sleep(0.002)
 
 
@@ -97,7 +101,8 @@ async def test_a_reader_that_does_not_read_is_disconnected_alone(start: Start, d
             with trio.fail_after(PATIENCE_S):
                 while len(probe.app.feed.readers) != 1:
                     probe.engine.log.append(
-                        MessageReceived(1, "s1", None, "invalid", None, None, b'"%b"' % (b"x" * 100_000))
+                        MessageReceived(None, "invalid", None, None, b'"%b"' % (b"x" * 100_000)),
+                        Context(exchange=1, session="s1"),
                     )
                     await trio.sleep(0.02)
             nursery.cancel_scope.cancel()

@@ -41,7 +41,8 @@ def operation(path: str) -> dict[str, Any] | None:
     """What is described for a path; one without an id goes before one with."""
     for template in sorted(DOCUMENT["paths"], key=lambda item: "{" in item):
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template.replace(".", r"\.")), path):
-            return DOCUMENT["paths"][template]["get"]
+            described: dict[str, Any] = DOCUMENT["paths"][template]["get"]
+            return described
     return None
 
 

@@ -38,7 +38,7 @@ class RevisionSchema:
         self.document = json.loads((_FOLDER / revision / "schema.json").read_text())
         self._key = "$defs" if "$defs" in self.document else "definitions"
         self.definitions: dict[str, Any] = self.document[self._key]
-        self._by_method = {
+        self._by_method: dict[str, str] = {
             definition["properties"]["method"]["const"]: name
             for name, definition in self.definitions.items()
             if "const" in definition.get("properties", {}).get("method", {})

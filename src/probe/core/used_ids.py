@@ -3,9 +3,9 @@
 2025-11-25 basic, and the same in 2025-03-26 and 2025-06-18: "The request ID MUST NOT have been previously used by the
 requestor within the same session."
 
-Clients that count are remembered to the end of the session, as numbers in a row take one place together. Beyond `most`
-places the ids that are forgotten are the lowest numbers, and the strings used longest ago: to use one of these again
-is not noticed. An id is never taken for another, so nobody is blamed for nothing.
+The ids of a client that counts are remembered to the end of the session, as numbers in a row take one place together.
+Beyond `most` places the lowest numbers are forgotten, and the strings that came first; their second use is not noticed.
+No id is taken for another, so every use that is reported did happen.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class LegacyHttp:
     def _fail_answered(
         self, exchange: Exchange, value: Any, recorders: Sequence[Recorder], rejection: Rejection
     ) -> None:
-        """Fail the questions that the refused messages were meant to answer."""
+        """Fail the questions that refused messages were to answer: their client believes that it has answered."""
         session = self._engine.sessions.find(exchange.head.get(SESSION_HEADER) or "")
         if session is not None:
             contexts = [exchange.context(recorder.bind(session=session.label)) for recorder in recorders]

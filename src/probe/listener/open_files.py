@@ -33,9 +33,7 @@ def fit(settings: Settings) -> Settings:
         "max_connections is %d instead of %d, max_websockets %d instead of %d",
         *(most, others, room.connections, wanted.connections, room.websockets, wanted.websockets),
     )
-    return replace(
-        settings, limits=replace(limits, max_connections=room.connections, max_websockets=room.websockets)
-    )
+    return replace(settings, limits=replace(limits, max_connections=room.connections, max_websockets=room.websockets))
 
 
 def _reserved(limits: Limits) -> int:

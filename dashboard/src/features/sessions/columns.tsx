@@ -18,31 +18,25 @@ export function nameOf(row: SessionRow): string {
 }
 
 /** The badge of a count that is better 0. */
-function Bad({ count, what }: { count: number; what: string }) {
-  return count === 0 ? (
-    "0"
-  ) : (
-    <Badge tone="bad">
-      {count} {what}
-    </Badge>
-  );
+function Bad({ count }: { count: number }) {
+  return count === 0 ? "0" : <Badge tone="bad">{count}</Badge>;
 }
 
 const NONE = "–";
 
 export const COLUMNS: readonly Column<SessionRow>[] = [
-  { key: "id", head: "Label", width: "4rem", cell: (row) => <code>{row.id}</code> },
-  { key: "client", head: "Client", width: "minmax(7rem, 1fr)", cell: nameOf },
-  { key: "era", head: "Era", width: "5rem", cell: (row) => (row.era === null ? NONE : <EraBadge era={row.era} revision={row.revision} />) },
-  { key: "transport", head: "Over", width: "6rem", cell: (row) => (row.transport === null ? NONE : <TransportBadge transport={row.transport} />) },
+  { key: "id", head: "Label", width: "6rem", cell: (row) => <code>{row.id}</code> },
+  { key: "client", head: "Client", width: "minmax(6.5rem, 1fr)", cell: nameOf },
+  { key: "era", head: "Era", width: "4.5rem", cell: (row) => (row.era === null ? NONE : <EraBadge era={row.era} revision={row.revision} />) },
+  { key: "transport", head: "Over", width: "5.6rem", cell: (row) => (row.transport === null ? NONE : <TransportBadge transport={row.transport} />) },
   { key: "revision", head: "Revision", width: "5.4rem", cell: (row) => row.revision || NONE },
   { key: "opened", head: "First message", width: "6rem", cell: (row) => <Time at={row.opened_at} /> },
   { key: "last", head: "Last message", width: "6rem", cell: (row) => <Time at={row.last_at} look="ago" /> },
-  { key: "state", head: "State", width: "minmax(8.5rem, 12rem)", cell: (row) => <SessionState row={row} /> },
-  { key: "requests", head: "Requests", width: "5rem", align: "end", cell: (row) => (row.era === null ? NONE : row.requests) },
-  { key: "calls", head: "Tool calls", width: "5rem", align: "end", cell: (row) => (row.era === null ? NONE : callsOf(row)) },
-  { key: "refused", head: "Refused", width: "6rem", align: "end", cell: (row) => <Bad count={row.refused} what="refused" /> },
-  { key: "misuse", head: "Violations noted", width: "7.5rem", align: "end", cell: (row) => <Bad count={row.misuse} what="noted" /> },
+  { key: "state", head: "State", width: "minmax(7.6rem, 10rem)", cell: (row) => <SessionState row={row} /> },
+  { key: "requests", head: "Requests", width: "4.2rem", align: "end", cell: (row) => (row.era === null ? NONE : row.requests) },
+  { key: "calls", head: "Tool calls", width: "4.6rem", align: "end", cell: (row) => (row.era === null ? NONE : callsOf(row)) },
+  { key: "refused", head: "Refused", width: "4.2rem", align: "end", cell: (row) => <Bad count={row.refused} /> },
+  { key: "misuse", head: "Violations noted", width: "6.4rem", align: "end", cell: (row) => <Bad count={row.misuse} /> },
 ];
 
 /** Those that fit beside the detail of one. */

@@ -12,9 +12,17 @@ const SHOWN = 100;
 
 const COLUMNS: readonly PlainColumn<RefusalRow>[] = [
   { key: "at", head: "At", cell: (row) => <At row={row} /> },
-  { key: "request", head: "Request", cell: (row) => (row.method === null ? "not readable" : <code>{row.method}</code>) },
-  { key: "answer", head: "Answer", cell: (row) => `${row.status === null ? "" : `HTTP ${row.status}, `}${row.code}: ${row.message}` },
+  { key: "request", head: "Request and answer", cell: (row) => <Answered row={row} /> },
 ];
+
+function Answered({ row: { method, status, code, message } }: { row: RefusalRow }) {
+  return (
+    <>
+      {method === null ? "unreadable request" : <code>{method}</code>}: {status !== null && `HTTP ${status}, `}
+      {code}, {message}
+    </>
+  );
+}
 
 function At({ row }: { row: RefusalRow }) {
   return (

@@ -57,6 +57,7 @@ def _filters(
 _EVENT_MEANINGS = MappingProxyType(
     {
         "session": "The label of a session or a modern client, such as `s7` or `m7`.",
+        "label": "The name of a client, which `?client=NAME` or `MCP_PROBE_CLIENT` gave it.",
         "direction": "`in` to the server, from a client or a tool host; `out` from it.",
         "kind": "A kind, or what stands before a dot for all that begin so; several with commas.",
         "method": "The method of a message.",
