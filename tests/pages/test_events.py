@@ -10,6 +10,7 @@ import trio
 
 from probe import __version__
 from probe.observe import ndjson
+from probe.observe.context import Context
 from probe.observe.log import Entry
 from probe.observe.ndjson import End
 
@@ -23,7 +24,8 @@ from ..support.rows import each
 def fill(probe: Probe, count: int, *, session: str | None = None, size: int = 0) -> None:
     """So many messages in the log."""
     for number in range(count):
-        probe.engine.log.append(received({"method": f"m/{number % 3}", "pad": "x" * size}, number + 1, session))
+        fact = received({"method": f"m/{number % 3}", "pad": "x" * size})
+        probe.engine.log.append(fact, Context(exchange=number + 1, session=session))
 
 
 async def read_on(probe: Probe, cursor: str, query: str = "", begin: int = 0) -> list[Any]:
