@@ -16,6 +16,7 @@ from trio.testing import MockClock
 from probe.endpoints import feed_query
 from probe.endpoints.pages import listing, openapi
 from probe.observe import call_filter, event_filter
+from probe.observe.context import Context
 from probe.observe.events import Event, HostConnected
 from probe.observe.tables import TABLES
 
@@ -83,7 +84,7 @@ async def test_what_the_feed_sends_is_as_described(autojump_clock: MockClock) ->
     schemas = {"": "Entry", "hello": "FeedHello", "gap": "FeedGap", "rows": "FeedRows"}
     seen: set[str] = set()
     async with running() as probe:
-        probe.engine.log.append(HostConnected("h1", 9, "127.0.0.1:5"))
+        probe.engine.log.append(HostConnected("127.0.0.1:5"), Context(connection="h1", exchange=9))
         client = await probe.client()
         await client.tool("simple_tool")
         task = {"name": "pure_task", "arguments": {"durationMs": 1000}, "task": {"ttl": 60_000}}
@@ -108,8 +109,8 @@ async def test_what_the_feed_sends_is_as_described(autojump_clock: MockClock) ->
 
 
 def entry(**fields: Any) -> bytes:
-    known = {"seq": 1, "at": 1.0, "mono": 1.0, "pair": None, "kind": "server.state", "state": "ready"}
-    return json.dumps({**known, **fields}).encode()
+    known = {"seq": 1, "at": 1.0, "mono": 1.0, "cause": None, "kind": "server.state", "state": "ready"}
+    return json.dumps({**known, **Context()._asdict(), **fields}).encode()
 
 
 def test_what_is_as_described_passes() -> None:

@@ -15,6 +15,7 @@ import trio.testing
 from probe import __version__
 from probe.endpoints.pages import tables as tables_page
 from probe.endpoints.paths import Paths
+from probe.observe.context import Context
 from probe.observe.events import HostClosed, HostConnected
 from probe.settings import Limits, Settings, described
 from probe.tools.catalogue import TOOLSETS
@@ -179,9 +180,9 @@ async def test_the_audit_says_where_it_is_kept(probe: Probe) -> None:
 async def test_tool_hosts_are_off_unless_there_is_a_secret_which_nobody_is_shown(probe: Probe) -> None:
     assert (await page(probe, "/api/server"))["tool_hosts"] == {"enabled": False, "connected": 0}
     async with running(toolhost_secret=KEY, tools="probe") as other:
-        other.engine.log.append(HostConnected("h1", 1, "127.0.0.1:5"))
-        other.engine.log.append(HostConnected("h2", 2, "127.0.0.1:6"))
-        other.engine.log.append(HostClosed("h1", None, 1008, "not registered", 0, 0))
+        other.engine.log.append(HostConnected("127.0.0.1:5"), Context(connection="h1", exchange=1))
+        other.engine.log.append(HostConnected("127.0.0.1:6"), Context(connection="h2", exchange=2))
+        other.engine.log.append(HostClosed(None, 1008, "not registered", 0, 0), Context(connection="h1"))
         server = await page(other, "/api/server")
         assert server["tool_hosts"] == {"enabled": True, "connected": 1}
         assert limit(server, "max_tool_hosts")["used"] == 1
@@ -291,7 +292,7 @@ async def test_rows_say_what_clients_did(probe: Probe) -> None:
 async def test_tool_hosts_are_a_table_like_the_others(probe: Probe) -> None:
     log = probe.engine.log
     for number in range(1, 4):
-        log.append(HostConnected(f"h{number}", number, "127.0.0.1:5"))
+        log.append(HostConnected("127.0.0.1:5"), Context(connection=f"h{number}", exchange=number))
     table = await page(probe, "/api/hosts")
     assert (table["run"], table["seq"], table["next"]) == (probe.engine.run, log.last, None)
     assert [row["id"] for row in table["hosts"]] == ["h1", "h2", "h3"]

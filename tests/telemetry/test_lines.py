@@ -152,13 +152,13 @@ async def test_one_line_for_each_call(autojump_clock: MockClock) -> None:
             if line is not None:
                 lined.printer.write(lined.printer.line(line))
     calls = [line for line in lined.objects() if line["event"] == "call.settled"]
-    assert [{**line, "time": "", "request": "", "ms": round(line["ms"], -1)} for line in calls] == [
+    unknown = {"time": "", "request": "", "exchange": 0}
+    assert [{**line, **unknown, "ms": round(line["ms"], -1)} for line in calls] == [
         {
-            "time": "",
+            **unknown,
             "level": "info",
             "event": "call.settled",
             "message": "call",
-            "request": "",
             "session": session,
             "call": call,
             "tool": "simple_tool",
@@ -208,7 +208,8 @@ def test_a_limit_that_is_reached_all_the_time_is_told_now_and_then() -> None:
 
 
 def test_what_a_line_belongs_to() -> None:
-    (line,) = told("warning", LIMIT)
+    line = Lines("warning").of(Entry(1, 1001, 1, Context(session="s1"), LIMIT))
+    assert line is not None
     assert (line.at, line.kind, line.text) == (1001, "limit.reached", "limit reached")
     assert line.fields == {"session": "s1", "limit": "max_tasks", "most": 5}
     assert Printer("console", "warning", bytes).line(line) == (
