@@ -49,9 +49,13 @@ async def test_resumed_tells_from_where_and_how_much_waits(link: Link, autojump_
         (label, "p1", 1, 6),
         (label, "p1", 4, 3),
     ]
-    known = {event["exchange"] for event in link.probe.events("http.request", "connection.opened")}
-    assert {event["exchange"] for event in resumed} <= known
-    assert len({event["exchange"] for event in resumed}) == (2 if link.client.http else 1)
+    asked = {event["seq"]: event for event in link.probe.events("message.received")}
+    assert [asked[event["cause"]]["method"] for event in resumed] == ["stream/resume"] * 2
+    for event in resumed:
+        same = "exchange", "connection"
+        assert [event[name] for name in same] == [asked[event["cause"]][name] for name in same], "those of the reader"
+    assert len({event["connection"] for event in resumed}) == 1
+    assert len({event["exchange"] for event in resumed}) == 2
 
 
 async def test_what_is_refused_is_no_resume(link: Link, autojump_clock: MockClock) -> None:
