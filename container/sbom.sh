@@ -9,8 +9,8 @@ sbom=$2
 
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
-python3 -m venv "$tools"
-"$tools/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: \
+python3 -m venv --without-pip "$tools"
+python3 -m pip --python "$tools/bin/python" install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: \
     -r requirements/sbom.txt
 "$tools/bin/cyclonedx-py" environment --output-reproducible --output-file "$sbom/server.cdx.json" "$prefix/bin/python"
 python3 container/settle_sbom.py "$sbom"/*.cdx.json
