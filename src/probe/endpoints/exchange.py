@@ -28,6 +28,7 @@ EVENT_HEADERS: Headers = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
+_RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-session-id"})
 
 
 class Exchange:
@@ -36,8 +37,8 @@ class Exchange:
     `recorder` is that of the exchange, bound to the session or modern client once that is known; its cause is the
     `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
     client's, without its port, and `holder` by what its share of limits counts, if it does. `client` is the address
-    with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there is
-    none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else as
+    with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there
+    is none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else as
     the request was addressed.
     """
 
@@ -87,7 +88,7 @@ class Exchange:
         else waits to be taken.
         """
         with self._unsent.holding(len(body), self.holder, self.recorder):
-            self._head(status, "application/json" if headers else "", stream)
+            self._head(status, "application/json" if headers else "", headers, stream)
             await respond(self.send, status, headers, body)
         self._over = True
 
@@ -107,20 +108,22 @@ class Exchange:
         if self.message is not None:
             self.message.append(MessageRefused(refusal.name, rejection.message))
         message = answer(self.message or self.recorder, body or rejection.body())
-        self._head(refusal.status, "application/json", None, rejection.message, refusal.name)
+        self._head(
+            refusal.status, "application/json", rejection.headers, problem=rejection.message, refusal=refusal.name
+        )
         await respond(self.send, refusal.status, [*JSON_HEADERS, *rejection.headers], message.body)
         note_delivered([message])
         self._over = True
 
     async def refuse(self, refused: RefusedError) -> None:
         """Send the problem that says why the request is refused."""
-        self._head(refused.status, MEDIA, None, str(refused))
+        self._head(refused.status, MEDIA, refused.headers, problem=str(refused))
         await refuse(self.send, self.head, refused)
         self._over = True
 
     async def start_events(self, stream: str) -> None:
         """Send the head of an event stream; `close` is to be called at its end."""
-        self._head(200, "text/event-stream", stream)
+        self._head(200, "text/event-stream", (), stream)
         await start(self.send, 200, EVENT_HEADERS)
 
     def close(self, by: str, messages: int = 0) -> None:
@@ -134,12 +137,19 @@ class Exchange:
 
     def switch(self, status: int) -> None:
         """Record the response that makes a connection of the request."""
-        self._head(status, "", None)
+        self._head(status, "")
 
     def _head(
-        self, status: int, content_type: str, stream: str | None, problem: str | None = None, refusal: str | None = None
+        self,
+        status: int,
+        content_type: str,
+        headers: Headers = (),
+        stream: str | None = None,
+        problem: str | None = None,
+        refusal: str | None = None,
     ) -> None:
-        self.recorder.bind(stream=stream).append(HttpResponse(status, content_type, problem, refusal))
+        kept = redaction.headers(pair for pair in headers if pair[0] in _RECORDED)
+        self.recorder.bind(stream=stream).append(HttpResponse(status, content_type, problem, refusal, kept))
         self._stream = stream
 
     def _request(self, scope: Scope) -> HttpRequest:

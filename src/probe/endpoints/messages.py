@@ -13,7 +13,7 @@ from ..observe.context import Recorder
 from ..observe.events import MessageReceived, essentials, subject
 from ..settings import Limits
 from ..wire.errors import Refusal, Rejection
-from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id, parse
+from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id
 from ..wire.revisions import V2025_03_26
 from ..wire.v2026.meta import RequestMeta
 
@@ -24,14 +24,6 @@ def read_selection(engine: Engine, query: str) -> str:
     selection = engine.settings.tools if asked is None else ",".join(asked)
     engine.check_selection(selection)
     return selection
-
-
-def read_json(body: bytes, limits: Limits) -> Any:
-    """The JSON of a body. Raises `Rejection`."""
-    try:
-        return parse(body, max_depth=limits.max_json_depth)
-    except MalformedError as error:
-        raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
 
 
 def _no_question(_id: RequestId) -> Recorder | None:

@@ -15,6 +15,7 @@ import trio
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..engine.shares import AddressLimitError
+from ..observe.context import Recorder
 from ..observe.events import LimitReached
 from ..wire.errors import Refusal, Rejection, busy, shutting_down
 from .asgi import Receive, Scope, Send, host_policy, http_head
@@ -50,6 +51,9 @@ class WebSocketWire:
         self._pace = pace
         self._waiting: str | None = None
         self._due = 0.0
+
+    def opened(self, recorder: Recorder) -> None:
+        """The connection is in the log."""
 
     async def receive(self) -> bytes | None:
         """The next message, or None when the connection is over. Raises `WireBrokenError` for a binary one."""

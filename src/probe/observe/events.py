@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ..wire.jsonrpc import ProgressToken, RequestId, clip, id_length, is_id
+from ..wire.jsonrpc import Fault, ProgressToken, RequestId, clip, id_length, is_id
 
 # The parameter by which a message names what another one began.
 _NAMES = {
@@ -28,6 +28,9 @@ _LONGEST_ID = 1024
 
 Rpc: TypeAlias = Literal["request", "notification", "response", "error", "invalid"]
 """What a JSON value is as a JSON-RPC message."""
+
+UnreadableFault: TypeAlias = Literal[Fault, "size", "incomplete"]
+"""Why a message was not read: what `wire.jsonrpc.Fault` says, or its size, or that only a part of it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +136,17 @@ class MessageReceived:
 
 @dataclass(frozen=True, slots=True)
 class MessageUnreadable:
-    r"""Bytes came that are no JSON text. Cause: the `http.request` or the `connection.opened`.
+    r"""A message came that was not read as JSON. Cause: the `http.request` or the `connection.opened`.
 
-    `fault`: `syntax`, `encoding` (not UTF-8), `nesting`, `number` or `size`. `head` has the first 2,048 bytes, those
-    that are not printable ASCII written as `\xNN`. `size` is how many bytes came, `declared` what Content-Length
-    promised.
+    `fault`: `syntax` or `encoding` (not UTF-8), which the client got wrong; `nesting`, `number` or `surrogate`, which
+    is JSON that this server does not read; `size`, beyond `max_body_bytes`; `incomplete`, where the client went before
+    the end of the body, or took too long. `head` has the first 2,048 bytes; those that are not printable ASCII, and the
+    backslash, are written as `\xNN`, and what follows the name of a secret is hidden. `size` is how many bytes came,
+    `declared` what Content-Length promised, None where it did not.
     """
 
     kind: ClassVar[str] = "message.unreadable"
-    fault: str
+    fault: UnreadableFault
     problem: str
     head: str
     size: int
@@ -152,7 +157,8 @@ class MessageUnreadable:
 class MessageRefused:
     """A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
 
-    `refusal` is a name in `wire.errors.Refusal`, `problem` says the same in words.
+    Of a batch that is refused as a whole, it is the first message, or the one that is at fault. `refusal` is a name in
+    `wire.errors.Refusal`, `problem` says the same in words.
     """
 
     kind: ClassVar[str] = "message.refused"
@@ -626,16 +632,34 @@ class WebSocketFrame:
     refused: str | None
 
 
+StdioChange: TypeAlias = Literal[
+    "end_of_input",
+    "input_broken",
+    "output_broken",
+    "SIGTERM",
+    "SIGINT",
+    "SIGHUP",
+    "exit",
+    "crlf",
+    "empty_line",
+    "no_final_newline",
+]
+"""What can happen to a server on standard streams."""
+
+
 @dataclass(frozen=True, slots=True)
 class StdioChanged:
     """Something happened to a server on standard streams. Cause: its `connection.opened`.
 
-    `what`: `end_of_input`, `output_broken`, `SIGTERM`, `SIGINT`, `SIGHUP` or `exit`. `pid` is the number of this
-    process, `status` its exit status at `exit`, `stderr_lines` how many lines it has written to standard error.
+    `what`: the client closed standard input (`end_of_input`), reading or writing failed (`input_broken`,
+    `output_broken`), a signal came (`SIGTERM`, `SIGINT`, `SIGHUP`, each time), or this process is about to `exit`. And
+    the first time only: a line ended with CRLF (`crlf`), an `empty_line` came, the last line had no end
+    (`no_final_newline`). `pid` is the number of this process, `status` its exit status at `exit`, else None;
+    `stderr_lines` is how many lines it has written to standard error.
     """
 
     kind: ClassVar[str] = "stdio.changed"
-    what: str
+    what: StdioChange
     pid: int
     status: int | None
     stderr_lines: int
