@@ -40,8 +40,8 @@ class HttpRequest:
     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
     proxy that speaks for it, None where the request came from the client itself. `named` is the label of the session
     that the request names, also where that has ended; `session_in_query` says that the id of a session stood in the
-    URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and
-    query parameters whose values were hidden.
+    URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and,
+    each with a `?` before it, of the query parameters whose values were hidden.
     """
 
     kind: ClassVar[str] = "http.request"
@@ -78,7 +78,9 @@ class HttpResponse:
 class HttpClosed:
     """An event stream response is over, or an exchange without any response, which has no stream.
 
-    Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it.
+    Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it. The server meant
+    to end it where that is `end of stream`, `hang-up` or `displaced by a newer connection`; any other reason is a loss,
+    and where the client went while messages were left, so is that.
     """
 
     kind: ClassVar[str] = "http.closed"
@@ -121,7 +123,8 @@ class MessageReceived:
 
     Cause: the `message.emitted` of the request that it answers; else the `http.request` or the `connection.opened` that
     brought it. `about` is what it names that another message began: the request that a cancellation names, the task of
-    `tasks/*`, the stream of `stream/*`. `hidden` has the path and the JSON type of each member that was hidden.
+    `tasks/*`, the stream of `stream/*`. `hidden` has the path (RFC 6901) and the JSON type of each member that was
+    hidden, of the first 100; what this server judges it judges before it hides.
     """
 
     kind: ClassVar[str] = "message.received"
@@ -172,6 +175,7 @@ class MessageEmitted:
 
     Cause of an answer: the `message.received` that it answers. Cause of what a call sends: its `call.started`. The
     exchange is the request whose response the message belongs to, none on a stream that was opened for no request.
+    `hidden` is that of a `message.received`.
     """
 
     kind: ClassVar[str] = "message.emitted"
@@ -180,6 +184,7 @@ class MessageEmitted:
     method: str | None
     id: RequestId | None
     message: bytes
+    hidden: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -571,16 +576,20 @@ class StreamLost:
     messages: int
 
 
+Control: TypeAlias = Literal["priming", "retry", "comment"]
+"""What an event stream carries beside messages."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamControl:
-    """An event stream carried something that is no message. Cause: the `http.request` of the reader.
+    """A socket took something of an event stream that is no message. Cause: the `http.request` of the reader.
 
     `what`: `priming` (the event with an id and no data), `retry` (the same before a hang-up) or `comment` (keep-alive).
     `event_id` is its id, `retry_ms` the value of its `retry` field; None where it has none.
     """
 
     kind: ClassVar[str] = "stream.control"
-    what: str
+    what: Control
     event_id: str | None
     retry_ms: int | None
 
