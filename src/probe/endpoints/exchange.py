@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+from urllib.parse import parse_qsl
 
 from ..core.addresses import client_key, endpoint
 from ..core.client_label import LABEL_RULE, client_label, is_client_label
@@ -13,6 +15,7 @@ from ..engine.request_context import RequestContext
 from ..observe import redaction
 from ..observe.context import Recorder
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
+from ..observe.redaction import SESSION_HEADER
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Json
 from .asgi import Headers, Receive, Scope, Send, respond, start
@@ -28,6 +31,14 @@ EVENT_HEADERS: Headers = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
+CONNECTION: Final = "probe.connection"
+"""The ASGI extension of a listener that numbers its connections.
+
+`scope["extensions"]["probe.connection"]` is `{"number": 7, "stream_id": 3}`: which connection of the listener carries
+the request, counted from 1, and the HTTP/2 stream in it, None with HTTP/1.
+"""
+
+_UNKNOWN: Final[Mapping[str, int | None]] = {"number": None, "stream_id": None}
 _RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-session-id"})
 
 
@@ -38,8 +49,8 @@ class Exchange:
     `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
     client's, without its port, and `holder` by what its share of limits counts, if it does. `client` is the address
     with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there
-    is none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else as
-    the request was addressed.
+    is none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else
+    as the request was addressed.
     """
 
     def __init__(self, engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,8 +70,11 @@ class Exchange:
         self._over = False
         named = client_label(self.query)
         label = named if named is None or is_client_label(named) else None
-        recorder = Recorder(engine.log).bind(exchange=self.number, label=label)
-        self.recorder = recorder.caused_by(recorder.append(self._request(scope)))
+        carrier = scope.get("extensions", {}).get(CONNECTION, _UNKNOWN)
+        connection = None if carrier["number"] is None else f"tcp{carrier['number']}"
+        recorder = Recorder(engine.log).bind(connection=connection, exchange=self.number, label=label)
+        request = self._request(scope, engine.sessions.label, carrier["stream_id"])
+        self.recorder = recorder.caused_by(recorder.append(request))
         self.message: Recorder | None = None
 
     def check_label(self) -> None:
@@ -152,15 +166,23 @@ class Exchange:
         self.recorder.bind(stream=stream).append(HttpResponse(status, content_type, problem, refusal, kept))
         self._stream = stream
 
-    def _request(self, scope: Scope) -> HttpRequest:
+    def _request(self, scope: Scope, label_of: Callable[[str], str | None], stream_id: int | None) -> HttpRequest:
+        headers = redaction.headers(scope["headers"])
+        ids = [value.strip(" \t") for name, value in self.head.headers if name == SESSION_HEADER]
+        in_query = [value for _, value in parse_qsl(self.query) if label_of(value) is not None] if self.query else []
+        query = redaction.query(self.query, in_query)
         return HttpRequest(
             method=scope["method"],
             path=scope["path"],
-            query=redaction.query(self.query),
+            query=query,
             http_version=scope["http_version"],
             client=self.client,
-            headers=redaction.headers(scope["headers"]),
+            headers=headers,
             peer=self.peer,
+            named=label_of(ids[0]) if len(set(ids)) == 1 else None,
+            session_in_query=bool(in_query),
+            stream_id=stream_id,
+            hidden=redaction.hidden_names(headers, query),
         )
 
 
