@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import trio
@@ -46,7 +47,7 @@ async def test_each_keep_alive_comment_is_told_when_it_was_sent(autojump_clock: 
         told = probe.events("stream.control")
         assert [event["what"] for event in told] == ["comment"] * 3
         times = [event["mono"] for event in told]
-        assert [round(after - before) for before, after in zip(times, times[1:], strict=False)] == [10, 10]
+        assert [round(after - before) for before, after in pairwise(times)] == [10, 10]
         assert told[0]["stream"] == "g1"
         assert probe.events("http.closed")[-1]["by"] == "client"
 

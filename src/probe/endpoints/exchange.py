@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from ..core.addresses import client_key, endpoint
@@ -148,6 +148,14 @@ class Exchange:
         if not self._over:
             self.recorder.bind(stream=self._stream).append(HttpClosed(by, messages))
             self._over = True
+
+    async def passing(self, message: MutableMapping[str, Any]) -> None:
+        """The `send` for another application that responds, of whose response the head is recorded."""
+        if message["type"].endswith("http.response.start"):
+            content_type = next((value for name, value in message["headers"] if name == b"content-type"), b"")
+            self._head(message["status"], content_type.decode("latin-1"), message["headers"])
+            self._over = True
+        await self.send(message)
 
     def switch(self, status: int) -> None:
         """Record the response that makes a connection of the request."""

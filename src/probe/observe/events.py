@@ -596,7 +596,10 @@ class StreamControl:
 
 @dataclass(frozen=True, slots=True)
 class SocketOpened:
-    """The listener accepted a connection for HTTP. `client` is the peer's address and port."""
+    """The listener accepted a connection for HTTP. `client` is the peer's address and port.
+
+    Of one address no more of them are recorded than it may send requests.
+    """
 
     kind: ClassVar[str] = "socket.opened"
     client: str
@@ -626,17 +629,23 @@ class SocketRefused:
     why: str
 
 
+Direction: TypeAlias = Literal["received", "sent"]
+Opcode: TypeAlias = Literal["ping", "pong", "close", "text", "binary", "continuation", "reserved"]
+"""What a frame is by its opcode: RFC 6455 section 5.2."""
+
+
 @dataclass(frozen=True, slots=True)
 class WebSocketFrame:
-    """A control frame of a WebSocket, or a frame that was refused. Cause: the `connection.opened`.
+    """A control frame of a WebSocket, or a frame of the client that was refused. Cause: the `connection.opened`.
 
-    `direction` is `received` or `sent`, `opcode` `ping`, `pong`, `close`, `text` or `binary`. `refused` says why a
-    frame was refused, None for one that was not.
+    Whose `close` comes first has ended the connection. Of pings and pongs the first 20 of a connection are recorded,
+    then one every two seconds. `size` is that of the payload in bytes. `refused` says why a frame was refused, None for
+    one that was not.
     """
 
     kind: ClassVar[str] = "websocket.frame"
-    direction: str
-    opcode: str
+    direction: Direction
+    opcode: Opcode
     size: int
     refused: str | None
 
