@@ -79,8 +79,8 @@ class HttpClosed:
     """An event stream response is over, or an exchange without any response, which has no stream.
 
     Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it. The server meant
-    to end it where that is `end of stream`, `hang-up` or `displaced by a newer connection`; any other reason is a loss,
-    and where the client went while messages were left, so is that.
+    to end it where that is `end of stream`, `hang-up` or `displaced by a newer connection`; after any other reason
+    something may be missing that was to come.
     """
 
     kind: ClassVar[str] = "http.closed"
