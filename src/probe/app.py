@@ -30,6 +30,7 @@ from .endpoints.lines import LineWire, StreamsClosedError, standard_streams
 from .endpoints.metrics import Metrics
 from .endpoints.paths import Paths
 from .endpoints.pipe import serve_pipe
+from .endpoints.stdio_facts import StdioFacts
 from .endpoints.wires import Peer
 from .engine.catalogue import UnknownSelectionError
 from .engine.engine import Engine
@@ -89,7 +90,8 @@ def _printer(settings: Settings) -> Printer:
         printer = Printer(settings.log_format, settings.log_level, bytes)
     else:
         err = StandardError()
-        printer = Printer(settings.log_format, settings.log_level, err.write, err.write_all, err.flush)
+        counted = (err.write, err.write_all, err.flush, lambda: err.lines)
+        printer = Printer(settings.log_format, settings.log_level, *counted)
     adopt_logging(printer)
     return printer
 
@@ -183,11 +185,13 @@ async def serve_stdio(
             with trio.open_signal_receiver(*_ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
                 peer = Peer("stdio", "stdio", origin, settings.tools, label=label)
-                await root.start(_serve_client, engine, peer, root.cancel_scope, leaving)
+                facts = StdioFacts(printer.lines if printer else int)
+                await root.start(_serve_client, engine, peer, facts, root.cancel_scope, leaving)
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
                 announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
                 # The client's task ends everything when it has written what the drain has left it.
-                await _stopped(signals, engine, trio.sleep_forever, announce)
+                await _stopped(signals, engine, trio.sleep_forever, announce, facts.signalled)
+                facts.note_once("exit", 0)
                 leaving.set()
                 root.cancel_scope.cancel()
 
@@ -205,6 +209,7 @@ def _engine(settings: Settings) -> Engine:
 async def _serve_client(
     engine: Engine,
     peer: Peer,
+    facts: StdioFacts,
     root: trio.CancelScope,
     leaving: trio.Event,
     *,
@@ -212,13 +217,14 @@ async def _serve_client(
 ) -> None:
     with standard_streams() as (source, sink):
         task_status.started()
-        wire = LineWire(source, sink, max_bytes=engine.settings.limits.max_body_bytes)
+        wire = LineWire(source, sink, max_bytes=engine.settings.limits.max_body_bytes, facts=facts)
         gone = trio.Event()
         async with trio.open_nursery() as waiting:
             waiting.start_soon(_clean_up, gone, leaving)
             await serve_pipe(engine, wire, peer, on_end=gone.set)
             waiting.cancel_scope.cancel()
     # What it began elsewhere, as legacy calls and tasks are, is cancelled with the rest, and may not let itself be.
+    facts.note_once("exit", 0)
     leaving.set()
     root.cancel()
 
@@ -245,20 +251,26 @@ async def _stopped(
     engine: Engine,
     wait_flushed: Callable[[], Awaitable[object]],
     announce: Callable[[str], None],
+    heard: Callable[[int], None] = lambda number: None,
 ) -> None:
-    """Returns when the server may end: it has drained after the first signal, or hardly waited after a second."""
-    await anext(signals)
+    """Returns when the server may end: it has drained after the first signal, or hardly waited after a second.
+
+    `heard` is told of each of the two.
+    """
+    heard(await anext(signals))
     announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; signal again to stop at once")
     async with trio.open_nursery() as stopping:
-        stopping.start_soon(_hurried, signals, engine, stopping.cancel_scope)
+        stopping.start_soon(_hurried, signals, engine, stopping.cancel_scope, heard)
         await engine.drain()
         with trio.move_on_after(_FLUSH_S):
             await wait_flushed()
         stopping.cancel_scope.cancel()
 
 
-async def _hurried(signals: AsyncIterator[int], engine: Engine, stopping: trio.CancelScope) -> None:
-    await anext(signals)
+async def _hurried(
+    signals: AsyncIterator[int], engine: Engine, stopping: trio.CancelScope, heard: Callable[[int], None]
+) -> None:
+    heard(await anext(signals))
     engine.hurry()
     await engine.drained.wait()
     await trio.sleep(_HURRIED_FLUSH_S)

@@ -10,6 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.endpoints.pipe import serve_pipe
 from probe.endpoints.wires import Closed, Peer
+from probe.observe.context import Recorder
 from probe.wire.jsonrpc import encode
 from tests.support.pipes import Pipe, pipe
 from tests.support.probe import Probe, running
@@ -27,6 +28,9 @@ class Deaf:
         self.hears = trio.Event()
         self.taken: list[bytes] = []
         self.say, self._said = trio.open_memory_channel[bytes](1000)
+
+    def opened(self, recorder: Recorder) -> None:
+        pass
 
     async def receive(self) -> bytes | None:
         try:

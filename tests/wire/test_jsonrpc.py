@@ -94,7 +94,36 @@ def test_json_is_read_with_its_types(body: bytes, value: Any) -> None:
 def test_what_is_no_json_in_utf_8_is_a_syntax_error(body: bytes) -> None:
     with pytest.raises(MalformedError, match=r"^Parse error") as caught:
         parse(body, max_depth=DEPTH)
-    assert (caught.value.syntax, caught.value.id) == (True, None)
+    assert caught.value.fault is not None
+    assert caught.value.id is None
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (b"", "syntax"),
+        (b'{"a":1', "syntax"),
+        (b'{"a":1}{}', "syntax"),
+        (b"\xef\xbb\xbf{}", "syntax"),
+        (b'["\\ud800", 01]', "syntax"),
+        (b'"\xff"', "encoding"),
+        (b"[\xff", "encoding"),
+        ("{}".encode("utf-16"), "encoding"),
+        ("{}".encode("utf-16-be"), "encoding"),
+        ("{}".encode("utf-32-le"), "encoding"),
+        (b"[" * 100_000, "nesting"),
+        (b"[NaN]", "number"),
+        (b'{"a":[-Infinity, NaN]}', "number"),
+        (b"9" * 5000, "number"),
+        (b"[1e400]", "number"),
+        (b'"\\ud800"', "surrogate"),
+        (b'["\\udc00x"]', "surrogate"),
+    ],
+)
+def test_what_rfc_8259_allows_is_told_from_what_it_forbids(body: bytes, fault: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        parse(body, max_depth=DEPTH)
+    assert caught.value.fault == fault
 
 
 @pytest.mark.parametrize("levels", [1, 2, DEPTH])
@@ -109,7 +138,7 @@ def test_nesting_up_to_the_bound_is_read(levels: int, opening: bytes, closing: b
 def test_nesting_beyond_the_bound_is_refused(levels: int, opening: bytes, closing: bytes) -> None:
     with pytest.raises(MalformedError) as caught:
         parse(opening * levels + b"1" + closing * levels, max_depth=DEPTH)
-    assert caught.value.syntax
+    assert caught.value.fault == "nesting"
 
 
 def test_brackets_side_by_side_or_inside_strings_are_no_depth() -> None:
@@ -131,7 +160,7 @@ def test_every_number_is_finite_or_refused(number: str, around: str) -> None:
     try:
         value = parse((around % number).encode(), max_depth=DEPTH)
     except MalformedError as error:
-        assert error.syntax
+        assert error.fault == "number"
         assert math.isinf(float(number)), "only a number beyond all doubles is refused"
     else:
         assert json.loads(encode(value), parse_constant=pytest.fail) == json.loads(around % number)
@@ -217,7 +246,7 @@ def test_anything_else_is_malformed_and_says_about_what(value: Any, id: Any, abo
     with pytest.raises(MalformedError, match=r"^Invalid Request") as caught:
         classify(value)
     assert about in str(caught.value)
-    assert (caught.value.syntax, caught.value.id) == (False, id)
+    assert (caught.value.fault, caught.value.id) == (None, id)
 
 
 ONE = MalformedResponse(1, "why")
@@ -255,7 +284,7 @@ def test_no_json_value_surprises_classify(value: Any) -> None:
     try:
         assert isinstance(classify(value), Request | Notification | Response)
     except MalformedError as error:
-        assert not error.syntax
+        assert error.fault is None
 
 
 # Ids and tokens.

@@ -1192,7 +1192,9 @@ export interface components {
         /**
          * @description An event stream response is over, or an exchange without any response, which has no stream.
          *
-         *     Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it.
+         *     Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it. The server meant
+         *     to end it where that is `end of stream`, `hang-up` or `displaced by a newer connection`; after any other reason
+         *     something may be missing that was to come.
          */
         HttpClosed: {
             at: number;
@@ -1220,8 +1222,8 @@ export interface components {
          *     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
          *     proxy that speaks for it, None where the request came from the client itself. `named` is the label of the session
          *     that the request names, also where that has ended; `session_in_query` says that the id of a session stood in the
-         *     URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and
-         *     query parameters whose values were hidden.
+         *     URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and,
+         *     each with a `?` before it, of the query parameters whose values were hidden.
          */
         HttpRequest: {
             at: number;
@@ -1375,6 +1377,7 @@ export interface components {
          *
          *     Cause of an answer: the `message.received` that it answers. Cause of what a call sends: its `call.started`. The
          *     exchange is the request whose response the message belongs to, none on a stream that was opened for no request.
+         *     `hidden` is that of a `message.received`.
          */
         MessageEmitted: {
             at: number;
@@ -1382,6 +1385,10 @@ export interface components {
             cause: number | null;
             connection: string | null;
             exchange: number | null;
+            hidden: [
+                string,
+                string
+            ][];
             id: number | string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1406,7 +1413,8 @@ export interface components {
          *
          *     Cause: the `message.emitted` of the request that it answers; else the `http.request` or the `connection.opened` that
          *     brought it. `about` is what it names that another message began: the request that a cancellation names, the task of
-         *     `tasks/*`, the stream of `stream/*`. `hidden` has the path and the JSON type of each member that was hidden.
+         *     `tasks/*`, the stream of `stream/*`. `hidden` has the path (RFC 6901) and the JSON type of each member that was
+         *     hidden, of the first 100; what this server judges it judges before it hides.
          */
         MessageReceived: {
             about: number | string | null;
@@ -1441,7 +1449,8 @@ export interface components {
         /**
          * @description A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
          *
-         *     `refusal` is a name in `wire.errors.Refusal`, `problem` says the same in words.
+         *     Of a batch that is refused as a whole, it is the first message, or the one that is at fault. `refusal` is a name in
+         *     `wire.errors.Refusal`, `problem` says the same in words.
          */
         MessageRefused: {
             at: number;
@@ -1491,11 +1500,13 @@ export interface components {
             task: string | null;
         };
         /**
-         * @description Bytes came that are no JSON text. Cause: the `http.request` or the `connection.opened`.
+         * @description A message came that was not read as JSON. Cause: the `http.request` or the `connection.opened`.
          *
-         *     `fault`: `syntax`, `encoding` (not UTF-8), `nesting`, `number` or `size`. `head` has the first 2,048 bytes, those
-         *     that are not printable ASCII written as `\xNN`. `size` is how many bytes came, `declared` what Content-Length
-         *     promised.
+         *     `fault`: `syntax` or `encoding` (not UTF-8), which the client got wrong; `nesting`, `number` or `surrogate`, which
+         *     is JSON that this server does not read; `size`, beyond `max_body_bytes`; `incomplete`, where the client went before
+         *     the end of the body, or took too long. `head` has the first 2,048 bytes; those that are not printable ASCII, and the
+         *     backslash, are written as `\xNN`, and what follows the name of a secret is hidden. `size` is how many bytes came,
+         *     `declared` what Content-Length promised, None where it did not.
          */
         MessageUnreadable: {
             at: number;
@@ -1504,7 +1515,8 @@ export interface components {
             connection: string | null;
             declared: number | null;
             exchange: number | null;
-            fault: string;
+            /** @enum {string} */
+            fault: "syntax" | "encoding" | "nesting" | "number" | "surrogate" | "size" | "incomplete";
             head: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1736,7 +1748,11 @@ export interface components {
             stream: string | null;
             task: string | null;
         };
-        /** @description The listener accepted a connection for HTTP. `client` is the peer's address and port. */
+        /**
+         * @description The listener accepted a connection for HTTP. `client` is the peer's address and port.
+         *
+         *     Of one address no more of them are recorded than it may send requests.
+         */
         SocketOpened: {
             at: number;
             call: string | null;
@@ -1784,8 +1800,11 @@ export interface components {
         /**
          * @description Something happened to a server on standard streams. Cause: its `connection.opened`.
          *
-         *     `what`: `end_of_input`, `output_broken`, `SIGTERM`, `SIGINT`, `SIGHUP` or `exit`. `pid` is the number of this
-         *     process, `status` its exit status at `exit`, `stderr_lines` how many lines it has written to standard error.
+         *     `what`: the client closed standard input (`end_of_input`), reading or writing failed (`input_broken`,
+         *     `output_broken`), a signal came (`SIGTERM`, `SIGINT`, `SIGHUP`, each time), or this process is about to `exit`. And
+         *     the first time only: a line ended with CRLF (`crlf`), an `empty_line` came, the last line had no end
+         *     (`no_final_newline`). `pid` is the number of this process, `status` its exit status at `exit`, else None;
+         *     `stderr_lines` is how many lines it has written to standard error.
          */
         StdioChanged: {
             at: number;
@@ -1807,10 +1826,11 @@ export interface components {
             stderr_lines: number;
             stream: string | null;
             task: string | null;
-            what: string;
+            /** @enum {string} */
+            what: "end_of_input" | "input_broken" | "output_broken" | "SIGTERM" | "SIGINT" | "SIGHUP" | "exit" | "crlf" | "empty_line" | "no_final_newline";
         };
         /**
-         * @description An event stream carried something that is no message. Cause: the `http.request` of the reader.
+         * @description A socket took something of an event stream that is no message. Cause: the `http.request` of the reader.
          *
          *     `what`: `priming` (the event with an id and no data), `retry` (the same before a hang-up) or `comment` (keep-alive).
          *     `event_id` is its id, `retry_ms` the value of its `retry` field; None where it has none.
@@ -1834,7 +1854,8 @@ export interface components {
             session: string | null;
             stream: string | null;
             task: string | null;
-            what: string;
+            /** @enum {string} */
+            what: "priming" | "retry" | "comment";
         };
         /** @description Nothing more will be sent on the stream; what was sent can be read again for a while. Cause: its opening. */
         StreamEnded: {
@@ -2097,17 +2118,19 @@ export interface components {
             tools: string[];
         };
         /**
-         * @description A control frame of a WebSocket, or a frame that was refused. Cause: the `connection.opened`.
+         * @description A control frame of a WebSocket, or a frame of the client that was refused. Cause: the `connection.opened`.
          *
-         *     `direction` is `received` or `sent`, `opcode` `ping`, `pong`, `close`, `text` or `binary`. `refused` says why a
-         *     frame was refused, None for one that was not.
+         *     Whose `close` comes first has ended the connection. Of pings and pongs the first 20 of a connection are recorded,
+         *     then one every two seconds. `size` is that of the payload in bytes. `refused` says why a frame was refused, None for
+         *     one that was not.
          */
         WebSocketFrame: {
             at: number;
             call: string | null;
             cause: number | null;
             connection: string | null;
-            direction: string;
+            /** @enum {string} */
+            direction: "received" | "sent";
             exchange: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -2116,7 +2139,8 @@ export interface components {
             kind: "websocket.frame";
             label: string | null;
             mono: number;
-            opcode: string;
+            /** @enum {string} */
+            opcode: "ping" | "pong" | "close" | "text" | "binary" | "continuation" | "reserved";
             refused: string | null;
             seq: number;
             session: string | null;

@@ -47,30 +47,44 @@ def before_upgrade(send: Send) -> Send:
     return answer
 
 
-async def read_body(
-    receive: Receive, *, max_bytes: int, timeout_s: float, count: Callable[[int], None]
-) -> bytes:
-    """The whole request body.
+class Body:
+    """A request body: as much of it as came and is kept, and how many bytes came."""
 
-    `count` hears of the size of each part that is kept. Raises what it raises, `Rejection` 413 beyond `max_bytes` and
-    408 when it takes longer than `timeout_s`, and `ClientGoneError`.
-    """
-    chunks: list[bytes] = []
-    size, more = 0, True
-    try:
-        with trio.fail_after(timeout_s):
-            # Reading as much again before refusing lets most clients finish sending, so that they read the answer.
-            while more and size <= 2 * max_bytes:
-                chunk, more = await _next_chunk(receive)
-                size += len(chunk)
-                if size <= max_bytes:
-                    count(len(chunk))
-                    chunks.append(chunk)
-    except trio.TooSlowError:
-        raise Rejection(Refusal.REQUEST_TIMEOUT, f"The request body took longer than {timeout_s:g} s") from None
-    if size > max_bytes:
-        raise Rejection(Refusal.BODY_TOO_LARGE, f"The request body is larger than {max_bytes} bytes (max_body_bytes)")
-    return b"".join(chunks)
+    def __init__(self, max_bytes: int) -> None:
+        self.size = 0
+        self._max_bytes = max_bytes
+        self._chunks: list[bytes] = []
+
+    @property
+    def kept(self) -> bytes:
+        """The beginning of it, all of it unless it is too large."""
+        return b"".join(self._chunks)
+
+    async def read(self, receive: Receive, *, timeout_s: float, count: Callable[[int], None]) -> bytes:
+        """Read the whole body, once.
+
+        `count` hears of the size of each part that is kept. Raises what it raises, `Rejection` 413 beyond `max_bytes`
+        and 408 when it takes longer than `timeout_s`, and `ClientGoneError`.
+        """
+        try:
+            with trio.fail_after(timeout_s):
+                await self._read(receive, count)
+        except trio.TooSlowError:
+            raise Rejection(Refusal.REQUEST_TIMEOUT, f"The request body took longer than {timeout_s:g} s") from None
+        if self.size > self._max_bytes:
+            why = f"The request body is larger than {self._max_bytes} bytes (max_body_bytes)"
+            raise Rejection(Refusal.BODY_TOO_LARGE, why)
+        return self.kept
+
+    async def _read(self, receive: Receive, count: Callable[[int], None]) -> None:
+        more = True
+        # Reading as much again before refusing lets most clients finish sending, so that they read the answer.
+        while more and self.size <= 2 * self._max_bytes:
+            chunk, more = await _next_chunk(receive)
+            self.size += len(chunk)
+            if self.size <= self._max_bytes:
+                count(len(chunk))
+                self._chunks.append(chunk)
 
 
 async def _next_chunk(receive: Receive) -> tuple[bytes, bool]:

@@ -18,6 +18,7 @@ from itertools import count
 import trio
 
 from ..engine.reading import Piece, Reading, Track
+from ..observe.events import Control
 from ..wire import sse
 from .asgi import Receive, Send, wait_disconnect
 
@@ -87,7 +88,7 @@ class EventStream:
     async def _write(self, send: Send) -> None:
         reading = self._reading
         if self._primes and reading.first is not None:
-            await self._part(send, self._priming(reading.first))
+            await self._prime(send, reading.first, "priming")
         while True:
             piece = reading.take(_CHUNK_BYTES)
             if piece is not None:
@@ -97,6 +98,7 @@ class EventStream:
                 return await self._leave(send)
             elif self._silent:
                 await self._part(send, sse.comment("keep-alive"))
+                reading.controlled(reading.latest, "comment")
             else:
                 await reading.wait_changed()
 
@@ -110,8 +112,10 @@ class EventStream:
             for message, place in zip(piece.messages, places, strict=False)
         )
 
-    def _priming(self, track: Track) -> bytes:
-        return sse.event(b"", id=f"{track.stream.id}-{track.cursor}", retry_ms=self._retry_ms)
+    async def _prime(self, send: Send, track: Track, what: Control) -> None:
+        id = f"{track.stream.id}-{track.cursor}"
+        await self._part(send, sse.event(b"", id=id, retry_ms=self._retry_ms))
+        self._reading.controlled(track, what, id, self._retry_ms)
 
     async def _leave(self, send: Send) -> None:
         last = self._reading.latest
@@ -120,7 +124,7 @@ class EventStream:
             if self._primes and not last.stream.replay.closed:
                 # "If the server does close the connection prior to terminating the SSE stream, it SHOULD send an SSE
                 # event with a standard `retry` field before closing the connection."
-                await self._part(send, self._priming(last))
+                await self._prime(send, last, "retry")
         await self._part(send, b"", more=False)
 
     async def _part(self, send: Send, body: bytes, *, more: bool = True) -> None:

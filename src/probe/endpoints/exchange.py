@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from ..core.addresses import client_key, endpoint
 from ..core.client_label import LABEL_RULE, client_label, is_client_label
@@ -14,6 +16,7 @@ from ..engine.streams import Stream
 from ..observe import redaction
 from ..observe.context import Recorder
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
+from ..observe.redaction import SESSION_HEADER
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Json
 from .asgi import Headers, Receive, Scope, Send, respond, start
@@ -29,6 +32,15 @@ EVENT_HEADERS: Headers = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
+CONNECTION: Final = "probe.connection"
+"""The ASGI extension of a listener that numbers its connections.
+
+`scope["extensions"]["probe.connection"]` is `{"number": 7, "stream_id": 3}`: which connection of the listener carries
+the request, counted from 1, and the HTTP/2 stream in it, None with HTTP/1.
+"""
+
+_UNKNOWN: Final[Mapping[str, int | None]] = {"number": None, "stream_id": None}
+_RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-session-id"})
 
 
 class Exchange:
@@ -59,8 +71,11 @@ class Exchange:
         self._over = False
         named = client_label(self.query)
         label = named if named is None or is_client_label(named) else None
-        recorder = Recorder(engine.log).bind(exchange=self.number, label=label)
-        self.recorder = recorder.caused_by(recorder.append(self._request(scope)))
+        carrier = scope.get("extensions", {}).get(CONNECTION, _UNKNOWN)
+        connection = None if carrier["number"] is None else f"tcp{carrier['number']}"
+        recorder = Recorder(engine.log).bind(connection=connection, exchange=self.number, label=label)
+        request = self._request(scope, engine.sessions.label, carrier["stream_id"])
+        self.recorder = recorder.caused_by(recorder.append(request))
         self.message: Recorder | None = None
 
     def check_label(self) -> None:
@@ -90,7 +105,7 @@ class Exchange:
         else waits to be taken.
         """
         with self._unsent.holding(len(body), self.holder, self.recorder):
-            self._head(status, "application/json" if headers else "", stream)
+            self._head(status, "application/json" if headers else "", headers, stream)
             await respond(self.send, status, headers, body)
         self._over = True
 
@@ -110,20 +125,22 @@ class Exchange:
         if self.message is not None:
             self.message.append(MessageRefused(refusal.name, rejection.message))
         message = answer(self.message or self.recorder, body or rejection.body())
-        self._head(refusal.status, "application/json", None, rejection.message, refusal.name)
+        self._head(
+            refusal.status, "application/json", rejection.headers, problem=rejection.message, refusal=refusal.name
+        )
         await respond(self.send, refusal.status, [*JSON_HEADERS, *rejection.headers], message.body)
         note_delivered([message])
         self._over = True
 
     async def refuse(self, refused: RefusedError) -> None:
         """Send the problem that says why the request is refused."""
-        self._head(refused.status, MEDIA, None, str(refused))
+        self._head(refused.status, MEDIA, refused.headers, problem=str(refused))
         await refuse(self.send, self.head, refused)
         self._over = True
 
     async def start_events(self, stream: Stream) -> None:
         """Send the head of an event stream; `close` is to be called at its end."""
-        self._head(200, "text/event-stream", stream)
+        self._head(200, "text/event-stream", (), stream)
         await start(self.send, 200, EVENT_HEADERS)
 
     def close(self, by: str, messages: int = 0) -> None:
@@ -135,30 +152,48 @@ class Exchange:
             (self._response or self.recorder).append(HttpClosed(by, messages))
             self._over = True
 
+    async def passing(self, message: MutableMapping[str, Any]) -> None:
+        """The `send` for another application that responds, of whose response the head is recorded."""
+        if message["type"].endswith("http.response.start"):
+            content_type = next((value for name, value in message["headers"] if name == b"content-type"), b"")
+            self._head(message["status"], content_type.decode("latin-1"), message["headers"])
+            self._over = True
+        await self.send(message)
+
     def switch(self, status: int) -> None:
         """Record the response that makes a connection of the request."""
-        self._head(status, "", None)
+        self._head(status, "")
 
     def _head(
         self,
         status: int,
         content_type: str,
-        stream: Stream | None,
+        headers: Headers = (),
+        stream: Stream | None = None,
         problem: str | None = None,
         refusal: str | None = None,
     ) -> None:
+        kept = redaction.headers(pair for pair in headers if pair[0] in _RECORDED)
         self._response = self.recorder if stream is None else stream.recorder_of_reader(self.recorder)
-        self._response.append(HttpResponse(status, content_type, problem, refusal))
+        self._response.append(HttpResponse(status, content_type, problem, refusal, kept))
 
-    def _request(self, scope: Scope) -> HttpRequest:
+    def _request(self, scope: Scope, label_of: Callable[[str], str | None], stream_id: int | None) -> HttpRequest:
+        headers = redaction.headers(scope["headers"])
+        ids = [value.strip(" \t") for name, value in self.head.headers if name == SESSION_HEADER]
+        in_query = [value for _, value in parse_qsl(self.query) if label_of(value) is not None] if self.query else []
+        query = redaction.query(self.query, in_query)
         return HttpRequest(
             method=scope["method"],
             path=scope["path"],
-            query=redaction.query(self.query),
+            query=query,
             http_version=scope["http_version"],
             client=self.client,
-            headers=redaction.headers(scope["headers"]),
+            headers=headers,
             peer=self.peer,
+            named=label_of(ids[0]) if len(set(ids)) == 1 else None,
+            session_in_query=bool(in_query),
+            stream_id=stream_id,
+            hidden=redaction.hidden_names(headers, query),
         )
 
 

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import trio
 from trio.abc import ReceiveStream, SendStream
 from trio.lowlevel import FdStream
 
-from ..wire.errors import Refusal, Rejection
-from .wires import Closed
+from ..observe.context import Recorder
+from ..observe.events import StdioChange
+from ..observe.unreadable import SHOWN_BYTES
+from .stdio_facts import StdioFacts
+from .wires import Closed, TooLargeError
 
 _GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 _STDIN, _STDOUT, _STDERR = range(3)
@@ -28,13 +31,17 @@ class StreamsClosedError(Exception):
 class LineWire:
     """A `Wire` over any two byte streams: one message per line, which ends with LF or CRLF. Empty lines say nothing.
 
-    Does not close the streams. A message has at most `max_bytes` bytes, its line end not counted.
+    Does not close the streams. A message has at most `max_bytes` bytes, its line end not counted. `facts` hears of how
+    the streams end, and of lines that are not as they should be.
     """
 
-    def __init__(self, source: ReceiveStream, sink: SendStream, *, max_bytes: int) -> None:
+    def __init__(
+        self, source: ReceiveStream, sink: SendStream, *, max_bytes: int, facts: StdioFacts | None = None
+    ) -> None:
         self._source = source
         self._sink = sink
-        self._lines = _Lines(max_bytes)
+        self._facts = facts or StdioFacts()
+        self._lines = _Lines(max_bytes, self._facts.note_once)
         self._over = False
         self._broken = False
 
@@ -43,10 +50,14 @@ class LineWire:
         """Who started this process has closed its end: nobody else can."""
         return Closed(None, "client") if self._over else None
 
+    def opened(self, recorder: Recorder) -> None:
+        """The connection is in the log."""
+        self._facts.opened(recorder)
+
     async def receive(self) -> bytes | None:
         """The next line; what stands before the end of the stream without a line end is one, too.
 
-        Raises `Rejection` 413 for a line that is too long, as soon as it is. None also when the stream broke, and then
+        Raises `TooLargeError` for a line that is too long, as soon as it is. None also when the stream broke, and then
         a line without an end is forgotten: it may have been torn.
         """
         await trio.lowlevel.checkpoint()
@@ -59,9 +70,14 @@ class LineWire:
             piece = await self._source.receive_some()
         except _GONE:
             self._over = True
+            self._facts.note_once("input_broken")
             return
-        self._over = not piece
-        self._lines.feed(piece or b"\n")
+        if piece:
+            self._lines.feed(piece)
+        else:
+            self._over = True
+            self._lines.end()
+            self._facts.note_once("end_of_input")
 
     async def send(self, message: bytes) -> None:
         """Send one line. Raises `OSError` when the peer has gone, and for all that would follow a torn line."""
@@ -74,15 +90,20 @@ class LineWire:
         try:
             await self._sink.send_all(message + b"\n")
         except _GONE as error:
+            self._facts.note_once("output_broken")
             raise BrokenPipeError("the peer does not read any more") from error
         self._broken = False
 
 
 class _Lines:
-    """Cuts bytes into lines. Holds a line that is not too long, and what came with its end."""
+    """Cuts bytes into lines. Holds a line that is not too long, and what came with its end.
 
-    def __init__(self, most: int) -> None:
+    `note` hears of line ends and lines that are not as they should be.
+    """
+
+    def __init__(self, most: int, note: Callable[[StdioChange], None]) -> None:
         self._most = most
+        self._note = note
         self._rest = bytearray()
         # Up to where there is no newline, so that a long line in many pieces is not searched again for each.
         self._searched = 0
@@ -92,22 +113,31 @@ class _Lines:
         """More bytes. Whoever feeds takes until there is nothing to take."""
         self._rest += piece
 
+    def end(self) -> None:
+        """No more bytes will come: what is left is a line."""
+        if self._rest:
+            self._note("no_final_newline")
+            self._rest += b"\n"
+
     def take(self) -> bytes | None:
-        """The next whole line that is not empty; None when there is none. Raises `Rejection` once per line too long."""
+        """The next whole line that is not empty; None when there is none. Raises `TooLargeError` once per line."""
         while (line := self._cut()) is not None:
             if self._skipping:
                 self._skipping = False
             elif len(line) > self._most:
-                raise self._too_long()
+                raise TooLargeError(line, len(line), self._most)
             elif line:
                 return line
+            else:
+                self._note("empty_line")
         if self._skipping:
             self._forget()
         # One more byte may be the CR of a line that has just the size.
         elif len(self._rest) > self._most + 1:
             self._skipping = True
+            error = TooLargeError(bytes(self._rest[:SHOWN_BYTES]), len(self._rest), self._most)
             self._forget()
-            raise self._too_long()
+            raise error
         return None
 
     def _cut(self) -> bytes | None:
@@ -118,14 +148,13 @@ class _Lines:
         line = bytes(self._rest[:end])
         del self._rest[: end + 1]
         self._searched = 0
+        if line.endswith(b"\r"):
+            self._note("crlf")
         return line.removesuffix(b"\r")
 
     def _forget(self) -> None:
         self._rest.clear()
         self._searched = 0
-
-    def _too_long(self) -> Rejection:
-        return Rejection(Refusal.BODY_TOO_LARGE, f"The message is larger than {self._most} bytes (max_body_bytes)")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ belongs to. Each request is one exchange in the event log.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -15,14 +16,22 @@ from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
+from ..observe.events import UnreadableFault
+from ..observe.unreadable import unreadable, unreadable_json
 from ..wire.errors import Refusal, Rejection
-from .asgi import ClientGoneError, Receive, Scope, Send, host_policy, read_body, wait_disconnect
+from ..wire.jsonrpc import MalformedError, parse
+from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
 from .exchange import Exchange, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
-from .messages import read_id, read_json, read_selection, record_received
+from .messages import read_id, read_selection, record_received
 from .modern_http import ModernHttp
 from .rooms import Arriving, Unsent
+
+_UNREAD: Mapping[Refusal, UnreadableFault] = {
+    Refusal.BODY_TOO_LARGE: "size",
+    Refusal.REQUEST_TIMEOUT: "incomplete",
+}
 
 _WHO_S = 1.0
 """How long a server may take to tell of a disconnect that a failed write has shown; ours tells at once."""
@@ -96,20 +105,39 @@ class McpHttp:
 
     async def _post(self, exchange: Exchange) -> None:
         check_post(exchange.head)
-        declared = self._declared_length(exchange.head)
-        with self._arriving.counting(exchange.holder, exchange.recorder, declared) as count:
-            body = await read_body(
-                exchange.receive,
-                max_bytes=self._settings.limits.max_body_bytes,
-                timeout_s=self._settings.idle_connection_s,
-                count=count,
-            )
-        value = read_json(body, self._settings.limits)
+        body = await self._body(exchange)
+        value = self._json(exchange, body)
         modern = era_of(exchange.head, value) == "modern"
         if modern:
             await self._post_modern(exchange, value, body)
         else:
             await self._post_legacy(exchange, value, body)
+
+    async def _body(self, exchange: Exchange) -> bytes:
+        """Raises `Rejection` and `ClientGoneError`."""
+        declared = self._declared_length(exchange)
+        body = Body(self._settings.limits.max_body_bytes)
+        try:
+            with self._arriving.counting(exchange.holder, exchange.recorder, declared or 0) as count:
+                return await body.read(exchange.receive, timeout_s=self._settings.idle_connection_s, count=count)
+        except ClientGoneError:
+            why = "the connection ended before the end of the body"
+            exchange.recorder.append(unreadable("incomplete", why, body.kept, size=body.size, declared=declared))
+            raise
+        except Rejection as rejection:
+            fault = _UNREAD.get(rejection.refusal)
+            if fault is not None:
+                fact = unreadable(fault, rejection.message, body.kept, size=body.size, declared=declared)
+                exchange.recorder.append(fact)
+            raise
+
+    def _json(self, exchange: Exchange, body: bytes) -> Any:
+        """Raises `Rejection`."""
+        try:
+            return parse(body, max_depth=self._settings.limits.max_json_depth)
+        except MalformedError as error:
+            exchange.recorder.append(unreadable_json(error, body, _length(exchange.head)))
+            raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
 
     async def _post_modern(self, exchange: Exchange, value: Any, body: bytes) -> None:
         engine, limits = self._engine, self._settings.limits
@@ -130,13 +158,13 @@ class McpHttp:
         exchange.message = recorders[0]
         await self._legacy.post(exchange, value, recorders, self._selection(exchange, value), len(body))
 
-    def _declared_length(self, head: HttpHead) -> int:
-        """How large the body is going to be, 0 where that is not said. Raises `Rejection` when it is far too large."""
-        most, declared = self._settings.limits.max_body_bytes, head.get("content-length") or "0"
-        length = int(declared) if declared.isdecimal() and len(declared) < 20 else 0
+    def _declared_length(self, exchange: Exchange) -> int | None:
+        """How large the body is going to be, where that is said. Raises `Rejection` when it is far too large."""
+        most, length = self._settings.limits.max_body_bytes, _length(exchange.head)
         # What is only somewhat too large is read and then refused, so that its sender is there to hear the answer.
-        if length > 2 * most:
+        if length is not None and length > 2 * most:
             why = f"The request body is larger than {most} bytes (max_body_bytes)"
+            exchange.recorder.append(unreadable("size", why, b"", declared=length))
             raise Rejection(Refusal.BODY_TOO_LARGE, why)
         return length
 
@@ -150,3 +178,9 @@ class McpHttp:
         except UnknownSelectionError as error:
             id = read_id(value, self._settings.limits)
             raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}", id=id) from None
+
+
+def _length(head: HttpHead) -> int | None:
+    """The Content-Length; None without one that is a number."""
+    declared = head.get("content-length") or ""
+    return int(declared) if declared.isascii() and declared.isdecimal() and len(declared) < 20 else None

@@ -8,12 +8,12 @@ from urllib.parse import parse_qs
 
 from ..engine.engine import Engine
 from ..engine.legacy.dispatch import Received
-from ..engine.outbox import stored
+from ..engine.outbox import kept
 from ..observe.context import Recorder
 from ..observe.events import MessageReceived, essentials, subject
 from ..settings import Limits
 from ..wire.errors import Refusal, Rejection
-from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id, parse
+from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id
 from ..wire.revisions import V2025_03_26
 from ..wire.v2026.meta import RequestMeta
 
@@ -24,14 +24,6 @@ def read_selection(engine: Engine, query: str) -> str:
     selection = engine.settings.tools if asked is None else ",".join(asked)
     engine.check_selection(selection)
     return selection
-
-
-def read_json(body: bytes, limits: Limits) -> Any:
-    """The JSON of a body. Raises `Rejection`."""
-    try:
-        return parse(body, max_depth=limits.max_json_depth)
-    except MalformedError as error:
-        raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
 
 
 def _no_question(_id: RequestId) -> Recorder | None:
@@ -53,13 +45,15 @@ def record_received(
     batch = isinstance(value, list) and 0 < len(value) <= limits.max_batch
     recorders: list[Recorder] = []
     for place, item in enumerate(value if batch else [value]):
-        kept, at = stored(item, encode(item) if batch else body), place if batch else None
+        entry, at = kept(item, encode(item) if batch else body), place if batch else None
         rpc, method, id = essentials(item)
         asked = question(id) if rpc in ("response", "error") and id is not None else None
         own = recorder
         if asked is not None:
             own = recorder.bind(call=asked.context.call, task=asked.context.task).caused_by(asked.cause)
-        recorders.append(own.caused_by(own.append(MessageReceived(at, rpc, method, id, kept, subject(item)))))
+        recorders.append(
+            own.caused_by(own.append(MessageReceived(at, rpc, method, id, entry.body, subject(item), entry.hidden)))
+        )
     return recorders
 
 

@@ -15,16 +15,21 @@ from .asgi import App, Receive, Scope, Send, before_upgrade, host_policy, http_h
 from .browsers import Browsers, check_purpose
 from .dashboard import Dashboard
 from .doorman import Doorman, turn_away
+from .exchange import Exchange
 from .feed import Feed
 from .health import Health
 from .mcp_http import McpHttp
 from .pipe import serve_pipe
 from .problem_details import RefusedError, refuse
 from .readers import Readers
+from .rooms import Unsent
+from .socket_facts import SocketFacts
 from .toolhost import ToolHostEndpoint
 from .websocket import WebSocketEndpoint
 
 _PROTOCOL = ("/mcp", "/ws")
+# Whoever observes is not observed: else a page that shows the log would add to it with each look.
+_OBSERVERS = ("/dashboard/", "/api/", "/health/", "/ready/", "/metrics/")
 _RETRY_S = 5
 _ELSEWHERE = "This server speaks MCP on its standard input and output; here are only pages about it: /dashboard, /api"
 
@@ -35,7 +40,10 @@ class Paths:
     `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `feed` what its dashboards read,
     and `readers` are those of all lasting answers. With `pages_only`, no protocol is served, only what shows it.
     `metrics` serves `/metrics`, which is not there without. `beyond` is the application for connections that have no
-    place.
+    place. The listener tells `sockets` of its connections.
+
+    Requests beside the endpoints, such as those of browsers and of whoever looks around, are in the event log with
+    their heads.
     """
 
     def __init__(self, engine: Engine, *, pages_only: bool = False, metrics: App | None = None) -> None:
@@ -51,6 +59,8 @@ class Paths:
         self._policy = host_policy(settings)
         self._dashboard = Dashboard()
         self._metrics = metrics
+        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
+        self.sockets = SocketFacts(engine.log, settings.limits, engine.clock.now)
         self._engine = engine
         self._pages_only = pages_only
         self._pages: App | None = None
@@ -80,6 +90,25 @@ class Paths:
         await turn_away(scope, receive, send, rejection)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._is_beside(scope):
+            await self._respond(scope, receive, send)
+            return
+        request = scope if scope["type"] == "http" else {**scope, "method": "GET"}
+        exchange = Exchange(self._engine, self._unsent, request, receive, send)
+        try:
+            await self._respond(scope, receive, exchange.passing)
+        finally:
+            exchange.close("the server gave it up")
+
+    def _is_beside(self, scope: Scope) -> bool:
+        """Whether no endpoint records the request, and it is not that of an observer."""
+        path = scope["path"]
+        if path == "/" or f"{path}/".startswith(_OBSERVERS):
+            return False
+        recorded = ("/ws", "/toolhost") if scope["type"] == "websocket" else ("/mcp",)
+        return path not in recorded or (self._pages_only and path in _PROTOCOL)
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/toolhost":
             await self.toolhost(scope, receive, send)
         elif self._pages_only and (scope["type"] == "websocket" or scope["path"] in _PROTOCOL):

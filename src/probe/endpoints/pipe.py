@@ -38,13 +38,23 @@ from ..observe.events import (
     MessageRefused,
     subject,
 )
-from ..wire.errors import McpError, Rejection, shutting_down
-from ..wire.jsonrpc import Message, Request, RequestId, error_response, is_id, result_response
+from ..observe.unreadable import unreadable, unreadable_json
+from ..wire.errors import McpError, Refusal, Rejection, shutting_down
+from ..wire.jsonrpc import (
+    MalformedError,
+    Message,
+    Request,
+    RequestId,
+    error_response,
+    is_id,
+    parse,
+    result_response,
+)
 from ..wire.v2026.codec import modern_error
-from .messages import read_batch, read_id, read_initialize, read_json, read_message, record_received, refused_message
+from .messages import read_batch, read_id, read_initialize, read_message, record_received, refused_message
 from .pipe_modern import Job, PipeModern
 from .pipe_writer import PipeWriter
-from .wires import Closed, Ending, Peer, Wire, WireBrokenError
+from .wires import Closed, Ending, Peer, TooLargeError, Wire, WireBrokenError
 
 NORMAL, GOING_AWAY, POLICY = 1000, 1001, 1008
 # RFC 6455 section 7.4.1: these say that there was none.
@@ -71,7 +81,7 @@ async def serve_pipe(engine: Engine, wire: Wire, peer: Peer, *, on_end: Callable
 class _Held:
     """A message that may have to wait until the peer has read more of what was answered; `value` is its JSON.
 
-    Or the `Rejection` of what is none.
+    Or the `MalformedError` of what is none.
     """
 
     value: Any
@@ -107,6 +117,7 @@ class _Pipe:
         peer = self._peer
         opened = self._recorder.append(ConnectionOpened(peer.transport, peer.client, peer.peer))
         self._recorder = self._recorder.caused_by(opened)
+        self._wire.opened(self._recorder)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._write)
@@ -192,8 +203,10 @@ class _Pipe:
             else:
                 self._accept(message)
                 await self._wait_held(self._settings.limits.max_body_bytes)
-        except Rejection as rejection:
-            self._say_refused(rejection, self._next_recorder().bind(session=self._whose), modern=self._session is None)
+        except TooLargeError as large:
+            recorder = self._next_recorder().bind(session=self._whose)
+            recorder.append(unreadable("size", large.message, large.head, size=large.size))
+            self._say_refused(large, recorder, modern=self._session is None)
         except WireBrokenError as broken:
             self._end(broken.code, broken.why)
 
@@ -222,9 +235,9 @@ class _Pipe:
         """
         self._heard = True
         try:
-            value = read_json(message, self._settings.limits)
-        except Rejection as rejection:
-            value = rejection
+            value = parse(message, max_depth=self._settings.limits.max_json_depth)
+        except MalformedError as error:
+            value = error
         held = _Held(value, message)
         if _is_silent(value):
             self._admit_named(subject(value))
@@ -257,15 +270,18 @@ class _Pipe:
         if self._writer.broken:
             return
         session, value, recorder = self._session, held.value, self._next_recorder()
-        if isinstance(value, Rejection):
-            recorder = recorder.bind(session=self._whose)
-            clause = "JSON-RPC 2.0, 5.1: -32700, invalid JSON was received"
-            recorder.append(ClientMisuse("not JSON", clause, value.message))
-            self._say_refused(value, recorder, modern=session is None)
+        if isinstance(value, MalformedError):
+            self._take_unreadable(value, held.message, recorder.bind(session=self._whose))
         elif era_of_piped(value, initialized=session is not None) == "modern" or self._modern.is_meant(value):
             self._take_modern(held, recorder.bind(session=self._modern.client(value, recorder)))
         else:
             self._take_legacy(held, recorder.bind(session=self._whose))
+
+    def _take_unreadable(self, error: MalformedError, message: bytes, recorder: Recorder) -> None:
+        recorder.append(unreadable_json(error, message))
+        clause = "JSON-RPC 2.0, 5.1: -32700, invalid JSON was received"
+        recorder.append(ClientMisuse("not JSON", clause, str(error)))
+        self._say_refused(Rejection(Refusal.PARSE_ERROR, str(error)), recorder, modern=self._session is None)
 
     def _take_modern(self, held: _Held, recorder: Recorder) -> None:
         [own] = record_received(recorder, held.value, held.message, self._settings.limits)[:1]

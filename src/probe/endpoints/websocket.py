@@ -15,10 +15,12 @@ import trio
 from ..engine.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..engine.shares import AddressLimitError
+from ..observe.context import Recorder
 from ..observe.events import LimitReached
 from ..wire.errors import Refusal, Rejection, busy, shutting_down
 from .asgi import Receive, Scope, Send, host_policy, http_head
 from .exchange import Exchange
+from .frame_facts import FRAMES, FrameFacts, NoteFrame
 from .messages import read_selection
 from .problem_details import refuse
 from .rooms import Unsent
@@ -39,17 +41,37 @@ def _at_once(_size: int) -> float:
     return 0.0
 
 
-class WebSocketWire:
-    """The `Wire` of one accepted WebSocket. `pace` says of each message how many seconds it has to wait by its size."""
+def _has_no_frames(_note: NoteFrame) -> None:
+    pass
 
-    def __init__(self, receive: Receive, send: Send, pace: Callable[[int], float] = _at_once) -> None:
+
+class WebSocketWire:
+    """The `Wire` of one accepted WebSocket. `pace` says of each message how many seconds it has to wait by its size.
+
+    `tell_frames` is the extension `frame_facts.FRAMES` of the listener, if it has that.
+    """
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        pace: Callable[[int], float] = _at_once,
+        tell_frames: Callable[[NoteFrame], None] = _has_no_frames,
+    ) -> None:
         self.closed: Closed | None = None
         """How the connection has ended, once `receive` has given None."""
         self._receive = receive
         self._send = send
         self._pace = pace
+        self._tell_frames = tell_frames
+        self._frames = FrameFacts(trio.current_time)
         self._waiting: str | None = None
         self._due = 0.0
+
+    def opened(self, recorder: Recorder) -> None:
+        """The connection is in the log."""
+        self._frames.opened(recorder)
+        self._tell_frames(self._frames.note)
 
     async def receive(self) -> bytes | None:
         """The next message, or None when the connection is over. Raises `WireBrokenError` for a binary one."""
@@ -73,6 +95,7 @@ class WebSocketWire:
             return None
         text = event.get("text")
         if text is None:
+            self._frames.note("received", "binary", len(event.get("bytes") or b""), "messages are text")
             raise WireBrokenError(_UNSUPPORTED_DATA, "a binary frame; messages are text")
         return str(text)
 
@@ -125,7 +148,9 @@ class WebSocketEndpoint:
         shares = self._engine.shares
         shares.take("max_websockets", peer.holder)
         try:
-            await self._converse(exchange, peer, WebSocketWire(receive, send, partial(self._pace, scope)), send)
+            tell_frames = scope.get("extensions", {}).get(FRAMES, _has_no_frames)
+            wire = WebSocketWire(receive, send, partial(self._pace, scope), tell_frames)
+            await self._converse(exchange, peer, wire, send)
         finally:
             self.open -= 1
             shares.give_back("max_websockets", peer.holder)

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from ..core.addresses import client_key
 from ..observe.context import Recorder
+from ..wire.errors import Refusal, Rejection
 
 
 class WireBrokenError(Exception):
@@ -16,6 +17,18 @@ class WireBrokenError(Exception):
         super().__init__(why)
         self.code = code
         self.why = why
+
+
+class TooLargeError(Rejection):
+    """A message is larger than `max_bytes`: it begins with `head`, and `size` bytes of it came before it was refused.
+
+    The connection goes on.
+    """
+
+    def __init__(self, head: bytes, size: int, max_bytes: int) -> None:
+        super().__init__(Refusal.BODY_TOO_LARGE, f"The message is larger than {max_bytes} bytes (max_body_bytes)")
+        self.head = head
+        self.size = size
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +88,13 @@ class Wire(Protocol):
     def closed(self) -> Closed | None:
         """How the connection has ended, once `receive` has given None."""
 
+    def opened(self, recorder: Recorder) -> None:
+        """The connection is in the log: facts about the wire itself go to this recorder. Called once, first of all."""
+
     async def receive(self) -> bytes | None:
         """The next message as it came, in UTF-8; None when nothing more will come.
 
-        Raises `Rejection` for a message that is refused while the connection goes on, and `WireBrokenError`.
+        Raises `TooLargeError` and `WireBrokenError`.
         """
 
     async def send(self, message: bytes) -> None:

@@ -17,7 +17,7 @@ from ..observe.events import ServerState
 from ..observe.log import EventLog
 from ..observe.records import CallRecords
 from ..settings import Settings
-from ..wire.errors import busy
+from ..wire.errors import McpError, busy
 from ..wire.jsonrpc import Json, Request
 from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
@@ -151,7 +151,10 @@ class Engine:
         Raises `McpError` for parameters that do not fit, `UnknownSelectionError`, and `Rejection`: 503 when no further
         session can be had, 429 when none can by this client address.
         """
-        params = cast("types.InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
+        try:
+            params = cast("types.InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
+        except McpError as error:
+            raise context.refused(error) from None
         revision = negotiate(params.protocol_version)
         given = request.params or {}
         offer = self.offer(selection, revision)

@@ -25,14 +25,27 @@ class Emitted(NamedTuple):
     recorder: Recorder
 
 
-def stored(value: object, body: bytes) -> bytes:
+class Kept(NamedTuple):
+    """A message as the log keeps it, and where a secret was hidden in it, with its JSON type."""
+
+    body: bytes
+    hidden: tuple[tuple[str, str], ...]
+
+
+def kept(value: object, body: bytes) -> Kept:
     """A message as the log keeps it: the same bytes, unless they hold a secret, and in one line.
 
     JSON has line breaks only between its tokens, where a space means the same.
     """
     if redaction.has_secret(value):
-        return encode(redaction.message(value))
-    return body.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in body or b"\r" in body else body
+        return Kept(encode(redaction.message(value)), redaction.hidden_members(value))
+    one_line = body.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in body or b"\r" in body else body
+    return Kept(one_line, ())
+
+
+def stored(value: object, body: bytes) -> bytes:
+    """The bytes of `kept`."""
+    return kept(value, body).body
 
 
 def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
@@ -43,13 +56,13 @@ def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
     """
     value = stream.marked(value)
     body, essence = encode(value), essentials(value)
-    kept, own = stored(value, body), stream.recorder_of_message(recorder)
+    entry, own = kept(value, body), stream.recorder_of_message(recorder)
     try:
         position = stream.append(body, essence[0])
     except StreamLostError as lost:
-        own.append(MessageDropped(str(lost), *essence, kept))
+        own.append(MessageDropped(str(lost), *essence, entry.body))
         return None
-    emitted = own.caused_by(own.append(MessageEmitted(position, *essence, kept)))
+    emitted = own.caused_by(own.append(MessageEmitted(position, *essence, *entry)))
     stream.keep_recorder(position, emitted)
     return emitted
 
@@ -57,7 +70,7 @@ def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
 def answer(recorder: Recorder, value: Json) -> Emitted:
     """A message in the body of a whole response."""
     body = encode(value)
-    seq = recorder.append(MessageEmitted(None, *essentials(value), stored(value, body)))
+    seq = recorder.append(MessageEmitted(None, *essentials(value), *kept(value, body)))
     return Emitted(body, recorder.caused_by(seq))
 
 

@@ -13,6 +13,7 @@ import trio
 
 from ..core.replay import EvictedError
 from ..observe.context import Recorder
+from ..observe.events import Control, StreamControl
 from .streams import Reader, Stream
 
 OVERFLOW = "overflow: messages were lost before this reader got them"
@@ -156,8 +157,19 @@ class Reading:
         return None
 
     def taken(self, piece: Piece) -> None:
-        """A socket took these messages."""
-        piece.track.stream.delivered(piece.first, piece.first + len(piece.messages) - 1, self.recorder)
+        """A socket took these messages, as events: those of a stream that can be resumed have ids."""
+        stream, last = piece.track.stream, piece.first + len(piece.messages) - 1
+        stream.delivered(piece.first, last, self.recorder, event_ids=stream.resumable)
+
+    def controlled(
+        self, track: Track | None, what: Control, event_id: str | None = None, retry_ms: int | None = None
+    ) -> None:
+        """A socket took an event of `track`, or a comment of the response, that is no message."""
+        about = None if track is None else track.stream.recorder.context
+        recorder = self.recorder
+        if about is not None:
+            recorder = recorder.bind(stream=about.stream, call=about.call, task=about.task)
+        recorder.append(StreamControl(what, event_id, retry_ms))
 
     def ring(self) -> None:
         """Wake the writer."""

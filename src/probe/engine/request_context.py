@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..observe.context import Recorder
-from ..observe.events import ClientMisuse
+from ..observe.events import ClientMisuse, MessageRefused
+from ..wire.errors import Code, McpError, Refusal
 
 
 class ClientInfo(NamedTuple):
@@ -17,6 +18,12 @@ class ClientInfo(NamedTuple):
 
 
 _UNNAMED: Final = ClientInfo()
+# Of the legacy era, where such a request is answered with HTTP 200.
+_REFUSALS: Final = {
+    Code.METHOD_NOT_FOUND: Refusal.METHOD_NOT_FOUND,
+    Code.INVALID_PARAMS: Refusal.INVALID_PARAMS,
+    Code.INVALID_REQUEST: Refusal.INVALID_REQUEST,
+}
 
 
 @dataclass(slots=True)
@@ -45,3 +52,8 @@ class RequestContext:
     def misuse(self, what: str, clause: str, detail: str = "") -> None:
         """Record that the message does what `clause` forbids, or what cannot have an effect."""
         self.recorder.append(ClientMisuse(what, clause, detail))
+
+    def refused(self, error: McpError) -> McpError:
+        """Record that the message is answered with this error before any method handles it; returns the error."""
+        self.recorder.append(MessageRefused(_REFUSALS[Code(error.code)].name, error.message))
+        return error

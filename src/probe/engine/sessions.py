@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import trio
@@ -20,6 +21,7 @@ import trio
 from ..core.call import Cause
 from ..core.session import Input, SessionMachine
 from ..core.used_ids import UsedIds
+from ..observe.bounded import Newest
 from ..observe.context import Recorder
 from ..observe.events import ClientMisuse, LimitReached, SessionClosed, SessionOpened
 from ..observe.records import MOST_CAPABILITIES, bounded
@@ -43,6 +45,8 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 # So many strings of a session are remembered, and as many runs of numbers: at most 100 kB of ids in ASCII. A client
 # that counts takes one run. Beyond it a second use is not noticed.
 _MOST_USED_IDS = 250
+# Two megabytes of the digests and labels of ended sessions.
+_MOST_ENDED = 10_000
 
 OnEnd: TypeAlias = Callable[[str, Cause, str, Recorder | None], None]
 """What ends with the session of a label: the cause, why, and the recorder of the request that asks for it, if any."""
@@ -288,6 +292,8 @@ class SessionService:
         self._room = ReplayRoom(services.limits.max_replay_bytes)
         self._on_end = on_end
         self._sessions: dict[str, Session] = {}
+        # An id is a secret, its digest is none.
+        self._ended: Newest[bytes, str] = Newest(_MOST_ENDED)
         self._count = 0
         # A job waits here only until the service's next turn, so the bound is the number of sessions there may be.
         self._inbox, self._jobs = trio.open_memory_channel[Session](services.limits.max_sessions)
@@ -334,6 +340,11 @@ class SessionService:
         session = self._sessions.get(id)
         return None if session is None or session.machine.closed else session
 
+    def label(self, id: str) -> str | None:
+        """The label of the session with this id, also when it has ended, of the newest 10,000; None for no such id."""
+        session = self._sessions.get(id)
+        return self._ended.get(_digest(id)) if session is None else session.label
+
     def __iter__(self) -> Iterator[Session]:
         """The sessions that have not ended."""
         return (session for session in list(self._sessions.values()) if not session.machine.closed)
@@ -350,4 +361,9 @@ class SessionService:
             await session.run()
         finally:
             del self._sessions[session.id]
+            self._ended.store(_digest(session.id), session.label)
             self._shares.give_back("max_sessions", session.holder)
+
+
+def _digest(id: str) -> bytes:
+    return blake2b(id.encode(errors="surrogatepass"), digest_size=16).digest()

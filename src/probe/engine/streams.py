@@ -183,14 +183,14 @@ class Stream:
         self._bell.unpark_all()
         self._ring()
 
-    def delivered(self, first: int, last: int, reader: Recorder) -> None:
-        """A socket took these messages: one entry for each call in turn."""
+    def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
+        """A socket took these messages, as events with ids or not: one entry for each call in turn."""
         start = first
         for position in range(first + 1, last + 1):
             if self._call_at(position) != self._call_at(start):
-                self._record_delivered(start, position - 1, reader)
+                self._record_delivered(start, position - 1, reader, event_ids=event_ids)
                 start = position
-        self._record_delivered(start, last, reader)
+        self._record_delivered(start, last, reader, event_ids=event_ids)
         self._delivered = max(self._delivered, last)
         if not self.resumable:
             self.replay.forget(last)
@@ -201,13 +201,13 @@ class Stream:
         recorder = self._recorders.get(position)
         return None if recorder is None else recorder.context.call
 
-    def _record_delivered(self, first: int, last: int, reader: Recorder) -> None:
+    def _record_delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool) -> None:
         recorder, reads = self._recorders.get(first, self._messages), reader.context
         own = recorder.context
         exchange = own.exchange if reads.exchange is None else reads.exchange
         if (own.connection, own.exchange, own.label) != (reads.connection, exchange, reads.label):
             recorder = recorder.bind(connection=reads.connection, exchange=exchange, label=reads.label)
-        recorder.append(MessagesDelivered(first, last))
+        recorder.append(MessagesDelivered(first, last, event_ids))
 
     def acknowledge(self, position: int) -> None:
         """The client says that it has everything up to there."""

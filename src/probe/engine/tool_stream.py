@@ -124,9 +124,9 @@ class ToolStream(Stream):
         own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
         return super().dismissed(reader) or own
 
-    def delivered(self, first: int, last: int, reader: Recorder) -> None:
+    def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
         """Also counts these messages as taken."""
-        super().delivered(first, last, reader)
+        super().delivered(first, last, reader, event_ids=event_ids)
         self.told = self.told or (self._answer_at is not None and last >= self._answer_at)
         self.machine.taken(last, self._clock.now())
         self._changed(self)

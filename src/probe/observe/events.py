@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ..wire.jsonrpc import ProgressToken, RequestId, clip, id_length, is_id
+from ..wire.jsonrpc import Fault, ProgressToken, RequestId, clip, id_length, is_id
 
 # The parameter by which a message names what another one began.
 _NAMES = {
@@ -29,6 +29,9 @@ _LONGEST_ID = 1024
 Rpc: TypeAlias = Literal["request", "notification", "response", "error", "invalid"]
 """What a JSON value is as a JSON-RPC message."""
 
+UnreadableFault: TypeAlias = Literal[Fault, "size", "incomplete"]
+"""Why a message was not read: what `wire.jsonrpc.Fault` says, or its size, or that only a part of it came."""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
@@ -37,8 +40,8 @@ class HttpRequest:
     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
     proxy that speaks for it, None where the request came from the client itself. `named` is the label of the session
     that the request names, also where that has ended; `session_in_query` says that the id of a session stood in the
-    URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and
-    query parameters whose values were hidden.
+    URL. `stream_id` is the number of the HTTP/2 stream, None with HTTP/1. `hidden` are the names of the headers and,
+    each with a `?` before it, of the query parameters whose values were hidden.
     """
 
     kind: ClassVar[str] = "http.request"
@@ -75,7 +78,9 @@ class HttpResponse:
 class HttpClosed:
     """An event stream response is over, or an exchange without any response, which has no stream.
 
-    Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it.
+    Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it. The server meant
+    to end it where that is `end of stream`, `hang-up` or `displaced by a newer connection`; after any other reason
+    something may be missing that was to come.
     """
 
     kind: ClassVar[str] = "http.closed"
@@ -118,7 +123,8 @@ class MessageReceived:
 
     Cause: the `message.emitted` of the request that it answers; else the `http.request` or the `connection.opened` that
     brought it. `about` is what it names that another message began: the request that a cancellation names, the task of
-    `tasks/*`, the stream of `stream/*`. `hidden` has the path and the JSON type of each member that was hidden.
+    `tasks/*`, the stream of `stream/*`. `hidden` has the path (RFC 6901) and the JSON type of each member that was
+    hidden, of the first 100; what this server judges it judges before it hides.
     """
 
     kind: ClassVar[str] = "message.received"
@@ -133,15 +139,17 @@ class MessageReceived:
 
 @dataclass(frozen=True, slots=True)
 class MessageUnreadable:
-    r"""Bytes came that are no JSON text. Cause: the `http.request` or the `connection.opened`.
+    r"""A message came that was not read as JSON. Cause: the `http.request` or the `connection.opened`.
 
-    `fault`: `syntax`, `encoding` (not UTF-8), `nesting`, `number` or `size`. `head` has the first 2,048 bytes, those
-    that are not printable ASCII written as `\xNN`. `size` is how many bytes came, `declared` what Content-Length
-    promised.
+    `fault`: `syntax` or `encoding` (not UTF-8), which the client got wrong; `nesting`, `number` or `surrogate`, which
+    is JSON that this server does not read; `size`, beyond `max_body_bytes`; `incomplete`, where the client went before
+    the end of the body, or took too long. `head` has the first 2,048 bytes; those that are not printable ASCII, and the
+    backslash, are written as `\xNN`, and what follows the name of a secret is hidden. `size` is how many bytes came,
+    `declared` what Content-Length promised, None where it did not.
     """
 
     kind: ClassVar[str] = "message.unreadable"
-    fault: str
+    fault: UnreadableFault
     problem: str
     head: str
     size: int
@@ -152,7 +160,8 @@ class MessageUnreadable:
 class MessageRefused:
     """A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
 
-    `refusal` is a name in `wire.errors.Refusal`, `problem` says the same in words.
+    Of a batch that is refused as a whole, it is the first message, or the one that is at fault. `refusal` is a name in
+    `wire.errors.Refusal`, `problem` says the same in words.
     """
 
     kind: ClassVar[str] = "message.refused"
@@ -166,6 +175,7 @@ class MessageEmitted:
 
     Cause of an answer: the `message.received` that it answers. Cause of what a call sends: its `call.started`. The
     exchange is the request whose response the message belongs to, none on a stream that was opened for no request.
+    `hidden` is that of a `message.received`.
     """
 
     kind: ClassVar[str] = "message.emitted"
@@ -174,6 +184,7 @@ class MessageEmitted:
     method: str | None
     id: RequestId | None
     message: bytes
+    hidden: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,23 +576,30 @@ class StreamLost:
     messages: int
 
 
+Control: TypeAlias = Literal["priming", "retry", "comment"]
+"""What an event stream carries beside messages."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamControl:
-    """An event stream carried something that is no message. Cause: the `http.request` of the reader.
+    """A socket took something of an event stream that is no message. Cause: the `http.request` of the reader.
 
     `what`: `priming` (the event with an id and no data), `retry` (the same before a hang-up) or `comment` (keep-alive).
     `event_id` is its id, `retry_ms` the value of its `retry` field; None where it has none.
     """
 
     kind: ClassVar[str] = "stream.control"
-    what: str
+    what: Control
     event_id: str | None
     retry_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class SocketOpened:
-    """The listener accepted a connection for HTTP. `client` is the peer's address and port."""
+    """The listener accepted a connection for HTTP. `client` is the peer's address and port.
+
+    Of one address no more of them are recorded than it may send requests.
+    """
 
     kind: ClassVar[str] = "socket.opened"
     client: str
@@ -611,31 +629,55 @@ class SocketRefused:
     why: str
 
 
+Direction: TypeAlias = Literal["received", "sent"]
+Opcode: TypeAlias = Literal["ping", "pong", "close", "text", "binary", "continuation", "reserved"]
+"""What a frame is by its opcode: RFC 6455 section 5.2."""
+
+
 @dataclass(frozen=True, slots=True)
 class WebSocketFrame:
-    """A control frame of a WebSocket, or a frame that was refused. Cause: the `connection.opened`.
+    """A control frame of a WebSocket, or a frame of the client that was refused. Cause: the `connection.opened`.
 
-    `direction` is `received` or `sent`, `opcode` `ping`, `pong`, `close`, `text` or `binary`. `refused` says why a
-    frame was refused, None for one that was not.
+    Whose `close` comes first has ended the connection. Of pings and pongs the first 20 of a connection are recorded,
+    then one every two seconds. `size` is that of the payload in bytes. `refused` says why a frame was refused, None for
+    one that was not.
     """
 
     kind: ClassVar[str] = "websocket.frame"
-    direction: str
-    opcode: str
+    direction: Direction
+    opcode: Opcode
     size: int
     refused: str | None
+
+
+StdioChange: TypeAlias = Literal[
+    "end_of_input",
+    "input_broken",
+    "output_broken",
+    "SIGTERM",
+    "SIGINT",
+    "SIGHUP",
+    "exit",
+    "crlf",
+    "empty_line",
+    "no_final_newline",
+]
+"""What can happen to a server on standard streams."""
 
 
 @dataclass(frozen=True, slots=True)
 class StdioChanged:
     """Something happened to a server on standard streams. Cause: its `connection.opened`.
 
-    `what`: `end_of_input`, `output_broken`, `SIGTERM`, `SIGINT`, `SIGHUP` or `exit`. `pid` is the number of this
-    process, `status` its exit status at `exit`, `stderr_lines` how many lines it has written to standard error.
+    `what`: the client closed standard input (`end_of_input`), reading or writing failed (`input_broken`,
+    `output_broken`), a signal came (`SIGTERM`, `SIGINT`, `SIGHUP`, each time), or this process is about to `exit`. And
+    the first time only: a line ended with CRLF (`crlf`), an `empty_line` came, the last line had no end
+    (`no_final_newline`). `pid` is the number of this process, `status` its exit status at `exit`, else None;
+    `stderr_lines` is how many lines it has written to standard error.
     """
 
     kind: ClassVar[str] = "stdio.changed"
-    what: str
+    what: StdioChange
     pid: int
     status: int | None
     stderr_lines: int

@@ -6,7 +6,7 @@ first characters stay visible, enough to see whether two requests carry the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -36,6 +36,8 @@ SECRET_MEMBERS = frozenset().union(*map(_spellings, _WORDS))
 _MIRROR = "mcp-param-"
 _SECRET_MIRRORS = frozenset(name.lower() for name in SECRET_MEMBERS)
 _CONTAINERS = (dict, list)
+_MOST_PATHS = 100
+_LONGEST_PATH = 200
 SESSION_HEADER = "mcp-session-id"
 _FINGERPRINT = 8
 
@@ -62,14 +64,27 @@ def headers(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
     return tuple((name, header(name, value)) for name, value in decoded)
 
 
-def query(raw: str) -> str:
+def hidden_names(kept: Iterable[tuple[str, str]], query: str) -> tuple[str, ...]:
+    """The names of the headers and, each with a `?` before it, of the query parameters that were hidden.
+
+    `kept` and `query` are what `headers` and `query` gave.
+    """
+    names = tuple(name for name, value in kept if value is REDACTED)
+    if REDACTED not in query:
+        return names
+    parts = (part.partition("=") for part in query.split("&"))
+    return (*names, *(f"?{unquote_plus(name)}" for name, _, value in parts if value == REDACTED))
+
+
+def query(raw: str, session_ids: Sequence[str] = ()) -> str:
     """The query of a URL, as received but for the values of members with a secret name, and of session ids."""
-    return "&".join(_hidden(*part.partition("=")) for part in raw.split("&"))
+    return "&".join(_hidden(*part.partition("="), session_ids) for part in raw.split("&"))
 
 
-def _hidden(name: str, equals: str, value: str) -> str:
+def _hidden(name: str, equals: str, value: str, session_ids: Sequence[str]) -> str:
     plain = unquote_plus(name)
-    secret = plain in SECRET_MEMBERS or plain.lower() in SECRET_HEADERS or plain.lower() == SESSION_HEADER
+    named = plain in SECRET_MEMBERS or plain.lower() in SECRET_HEADERS or plain.lower() == SESSION_HEADER
+    secret = named or unquote_plus(value) in session_ids
     return f"{name}={REDACTED}" if secret and equals else name + equals + value
 
 
@@ -98,3 +113,33 @@ def _hide(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: REDACTED if name in SECRET_MEMBERS else _hide(item) for name, item in value.items()}
     return [_hide(item) for item in value] if isinstance(value, list) else value
+
+
+def hidden_members(value: Any) -> tuple[tuple[str, str], ...]:
+    """The JSON pointer (RFC 6901) and the JSON type of each member that `message` hides; of the first 100.
+
+    A pointer is cut at 200 characters.
+    """
+    found: list[tuple[str, str]] = []
+    left: list[tuple[str, Any]] = [("", value)]
+    while left and len(found) < _MOST_PATHS:
+        path, item = left.pop()
+        for name, child in _members(item):
+            place = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"[:_LONGEST_PATH]
+            if isinstance(item, dict) and name in SECRET_MEMBERS:
+                found.append((place, _json_type(child)))
+            elif isinstance(child, _CONTAINERS):
+                left.append((place, child))
+    return tuple(found[:_MOST_PATHS])
+
+
+def _members(value: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return value.items()
+    return ((str(place), item) for place, item in enumerate(value)) if isinstance(value, list) else ()
+
+
+def _json_type(value: Any) -> str:
+    """An integer and a number with a fraction or an exponent are two types, as JSON Schema has them."""
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+    return names.get(type(value), "null")

@@ -28,7 +28,7 @@ class Printer:
     """Turns what is to be told into bytes for `write`, which gets whole lines and must neither raise nor wait.
 
     `write_all` is for whoever can wait until there is room; `flush` waits for what was written, but not longer than
-    the seconds it is given.
+    the seconds it is given, and `lines` gives how many lines were written.
     `format` and `level` are those of the settings.
     """
 
@@ -39,11 +39,13 @@ class Printer:
         write: Callable[[bytes], object],
         write_all: Callable[[bytes], object] | None = None,
         flush: Callable[[float], object] = bool,
+        lines: Callable[[], int] = int,
     ) -> None:
         self.level = level
         self.write = write
         self.write_all = write_all or write
         self.flush = flush
+        self.lines = lines
         self._json = format == "json"
 
     def say(self, text: str) -> None:

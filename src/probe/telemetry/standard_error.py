@@ -20,6 +20,8 @@ class StandardError:
     """
 
     def __init__(self, descriptor: int = 2) -> None:
+        self.lines = 0
+        """How many lines were to be written so far, without those that were dropped."""
         self._descriptor = descriptor
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
@@ -50,6 +52,7 @@ class StandardError:
         if self._lost:
             data = b"%d lines were lost here: nobody read them\n" % self._lost + data
             self._lost = 0
+        self.lines += data.count(b"\n")
         self._waiting.append(data)
         self._bytes += len(data)
         self._changed.notify_all()

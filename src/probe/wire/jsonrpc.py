@@ -5,11 +5,12 @@ Bytes become values in `parse` and `classify`, values become bytes in `encode`: 
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from pydantic_core import from_json, to_json
 
@@ -20,15 +21,24 @@ ProgressToken: TypeAlias = int | str
 Json: TypeAlias = dict[str, Any]
 
 
+Fault: TypeAlias = Literal["syntax", "encoding", "nesting", "number", "surrogate"]
+"""Why bytes are not read as JSON (-32700).
+
+`syntax`: RFC 8259 does not allow them. `encoding`: they are not UTF-8. `nesting`: they are nested deeper than is
+allowed here. `number`: a number is NaN, infinite or beyond IEEE 754. `surrogate`: an escape is half of a surrogate
+pair, which the grammar of RFC 8259 allows.
+"""
+
+
 class MalformedError(ValueError):
     """A message breaks JSON-RPC. `id` is set where the sender's request could still be recognised.
 
-    `syntax` is true where the bytes are not JSON at all (-32700), false where the JSON is no message (-32600).
+    `fault` says why the bytes are not read as JSON (-32700); None where the JSON is no message (-32600).
     """
 
-    def __init__(self, message: str, *, syntax: bool = False, id: RequestId | None = None) -> None:
+    def __init__(self, message: str, *, fault: Fault | None = None, id: RequestId | None = None) -> None:
         super().__init__(message)
-        self.syntax = syntax
+        self.fault = fault
         self.id = id
 
 
@@ -75,18 +85,44 @@ class MalformedResponse:
 def parse(body: bytes, *, max_depth: int) -> Any:
     """JSON from bytes: UTF-8 only, no NaN or Infinity, no lone surrogates, nested at most `max_depth` deep.
 
-    Raises `MalformedError` with `syntax` set.
+    Raises `MalformedError` with its `fault`.
     """
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        # The parser gives up at a depth of its own, far beyond any that is set here.
-        why = f"nested deeper than {max_depth} levels (max_json_depth)" if "recursion" in str(error) else error
-        raise MalformedError(f"Parse error: {why}", syntax=True) from None
+        fault = _fault(body, str(error))
+        why = f"nested deeper than {max_depth} levels (max_json_depth)" if fault == "nesting" else error
+        raise MalformedError(f"Parse error: {why}", fault=fault) from None
     _check_depth(value, body, max_depth)
     if _MAYBE_HUGE.search(body):
         _check_finite(value)
     return value
+
+
+def _fault(body: bytes, why: str) -> Fault:
+    # The parser gives up at a depth of its own, far beyond any that is set here.
+    if "recursion" in why:
+        return "nesting"
+    if "number out of range" in why:
+        return "number"
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return "encoding"
+    # RFC 4627 section 3 tells UTF-16 and UTF-32 by zeros among the first four bytes.
+    return "encoding" if "\0" in text[:4] else _leniently(text)
+
+
+def _leniently(text: str) -> Fault:
+    """The standard library's parser takes what this server refuses for reasons of its own."""
+    constants: list[str] = []
+    try:
+        json.loads(text, parse_constant=constants.append)
+    except RecursionError:
+        return "nesting"
+    except ValueError:
+        return "syntax"
+    return "number" if constants else "surrogate"
 
 
 # 1e400 is JSON, but no number of IEEE 754; read as infinity it could never be written again. Below 200 digits in a row
@@ -99,7 +135,7 @@ def _check_finite(value: Any) -> None:
     for item in items:
         _check_finite(item)
     if isinstance(value, float) and not math.isfinite(value):
-        raise MalformedError("Parse error: a number is out of range", syntax=True)
+        raise MalformedError("Parse error: a number is out of range", fault="number")
 
 
 def _check_depth(value: Any, body: bytes, max_depth: int) -> None:
@@ -111,7 +147,7 @@ def _check_depth(value: Any, body: bytes, max_depth: int) -> None:
     while containers := [item for item in level if isinstance(item, dict | list)]:
         depth += 1
         if depth > max_depth:
-            raise MalformedError(f"Parse error: JSON nested deeper than {max_depth} levels", syntax=True)
+            raise MalformedError(f"Parse error: JSON nested deeper than {max_depth} levels", fault="nesting")
         level = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
 
 

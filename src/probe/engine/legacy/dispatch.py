@@ -350,7 +350,10 @@ class Dispatch:
         return result_response(request.id, shaped)
 
     def _handle(self, session: Session, request: Request, context: RequestContext) -> Json | Outcome | Start:
-        params = request_params(request.method, session.machine.revision, request.params)
+        try:
+            params = request_params(request.method, session.machine.revision, request.params)
+        except McpError as error:
+            raise context.refused(error) from None
         match params:
             case types.CallToolRequestParams():
                 return self._tool_calls.call(session, request, params, context)
@@ -361,7 +364,8 @@ class Dispatch:
             case types.GetTaskPayloadRequestParams():
                 return partial(self._start_result, session, request, context, params.task_id)
             case types.InitializeRequestParams():
-                raise McpError(Code.INVALID_REQUEST, "Invalid Request: this session is initialized already")
+                why = "Invalid Request: this session is initialized already"
+                raise context.refused(McpError(Code.INVALID_REQUEST, why))
             case types.PaginatedRequestParams() if request.method == "tasks/list":
                 return self._desk.list(session, params)
         return self._methods.answer(session, request.method, params, context)

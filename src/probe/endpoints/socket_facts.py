@@ -1,0 +1,51 @@
+"""Connections for HTTP, for the event log: what a listener tells of them below HTTP.
+
+The number of a connection is the one in the ASGI extension `exchange.CONNECTION` of its requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..core.addresses import client_key, endpoint
+from ..core.rates import Rates
+from ..observe.context import Recorder
+from ..observe.events import SocketClosed, SocketOpened, SocketRefused
+from ..observe.log import EventLog
+from ..settings import Limits
+
+_MOST_CLIENTS = 10_000
+
+
+class SocketFacts:
+    """Records the connections of one listener, which calls these methods; none of them waits.
+
+    To connect costs a client less than a request, so of one address no more connections are recorded than it may send
+    requests (`requests_per_second`, `request_burst`). Of a connection that is not, nothing is: its requests are. `now`
+    is a monotonic clock, in seconds.
+    """
+
+    def __init__(self, log: EventLog, limits: Limits, now: Callable[[], float]) -> None:
+        self._log = log
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
+        self._now = now
+        # Those that are open and recorded: as many as the listener has at most.
+        self._open: dict[int, Recorder] = {}
+
+    def opened(self, number: int, address: str, port: int | None) -> None:
+        """A connection was accepted; `number` counts from 1 and does not repeat."""
+        key = client_key(address)
+        if key is None or not self._rates.take(key, self._now()).wait_s:
+            recorder = Recorder(self._log).bind(connection=f"tcp{number}")
+            self._open[number] = recorder.caused_by(recorder.append(SocketOpened(endpoint(address, port))))
+
+    def refused(self, number: int, status: int | None, why: str) -> None:
+        """What came on it is no valid HTTP: it was answered with `status`, or closed at once."""
+        if number in self._open:
+            self._open[number].append(SocketRefused(status, why))
+
+    def closed(self, number: int, by: str, requests: int) -> None:
+        """It is closed: by `client`, or why by the server. It has carried so many requests."""
+        recorder = self._open.pop(number, None)
+        if recorder is not None:
+            recorder.append(SocketClosed(by, requests))

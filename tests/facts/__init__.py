@@ -1,0 +1,1 @@
+"""What the event log tells about each fact that a judge of clients needs."""
