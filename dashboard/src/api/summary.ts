@@ -1,145 +1,52 @@
-import { cameFrom } from "~/api/client-name";
-import { describeDispatch } from "~/api/dispatches";
-import type * as Api from "~/api/schema";
-import { at, brief, scalarText } from "~/ui/json";
+import { brief, scalarText } from "~/ui/json";
 import { shareText } from "~/ui/share";
 import { stateOf } from "~/ui/states";
-import type { Tone } from "~/ui/states";
 import { formatDuration } from "~/ui/time-format";
-import { isOrderly } from "./facts";
-import type { Relations } from "./relations";
+import { cameFrom } from "./client-name";
+import { counted, describeDispatch } from "./dispatches";
+import { isMessage } from "./evidence";
+import { type Summary, list, ofMessage, progress, quoted, stateMark } from "./message-summary";
+import type * as Api from "./schema";
 
-export interface Summary {
-  /** A word that says how it went, before the rest. */
-  mark?: { text: string; tone: Tone };
-  text: string;
-}
-
-/** One line of what an entry says, made from nothing but the entry and the request that it answers. */
-export function summaryOf(fact: Api.Entry, relations: Relations): Summary {
+/** What an entry says beside its kind or method, in one line. `method` is that of the request where the entry is an answer. */
+export function summaryOf(fact: Api.Entry, method: string | null): Summary {
   switch (fact.kind) {
     case "message.received":
     case "message.emitted":
     case "host.message":
-      return ofMessage(fact, relations.methodOf(fact));
+      return ofMessage(fact, method);
     case "message.dropped":
-      return { mark: { text: fact.why, tone: "bad" }, text: ofMessage(fact, relations.methodOf(fact)).text };
+      return { mark: { text: `not sent: ${fact.why}`, tone: "bad" }, text: ofMessage(fact, method).text };
     case "message.delivered":
       return { text: `${range(fact.first, fact.last)} of ${fact.stream === null ? "the response" : `stream ${fact.stream}`}` };
+    case "message.unreadable":
+      return { mark: { text: fact.fault, tone: "bad" }, text: list(fact.problem, cameBytes(fact), fact.head) };
+    case "message.refused":
+      return { mark: { text: fact.refusal, tone: "bad" }, text: fact.problem };
     default:
-      return ofHttp(fact) ?? ofCall(fact) ?? ofDispatch(fact) ?? ofTheRest(fact);
+      return ofHttp(fact) ?? ofConnection(fact) ?? ofCall(fact) ?? ofStream(fact) ?? ofDispatch(fact) ?? ofTheRest(fact);
   }
+}
+
+/** What kind of message it is, by its method; the kind of any other entry. */
+export function titleOf(fact: Api.Entry, method: string | null): string {
+  if (!isMessage(fact)) return fact.kind;
+  return method === null ? fact.rpc : fact.rpc === "notification" ? method : `${method} ${fact.rpc}`;
+}
+
+/** The same as `summaryOf` in plain text, for places that do not show the method and the id in columns of their own. */
+export function describe(fact: Api.Entry, method: string | null): string {
+  const { mark, text } = summaryOf(fact, method);
+  if (!isMessage(fact)) return list(mark?.text, text);
+  return list(titleOf(fact, method), fact.id !== null && `id ${scalarText(fact.id)}`, mark?.text, text);
 }
 
 function range(first: number, last: number): string {
   return first === last ? `message ${first}` : `messages ${first} to ${last}`;
 }
 
-const list = (...parts: readonly (string | false | null | undefined)[]) => parts.filter(Boolean).join(" · ");
-
-type Message = Pick<Api.MessageReceived, "rpc" | "message">;
-
-function ofMessage({ rpc, message }: Message, method: string | null): Summary {
-  if (rpc === "error") return ofError(at(message, "error"));
-  if (rpc === "response") return ofResult(at(message, "result"), method);
-  if (rpc === "invalid") return { mark: { text: "invalid", tone: "bad" }, text: brief(message) };
-  return { text: ofParams(at(message, "params"), method) };
-}
-
-function ofError(error: unknown): Summary {
-  return { mark: { text: brief(at(error, "code"), 20), tone: "bad" }, text: plain(at(error, "message")) };
-}
-
-const plain = (value: unknown) => (typeof value === "string" ? value.slice(0, 400).replaceAll("\n", " ") : brief(value));
-
-function ofParams(params: unknown, method: string | null): string {
-  const token = at(params, "_meta", "progressToken");
-  const withToken = token === undefined ? null : `token ${brief(token, 40)}`;
-  switch (method) {
-    case "tools/call": {
-      const task = at(params, "task");
-      return list(`${plain(at(params, "name"))} ${brief(at(params, "arguments") ?? {})}`, withToken, task !== undefined && `task ${brief(task, 60)}`);
-    }
-    case "notifications/progress":
-      return list(progress(at(params, "progress"), at(params, "total"), at(params, "message")), `token ${brief(at(params, "progressToken"), 40)}`);
-    case "tool.dispatch":
-      return `${plain(at(params, "tool"))} ${brief(at(params, "arguments") ?? {})}`;
-    case "tool.cancel":
-      return list(plain(at(params, "dispatch")), plain(at(params, "cause")), quoted(at(params, "reason")));
-    case "notifications/cancelled":
-      return list(`request ${brief(at(params, "requestId"), 40)}`, quoted(at(params, "reason")));
-    case "notifications/tasks/status":
-      return list(`task ${plain(at(params, "taskId"))}`, plain(at(params, "status")), quoted(at(params, "statusMessage")));
-    case "notifications/message":
-      return `${plain(at(params, "level"))} ${brief(at(params, "data"))}`;
-    case "notifications/stream/create": {
-      const { min, max } = (at(params, "stream", "resumeInterval") ?? {}) as { min?: unknown; max?: unknown };
-      return list(shortId(at(params, "stream", "streamId")), `resume after ${brief(min)} s, within ${brief(max)} s`);
-    }
-    case "notifications/stream/end":
-    case "stream/poll":
-    case "stream/resume": {
-      const received = at(params, "_meta", DRAFT, "received");
-      return list(shortId(at(params, "streamId")), received !== undefined && `received ${brief(received)}`);
-    }
-    case "initialize":
-      return list(`${plain(at(params, "clientInfo", "name"))} ${plain(at(params, "clientInfo", "version"))}`, plain(at(params, "protocolVersion")));
-    default:
-      return list(named(params), withToken);
-  }
-}
-
-function progress(done: unknown, total: unknown, message: unknown): string {
-  const far = total === undefined || total === null ? brief(done) : `${brief(done)}/${brief(total)}`;
-  return message === undefined || message === null ? far : `${far} ${brief(message)}`;
-}
-
-// where everything stands that the draft "Streams" does not define
-const DRAFT = "mcp-probe/stream";
-
-// an id of a draft stream has 256 random bits; its beginning tells it from others
-const shortId = (id: unknown) => (typeof id === "string" && id.length > 12 ? `${id.slice(0, 8)}…` : brief(id));
-
-const quoted = (value: unknown) => (value === undefined || value === null ? null : brief(value));
-
-// by what a request says it is about; the rest of it is in the entry
-function named(params: unknown): string {
-  for (const name of ["uri", "name", "taskId", "message", "level"]) {
-    const value = at(params, name);
-    if (typeof value === "string") return plain(value);
-  }
-  if (typeof params !== "object" || params === null) return "";
-  const rest = Object.fromEntries(Object.entries(params).filter(([name]) => name !== "_meta"));
-  return Object.keys(rest).length === 0 ? "" : brief(rest);
-}
-
-function ofResult(result: unknown, method: string | null): Summary {
-  const task = at(result, "task");
-  if (task !== undefined) return { text: list(`task ${plain(at(task, "taskId"))}`, plain(at(task, "status"))) };
-  if (at(result, "isError") === true) return { mark: { text: "isError", tone: "bad" }, text: content(result) };
-  if (method === "stream/resume" || method === "stream/poll") return ofDraft(result);
-  if (method === "initialize") return { text: list(`${plain(at(result, "serverInfo", "name"))}`, plain(at(result, "protocolVersion"))) };
-  for (const name of ["tools", "resources", "resourceTemplates", "prompts", "tasks", "streams"]) {
-    const found = at(result, name);
-    if (Array.isArray(found)) return { text: list(`${found.length} ${name}`, at(result, "nextCursor") !== undefined && "more follow") };
-  }
-  return { text: at(result, "content") === undefined ? brief(result) : content(result) };
-}
-
-/** How a draft stream stands: what is unsent of it. */
-function ofDraft(result: unknown): Summary {
-  const unsent = [
-    ["pendingMessages", "messages wait"],
-    ["hasRequest", "a request among them"],
-    ["hasError", "an error among them"],
-  ].map(([flag = "", says]) => at(result, flag) === true && says);
-  return { mark: stateMark(plain(at(result, "status"))), text: list(shortId(at(result, "streamId")), ...unsent) };
-}
-
-function content(result: unknown): string {
-  const text = at(result, "content", 0, "text");
-  if (typeof text === "string") return plain(text);
-  return brief(at(result, "structuredContent") ?? at(result, "content"));
+function cameBytes({ size, declared }: Api.MessageUnreadable): string {
+  return declared === null || declared === size ? counted(size, "byte") : `${size} of ${declared} bytes came`;
 }
 
 function ofHttp(fact: Api.Entry): Summary | null {
@@ -151,19 +58,37 @@ function ofHttp(fact: Api.Entry): Summary | null {
       return { mark: { text: String(fact.status), tone }, text: list(fact.problem, fact.content_type) };
     }
     case "http.closed":
-      return { text: list(`by ${fact.by}`, count(fact.messages, "message")) };
-    case "connection.opened":
-      return { mark: { text: fact.transport, tone: "info" }, text: list(fact.connection, fact.client !== fact.transport && cameFrom(fact)) };
-    case "connection.closed": {
-      const mark = fact.code === null ? {} : { mark: { text: String(fact.code), tone: isOrderly(fact.code) ? ("neutral" as const) : ("bad" as const) } };
-      return { ...mark, text: list(fact.connection, `by ${fact.by}`, count(fact.messages, "message")) };
-    }
+      return { text: list(`by ${fact.by}`, counted(fact.messages, "message")) };
+    case "socket.opened":
+      return { text: `the listener accepted a connection from ${fact.client}` };
+    case "socket.closed":
+      return { text: list(`by ${fact.by}`, counted(fact.requests, "request")) };
+    case "socket.refused":
+      return { mark: { text: fact.status === null ? "closed" : String(fact.status), tone: "bad" }, text: `the listener refused it: ${fact.why}` };
     default:
       return null;
   }
 }
 
-const count = (number: number, thing: string) => `${number} ${thing}${number === 1 ? "" : "s"}`;
+function ofConnection(fact: Api.Entry): Summary | null {
+  switch (fact.kind) {
+    case "connection.opened":
+      return { mark: { text: fact.transport, tone: "info" }, text: list(fact.connection, fact.client !== fact.transport && cameFrom(fact)) };
+    case "connection.closed": {
+      const mark = fact.code === null ? {} : { mark: { text: String(fact.code), tone: isOrderly(fact.code) ? ("neutral" as const) : ("bad" as const) } };
+      return { ...mark, text: list(fact.connection, `by ${fact.by}`, counted(fact.messages, "message")) };
+    }
+    case "websocket.frame":
+      return {
+        ...(fact.refused !== null && { mark: { text: "refused", tone: "bad" as const } }),
+        text: list(`${fact.opcode} frame ${fact.direction}`, counted(fact.size, "byte"), fact.refused),
+      };
+    case "stdio.changed":
+      return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, `${counted(fact.stderr_lines, "line")} on standard error`) };
+    default:
+      return null;
+  }
+}
 
 function ofCall(fact: Api.Entry): Summary | null {
   switch (fact.kind) {
@@ -183,17 +108,49 @@ function ofCall(fact: Api.Entry): Summary | null {
 function settled(fact: Api.CallSettled): string {
   return list(
     fact.cancelled_by !== null && `cancelled by ${fact.cancelled_by}`,
+    fact.scope_exit_ms !== null && `its scope exited ${formatDuration(fact.scope_exit_ms)} later`,
     fact.steps_done !== null && `${shareText(fact.steps_done, fact.steps_total)} steps`,
     formatDuration(fact.duration_ms),
     fact.answered ? "answered" : "not answered",
-    fact.sent_after_cancel > 0 && `${fact.sent_after_cancel} sent after the cancellation`,
+    fact.sent_after_cancel > 0 && `${counted(fact.sent_after_cancel, "message")} sent after the cancellation`,
   );
 }
+
+function ofStream(fact: Api.Entry): Summary | null {
+  switch (fact.kind) {
+    case "stream.opened":
+      return { text: list(fact.stream, fact.purpose) };
+    case "stream.ended":
+      return { text: list(fact.stream, counted(fact.messages, "message")) };
+    case "stream.resumed":
+      return { mark: { text: "resumed", tone: "info" }, text: list(fact.stream, `after message ${fact.after}`, `${fact.waiting} waiting`) };
+    case "stream.lost":
+      return { mark: { text: stateOf(fact.why).label, tone: "bad" }, text: list(fact.stream, `${counted(fact.messages, "message")} never sent`) };
+    case "stream.control":
+      return { mark: { text: fact.what, tone: "neutral" }, text: list(CONTROLS[fact.what], fact.event_id !== null && `id ${fact.event_id}`, fact.retry_ms !== null && `retry after ${fact.retry_ms} ms`) };
+    default:
+      return null;
+  }
+}
+
+const CONTROLS: Readonly<Record<string, string>> = {
+  priming: "an event with an id and no data was sent",
+  retry: "the client was told when to connect again",
+  comment: "a comment kept the connection alive",
+};
 
 function ofDispatch(fact: Api.Entry): Summary | null {
   const text = describeDispatch(fact);
   const mark = markOfDispatch(fact);
   return text === null ? null : { ...(mark !== null && { mark }), text };
+}
+
+// RFC 6455, section 7.4: done, or going away
+const ORDERLY = new Set([1000, 1001]);
+
+/** Whether a close code of a WebSocket tells of an end that nobody has to look into. */
+export function isOrderly(code: number): boolean {
+  return ORDERLY.has(code);
 }
 
 function markOfDispatch(fact: Api.Entry): NonNullable<Summary["mark"]> | null {
@@ -211,11 +168,6 @@ function markOfDispatch(fact: Api.Entry): NonNullable<Summary["mark"]> | null {
   }
 }
 
-function stateMark(state: string): { text: string; tone: Tone } {
-  const { label, tone } = stateOf(state);
-  return { text: label, tone };
-}
-
 function ofTheRest(fact: Api.Entry): Summary {
   switch (fact.kind) {
     case "session.opened":
@@ -227,14 +179,6 @@ function ofTheRest(fact: Api.Entry): Summary {
       return { mark: stateMark(fact.status), text: list(fact.tool, quoted(fact.message), fact.task) };
     case "task.removed":
       return { mark: stateMark("removed"), text: list(fact.why, fact.task) };
-    case "stream.opened":
-      return { text: list(fact.stream, fact.purpose) };
-    case "stream.ended":
-      return { text: list(fact.stream, count(fact.messages, "message")) };
-    case "stream.resumed":
-      return { mark: { text: "resumed", tone: "info" }, text: list(fact.stream, `after message ${fact.after}`, `${fact.waiting} waiting`) };
-    case "stream.lost":
-      return { mark: { text: stateOf(fact.why).label, tone: "bad" }, text: list(fact.stream, `${count(fact.messages, "message")} never sent`) };
     case "client.misuse":
       return { mark: { text: fact.what, tone: "warn" }, text: list(fact.detail, fact.clause) };
     case "limit.reached":
