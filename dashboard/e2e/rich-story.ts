@@ -107,8 +107,8 @@ export async function tell(url: string): Promise<Story> {
   });
   const of = (outcome: string) => calls.find((call) => call.outcome === outcome);
   const cancelled = of("cancelled");
-  const answers = await get<{ events: { pair: number | null }[] }>(`${url}/api/events?before=999999999&kind=message.emitted&limit=200`);
-  const event = answers.events.find((entry) => entry.pair !== null)?.pair ?? 1;
+  const answers = await get<{ events: { cause: number | null; rpc: string }[] }>(`${url}/api/events?before=999999999&kind=message.emitted&limit=200`);
+  const event = answers.events.find((entry) => entry.rpc === "response")?.cause ?? 1;
   return {
     cancelled: cancelled?.id ?? "",
     closed: of("disconnected")?.id ?? "",

@@ -142,10 +142,10 @@ test("clients with equal ids and tokens never mix", async () => {
   const requests = new Map(events.filter((entry) => entry.kind === "message.received").map((entry) => [entry.seq, entry]));
   const calls = (await (await fetch(`${server.url}/api/calls?tool=progress`)).json()) as { calls: { id: string; client_name: string; steps_total: number }[] };
   for (const call of calls.calls.filter((each) => each.client_name.startsWith("twin-"))) {
-    const { evidence } = (await (await fetch(`${server.url}/api/calls/${call.id}`)).json()) as { evidence: { events: { pair: number | null; session: string | null; kind: string; rpc?: string }[] } };
+    const { evidence } = (await (await fetch(`${server.url}/api/calls/${call.id}`)).json()) as { evidence: { events: { cause: number | null; session: string | null; kind: string; rpc?: string }[] } };
     const answers = evidence.events.filter((entry) => entry.kind === "message.emitted" && entry.rpc === "response");
     expect(answers).toHaveLength(1);
-    const request = requests.get(answers[0]?.pair ?? 0);
+    const request = requests.get(answers[0]?.cause ?? 0);
     expect(request?.message.params.arguments.steps).toBe(call.steps_total);
     expect(request?.session).toBe(answers[0]?.session);
   }

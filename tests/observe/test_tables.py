@@ -121,6 +121,13 @@ def test_names_without_end_are_counted_as_one() -> None:
     assert sum(methods.values()) == it.row("sessions")["requests"] == 301
 
 
+def test_a_session_has_the_label_that_its_client_was_given() -> None:
+    it = Told()
+    it.tell(at(events.SessionOpened("id", "2025-11-25", "n", "v", b"{}"), session="s1", label="lab"))
+    it.tell(at(received(PING), exchange=1, session="s1"))
+    assert it.row("sessions")["label"] == "lab"
+
+
 # Tasks.
 
 

@@ -8,11 +8,16 @@ export function clientsOf(rows: readonly SessionRow[]): readonly SessionRow[] {
   return rows.filter((row) => row.id !== UNATTRIBUTED);
 }
 
-/** `s7 desk-agent 1.0`: a label with the name and version of its client, as far as they are known. */
-export function clientName(label: string | null, sessions: readonly SessionRow[]): string {
-  if (label === null) return "unknown";
-  const row = sessions.find((each) => each.id === label);
-  return row === undefined ? label : `${label} ${row.client_name} ${row.client_version}`;
+/** `lab: agent 1.2`: the label that a client was given, where it has one, with its name and version. */
+export function clientOf({ label, client_name, client_version }: Pick<SessionRow, "label" | "client_name" | "client_version">): string {
+  return `${label === null ? "" : `${label}: `}${client_name} ${client_version}`;
+}
+
+/** `s7 desk-agent 1.0`: the label of a session with its client, as far as that is known. */
+export function clientName(session: string | null, sessions: readonly SessionRow[]): string {
+  if (session === null) return "unknown";
+  const row = sessions.find((each) => each.id === session);
+  return row === undefined ? session : `${session} ${clientOf(row)}`;
 }
 
 /** `from 203.0.113.1 through 10.0.0.1:4711`: a client's address, and that of the proxy that speaks for it. */

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { entry } from "~/testing/rows";
 import { describeDispatch, dispatchOf } from "./dispatches";
-import { describe, directionOf, isMessage } from "./evidence";
+import { directionOf, isMessage } from "./evidence";
 import type { Entry } from "./schema";
+import { describe } from "./summary";
 
-const told = (kind: Entry["kind"], more: object) => describe(entry(1, 0, kind, more));
+const told = (kind: Entry["kind"], more: object) => describeDispatch(entry(1, 0, kind, more));
 const AT_HOST = { host: "demo", dispatch: "d7", call: "c1" };
 
 test("a dispatch is told in words from its beginning to its end", () => {
@@ -30,7 +31,7 @@ test("a dispatch is told in words from its beginning to its end", () => {
 });
 
 test("what became of a cancelled dispatch is told in words", () => {
-  expect(told("dispatch.cancelled", { ...AT_HOST, cause: "notification", reason: "stop" })).toBe('host demo is told to stop d7: notification "stop"');
+  expect(told("dispatch.cancelled", { ...AT_HOST, by: "notification", reason: "stop" })).toBe('host demo is told to stop d7: notification "stop"');
   const end = (how: string, late = 0) => told("dispatch.stopped", { ...AT_HOST, how, after_ms: 12.3, late });
   expect(end("acknowledged")).toBe("host demo has stopped d7, 12 ms after tool.cancel");
   expect(end("answered", 1)).toBe("host demo did not stop d7 but came to its end, 12 ms after tool.cancel; 1 late message dropped");
@@ -58,12 +59,12 @@ test("tool hosts come and go in words", () => {
   expect(told("host.closed", { connection: "h3", host: null, code: null, by: "shutdown", failed: 0, late: 0 })).toBe("a host without a name (h3), by shutdown");
 });
 
-const message = (direction: string) => entry(1, 0, "host.message", { direction, rpc: "request", method: "tool.dispatch", id: "d7", message: {} });
+const message = (direction: string) => entry(1, 0, "host.message", { direction, rpc: "request", method: "tool.dispatch", id: "d7", message: { params: { tool: "export" } } });
 
 test("a message of a tool host is a message, with the direction that it says", () => {
   expect([directionOf(message("received")), directionOf(message("sent"))]).toEqual(["in", "out"]);
   expect(isMessage(message("sent"))).toBe(true);
-  expect(describe(message("sent"))).toBe('tool.dispatch, id "d7"');
+  expect(describe(message("sent"), "tool.dispatch")).toBe('tool.dispatch request · id "d7" · export {}');
   expect(describeDispatch(message("sent"))).toBeNull();
 });
 

@@ -9,7 +9,8 @@ export function formatLimit(ms: number): string {
   return ms % 1000 === 0 ? formatSeconds(ms / 1000) : formatDuration(ms);
 }
 
-const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
+/** `2 messages`, `1 message`. */
+export const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 const quoted = (text: string | null) => (text === null ? "" : ` ${scalarText(text)}`);
 
 /** What an entry says of a dispatch or of a tool host, in plain words; null for any other one, and for a message. */
@@ -24,7 +25,7 @@ export function describeDispatch(entry: Entry): string | null {
     case "dispatch.settled":
       return settled(entry);
     case "dispatch.cancelled":
-      return `host ${entry.host} is told to stop ${entry.dispatch}: ${entry.cause}${quoted(entry.reason)}`;
+      return `host ${entry.host} is told to stop ${entry.dispatch}: ${entry.by}${quoted(entry.reason)}`;
     case "dispatch.stopped":
       return `${stopped(entry)}${entry.late === 0 ? "" : `; ${counted(entry.late, "late message")} dropped`}`;
     case "dispatch.late":

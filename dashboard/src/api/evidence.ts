@@ -1,15 +1,55 @@
-import { shareText } from "~/ui/share";
-import { type JsonNumber, at, brief, scalarText } from "~/ui/json";
-import { stateOf } from "~/ui/states";
-import { cameFrom } from "./client-name";
-import { describeDispatch } from "./dispatches";
-import type { Entry } from "./schema";
+import { type JsonNumber, at } from "~/ui/json";
+import type { Entry, MessageEmitted, MessagesDelivered } from "./schema";
 
-type MessageEntry = Extract<Entry, { rpc: string }>;
+export type MessageEntry = Extract<Entry, { rpc: string }>;
+
+/** Finds an entry of the same run by its number, as far as it is at hand. */
+export type EntryOf = (seq: number) => Entry | undefined;
 
 /** Whether an entry is a message, and not what became of one. */
 export function isMessage(entry: Entry): entry is MessageEntry {
   return entry.kind === "message.received" || entry.kind === "message.emitted" || entry.kind === "message.dropped" || entry.kind === "host.message";
+}
+
+/** Whether an entry is the answer to a request. */
+export function isAnswer(entry: Entry): entry is MessageEntry {
+  return isMessage(entry) && (entry.rpc === "response" || entry.rpc === "error");
+}
+
+/** The request that an entry answers; undefined for what is no answer, and for a request that is not at hand. */
+export function requestOf(entry: Entry, entryOf: EntryOf): MessageEntry | undefined {
+  if (entry.cause === null || !isAnswer(entry)) return undefined;
+  const request = entryOf(entry.cause);
+  // what answers no open question was caused by the HTTP request or the connection that brought it
+  return request !== undefined && isMessage(request) ? request : undefined;
+}
+
+/** The method of a message, of an answer that of its request, and of a call; null for any other entry and where it is not known. */
+export function methodOf(entry: Entry, entryOf: EntryOf): string | null {
+  if (entry.kind === "call.started") return entry.method;
+  return isMessage(entry) ? (entry.method ?? requestOf(entry, entryOf)?.method ?? null) : null;
+}
+
+/** The messages that a delivery tells of: its cause, and those that the same stream or answer has after that one. */
+export function messagesOf(delivery: MessagesDelivered, entryOf: EntryOf): readonly MessageEmitted[] {
+  const found: MessageEmitted[] = [];
+  const count = delivery.last - delivery.first + 1;
+  for (let seq = delivery.cause ?? delivery.seq; seq < delivery.seq && found.length < count; seq += 1) {
+    const entry = entryOf(seq);
+    if (entry?.kind === "message.emitted" && isPartOf(entry, delivery)) found.push(entry);
+  }
+  return found;
+}
+
+function isPartOf(entry: MessageEmitted, { session, stream, exchange, call, first, last }: MessagesDelivered): boolean {
+  if (entry.session !== session || entry.stream !== stream || entry.call !== call) return false;
+  // an answer in one piece has no stream, and no positions: there the exchange tells
+  return entry.position === null ? entry.exchange === exchange : first <= entry.position && entry.position <= last;
+}
+
+/** The connection of an entry where that carries all messages both ways: a WebSocket or standard streams. */
+export function pipeOf({ connection }: Entry): string | null {
+  return connection !== null && /^[wi]/.test(connection) ? connection : null;
 }
 
 export type Direction = "in" | "out";
@@ -66,73 +106,8 @@ export function sentAfterCancel(entries: readonly Entry[]): number | null {
   return entries.findLast((entry) => entry.kind === "call.settled")?.sent_after_cancel ?? null;
 }
 
-const quoted = (text: string | null) => (text === null ? "" : ` ${scalarText(text)}`);
-const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
-
-/** What an entry says beside its kind, in one line of the words of the event log; "" where the kind says it all. */
-export function describe(entry: Entry): string {
-  const progress = progressOf(entry);
-  if (progress !== null) return `progress ${shareText(progress.progress, progress.total)}${quoted(progress.message)}${droppedBecause(entry)}`;
-  if (isMessage(entry)) return describeMessage(entry);
-  switch (entry.kind) {
-    case "http.request":
-      return `${entry.method} ${entry.path}${entry.query === "" ? "" : `?${entry.query}`}, HTTP/${entry.http_version}`;
-    case "http.response":
-      return `${entry.status} ${entry.content_type}${entry.problem === null ? "" : `: ${entry.problem}`}`;
-    case "http.closed":
-      return `by ${entry.by}, after ${counted(entry.messages, "message")}`;
-    case "message.delivered":
-      return entry.first === entry.last ? `message ${entry.first}` : `messages ${entry.first} to ${entry.last}`;
-    case "stream.opened":
-      return `${entry.stream}, ${entry.purpose}`;
-    case "stream.ended":
-      return `${entry.stream}, ${counted(entry.messages, "message")}`;
-    case "stream.resumed":
-      return `${entry.stream}, after message ${entry.after}, ${counted(entry.waiting, "message")} waiting`;
-    case "stream.lost":
-      return `${entry.stream}, ${stateOf(entry.why).label}, ${counted(entry.messages, "message")} never sent`;
-    case "connection.opened":
-      return `${entry.connection}, ${entry.transport} ${cameFrom(entry)}`;
-    case "connection.closed":
-      return `${entry.connection}, by ${entry.by}${entry.code === null ? "" : `, code ${entry.code}`}, after ${counted(entry.messages, "message")}`;
-    case "client.misuse":
-      return `${entry.what}: ${entry.detail} (${entry.clause})`;
-    default:
-      return describeDispatch(entry) ?? describeWork(entry);
-  }
-}
-
-function droppedBecause(entry: Entry): string {
-  return entry.kind === "message.dropped" ? `, not sent: ${entry.why}` : "";
-}
-
-function describeMessage(entry: MessageEntry): string {
-  const id = entry.id === null ? "" : `, id ${scalarText(entry.id)}`;
-  const code = at(entry.message, "error", "code");
-  const error = code === undefined ? "" : ` ${brief(code)}${quoted(String(at(entry.message, "error", "message") ?? ""))}`;
-  return `${entry.method ?? entry.rpc}${error}${id}${droppedBecause(entry)}`;
-}
-
-function describeWork(entry: Entry): string {
-  switch (entry.kind) {
-    case "call.started":
-      return `${entry.tool ?? entry.method}, id ${scalarText(entry.request_id)}`;
-    case "call.cancelled":
-      return `by ${entry.by}${quoted(entry.reason)}${entry.effect ? "" : ", without effect: it was over"}`;
-    case "call.settled":
-      return describeSettled(entry);
-    case "task.changed":
-      return `${entry.status}${quoted(entry.message)}`;
-    case "task.removed":
-      return entry.why;
-    default:
-      return "";
-  }
-}
-
-function describeSettled(entry: Extract<Entry, { kind: "call.settled" }>): string {
-  const steps = entry.steps_done === null ? "" : `, ${shareText(entry.steps_done, entry.steps_total)} steps`;
-  if (entry.cancelled_by === null) return `${entry.outcome}${steps}`;
-  const latency = entry.scope_exit_ms === null ? "" : ` ${Number(entry.scope_exit_ms.toFixed(2))} ms after`;
-  return `${entry.outcome}${latency}, by ${entry.cancelled_by}${steps}, ${counted(entry.sent_after_cancel, "message")} after cancellation`;
+/** Finds the entries of a list by their numbers. */
+export function bySeq(entries: readonly Entry[]): EntryOf {
+  const found = new Map(entries.map((entry) => [entry.seq, entry]));
+  return (seq) => found.get(seq);
 }

@@ -1673,7 +1673,7 @@ export interface components {
          * @description A session of the legacy era, or the requests of one modern client.
          *
          *     The row `unattributed` holds the counts of what no client is known for: its `era` and `transport` are null,
-         *     `requests` stays 0, and names and `capabilities` are empty.
+         *     `requests` stays 0, and names and `capabilities` are empty. `label` is the name that a client was given.
          *
          *     `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
          *     says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name;
@@ -1690,6 +1690,7 @@ export interface components {
             /** @enum {string|null} */
             era: "legacy" | "modern" | null;
             id: string;
+            label: string | null;
             last_at: number;
             methods: {
                 [key: string]: number;

@@ -3,6 +3,8 @@ import { parseJson } from "~/ui/json";
 import { type Item, type Rows, TABLES, type Table } from "./entry";
 import { Ring } from "./ring";
 
+type Tables = { readonly [Name in Table]: readonly Rows[Name][] };
+
 /** What the page shows, all of one moment. It changes by being replaced, so that parts can be compared by identity. */
 export interface Snapshot {
   /** `connecting` for the first time, `live`, `stale`: lost and trying again, `closed`: refused, tried again later. */
@@ -15,7 +17,7 @@ export interface Snapshot {
   hello: FeedHello | null;
   /** Set while the server sends the entries of one session only: which, and behind what number those of others are missing. */
   narrowed: { session: string; after: number } | null;
-  tables: { readonly [Name in Table]: readonly Rows[Name][] };
+  tables: Tables;
 }
 
 /** What of the browser the feed needs; tests bring their own. */
@@ -55,7 +57,11 @@ interface Place {
 
 const NOWHERE: Place = { id: "", seq: 0, total: 0 };
 
-const NO_TABLES: Snapshot["tables"] = { tasks: [], calls: [], sessions: [], streams: [], hosts: [], refusals: [], counts: [] };
+type Maps = { readonly [Name in Table]: Map<string, Rows[Name]> };
+
+function forEachTable<All extends { readonly [Name in Table]: unknown }>(make: <Name extends Table>(table: Name) => All[Name]): All {
+  return Object.fromEntries(TABLES.map((table) => [table, make(table)])) as All;
+}
 
 /**
  * The live view of the server: one EventSource, everything bounded, one new snapshot per frame at most.
@@ -66,19 +72,11 @@ export class Feed {
   readonly #around: Surroundings;
   readonly #ring = new Ring(CAPACITY);
   readonly #listeners = new Set<() => void>();
-  readonly #rows: { [Name in Table]: Map<string, Rows[Name]> } = {
-    tasks: new Map(),
-    calls: new Map(),
-    sessions: new Map(),
-    streams: new Map(),
-    hosts: new Map(),
-    refusals: new Map(),
-    counts: new Map(),
-  };
+  readonly #rows = forEachTable<Maps>(() => new Map());
   // tables whose next rows begin anew, and those that changed since the last snapshot
   readonly #stale = new Set<Table>();
   readonly #changed = new Set<Table>();
-  #snapshot: Snapshot = { status: "connecting", items: [], total: 0, hello: null, narrowed: null, tables: NO_TABLES };
+  #snapshot: Snapshot = { status: "connecting", items: [], total: 0, hello: null, narrowed: null, tables: forEachTable<Tables>(() => []) };
   #status: Snapshot["status"] = "connecting";
   #hello: FeedHello | null = null;
   // the id to resume behind, and the number in it: entries up to it are known
@@ -245,17 +243,15 @@ export class Feed {
   #publish(): void {
     const before = this.#snapshot;
     const total = this.#ring.total;
-    const rows = <Name extends Table>(table: Name): readonly Rows[Name][] =>
-      this.#changed.has(table) ? [...this.#rows[table].values()] : before.tables[table];
+    const rows = <Name extends Table>(table: Name) => (this.#changed.has(table) ? ([...this.#rows[table].values()] as Tables[Name]) : before.tables[table]);
     const narrowed = this.#session === null ? null : { session: this.#session, after: this.#whole.seq };
-    const tables = { tasks: rows("tasks"), calls: rows("calls"), sessions: rows("sessions"), streams: rows("streams"), hosts: rows("hosts"), refusals: rows("refusals"), counts: rows("counts") };
     this.#snapshot = {
       status: this.#status,
       items: total === before.total && !this.#cleared ? before.items : this.#ring.snapshot(),
       total,
       hello: this.#hello,
       narrowed: narrowed?.session === before.narrowed?.session && narrowed?.after === before.narrowed?.after ? before.narrowed : narrowed,
-      tables: this.#changed.size === 0 ? before.tables : tables,
+      tables: this.#changed.size === 0 ? before.tables : forEachTable<Tables>(rows),
     };
     this.#changed.clear();
     this.#cleared = false;

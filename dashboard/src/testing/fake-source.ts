@@ -1,5 +1,8 @@
 import { Feed } from "~/feed/feed";
 
+/** What an entry says of its context and its cause when it says nothing. */
+export const NO_CONTEXT = { cause: null, connection: null, exchange: null, label: null, session: null, call: null, task: null, stream: null };
+
 /** An EventSource that a test plays the server of. */
 export class FakeSource extends EventTarget {
   readonly CONNECTING = 0;
@@ -23,7 +26,7 @@ export class FakeSource extends EventTarget {
   }
 
   entry(run: string, seq: number, more: object = {}): void {
-    this.say("message", { seq, at: seq, mono: seq, kind: "server.state", pair: null, ...more }, `${run}-${seq}`);
+    this.say("message", { seq, at: seq, mono: seq, kind: "server.state", ...NO_CONTEXT, ...more }, `${run}-${seq}`);
   }
 
   /** The connection is lost and the browser tries again, or (`refused`) gives up. */

@@ -25,11 +25,11 @@ export const settled = (at: number, call: string, session: string, more: object 
 
 /** A report of progress on a stream. */
 export const progress = (at: number, call: string, session: string, position: number, more: object = {}) => ({
-  kind: "message.emitted", at, call, session, task: null, stream: "p1", exchange: 1, position, rpc: "notification", id: null,
+  kind: "message.emitted", at, call, session, stream: "p1", exchange: 1, position, rpc: "notification", id: null,
   method: "notifications/progress", message: { params: { progress: position, total: 3 } }, ...more,
 });
 
-/** A socket took messages of a stream. */
-export const delivered = (at: number, session: string, first: number, last: number, more: object = {}) => ({
-  kind: "message.delivered", at, session, stream: "p1", exchange: 1, first, last, ...more,
+/** A socket took messages of the stream of a call; `cause` is the number of the first one's entry. */
+export const delivered = (at: number, call: string, session: string, first: number, last: number, cause: number) => ({
+  kind: "message.delivered", at, call, session, stream: "p1", exchange: 1, first, last, cause,
 });

@@ -1,4 +1,5 @@
 import type { CallRow, CountsRow, Entry, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow } from "~/api/schema";
+import { NO_CONTEXT } from "./fake-source";
 
 /** A call that has ended well, with whatever a test wants to be different. */
 export function callRow(more: Partial<CallRow> = {}): CallRow {
@@ -18,6 +19,7 @@ export function callRow(more: Partial<CallRow> = {}): CallRow {
     session: "s1",
     client_name: "agent",
     client_version: "1.2",
+    label: null,
     request_id: 5,
     progress_token: 0,
     progress_token_type: "integer",
@@ -86,6 +88,7 @@ export function sessionRow(more: Partial<SessionRow> = {}): SessionRow {
     revision: "2025-11-25",
     client_name: "agent",
     client_version: "1.2",
+    label: null,
     opened_at: 1_795_258_460,
     last_at: 1_795_258_466,
     closed: null,
@@ -164,7 +167,7 @@ export function countsRow(more: Partial<CountsRow> = {}): CountsRow {
 
 /** An entry of the log, `ms` after the others' beginning; what of its kind a test does not need is left out. */
 export function entry(seq: number, ms: number, kind: Entry["kind"], more: object = {}): Entry {
-  return { seq, at: 1_795_258_465 + ms / 1000, mono: 100 + ms / 1000, kind, pair: null, session: "s1", call: null, task: null, ...more } as Entry;
+  return { seq, at: 1_795_258_465 + ms / 1000, mono: 100 + ms / 1000, kind, ...NO_CONTEXT, session: "s1", ...more } as Entry;
 }
 
 /** The notification that tells progress, as it is made for a stream. */

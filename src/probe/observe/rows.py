@@ -50,7 +50,7 @@ class SessionRow:
     """A session of the legacy era, or the requests of one modern client.
 
     The row `unattributed` holds the counts of what no client is known for: its `era` and `transport` are null,
-    `requests` stays 0, and names and `capabilities` are empty.
+    `requests` stays 0, and names and `capabilities` are empty. `label` is the name that a client was given.
 
     `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
     says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name;
@@ -65,6 +65,7 @@ class SessionRow:
     revision: str
     client_name: str
     client_version: str
+    label: str | None
     opened_at: float
     last_at: float
     closed: str | None

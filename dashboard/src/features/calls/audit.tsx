@@ -3,7 +3,7 @@ import { ApiError, apiUrl } from "~/api/client";
 import { useFeed } from "~/feed/use-feed";
 import { Button } from "~/ui/button";
 import { EmptyState } from "~/ui/empty-state";
-import type { CallTable } from "./call-list";
+import type { CallTable } from "./calls";
 import styles from "./calls.module.css";
 import { FilterBar } from "./filter-bar";
 import { fieldOf, questionOf } from "./filters";

@@ -1,3 +1,4 @@
+import { clientOf } from "~/api/client-name";
 import type { CallRow } from "~/api/schema";
 import { EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
@@ -56,11 +57,12 @@ export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
 
 function Client({ call }: { call: CallRow }) {
   return (
-    <span className={styles["client"]} title={`${call.client_name} ${call.client_version}, ${call.revision} over ${call.transport}`}>
+    <span className={styles["client"]} title={`${clientOf(call)}, ${call.revision} over ${call.transport}`}>
       <EraBadge era={call.era} revision={call.revision} />
       {call.transport !== "http" && <TransportBadge transport={call.transport} short />}
       <span className={styles["ellipsis"]}>
-        {call.session ?? "unknown"} {call.client_name}
+        {call.session ?? "unknown"} {call.label !== null && `${call.label}: `}
+        {call.client_name}
       </span>
     </span>
   );

@@ -49,6 +49,7 @@ function Asked({ call, current }: { call: CallRow; current: boolean }) {
         <Fact name="Client">
           {call.client_name} {call.client_version}
         </Fact>
+        {call.label !== null && <Fact name="Label">{live(`label=${encodeURIComponent(call.label)}`, call.label)}</Fact>}
         <Fact name="Session">
           {session === null ? "none" : current ? <Link href={`/sessions/${encodeURIComponent(session)}`}>{session}</Link> : session}
         </Fact>

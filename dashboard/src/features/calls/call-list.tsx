@@ -8,7 +8,7 @@ import { Page } from "~/ui/page";
 import { useUrlState } from "~/ui/url-state";
 import { Audit } from "./audit";
 import { callColumns } from "./call-columns";
-import { RECENT, callHref, choose, compareHref, recentCalls } from "./calls";
+import { type CallTable, RECENT, callHref, choose, compareHref, recentCalls } from "./calls";
 import styles from "./calls.module.css";
 import { questionOf } from "./filters";
 import { NoCalls } from "./no-calls";
@@ -53,8 +53,6 @@ export function CallList() {
     </Page>
   );
 }
-
-export type CallTable = (calls: readonly CallRow[], empty: React.ReactNode) => React.ReactNode;
 
 function Comparing({ chosen }: { chosen: readonly string[] }) {
   const [a, b] = chosen;

@@ -156,7 +156,7 @@ test("one call shows every group, its evidence with times, and links to each ent
   );
   await expect.element(page.getByRole("region", { name: "What came of it" })).toMatchTextContent(/Donefalse.*4\/10.*no response was sent/);
   const evidence = page.getByRole("region", { name: "Evidence" });
-  await expect.element(evidence).toMatchTextContent(/5 entries, incomplete.*−2 ms#1.*\+12 ms#4.*progress 1\/10/);
+  await expect.element(evidence).toMatchTextContent(/5 entries, incomplete.*−2 ms#1.*\+12 ms#4.*notifications\/progress · 1\/10/);
   await expect.element(evidence.getByRole("link", { name: "#4" })).toHaveAttribute("href", "/dashboard/live?at=4");
   await expect.element(page.getByRole("link", { name: "Compare with the previous progress" })).toHaveAttribute(
     "href",
@@ -243,7 +243,7 @@ const AT_DEMO = [
   entry(5, 2, "host.message", { connection: "h3", direction: "sent", rpc: "request", method: "tool.dispatch", id: "d7", message: {} }),
   entry(6, 9000, "dispatch.extended", { reports: 1, deadline: "idle", due_ms: 39_000 }),
   entry(7, 50_000, "dispatch.expired", { deadline: "idle", elapsed_ms: 50_000, reports: 3, ...LIMITS }),
-  entry(8, 50_001, "dispatch.cancelled", { ...AT_HOST, cause: "deadline", reason: null }),
+  entry(8, 50_001, "dispatch.cancelled", { ...AT_HOST, by: "deadline", reason: null }),
 ];
 const OVER = [
   entry(9, 50_002, "dispatch.settled", { outcome: "timed_out", elapsed_ms: 50_000, reports: 3, sent: 3, coalesced: 0, invalid: 1 }),
@@ -257,7 +257,7 @@ test("the deadlines of a call say what passed, what moved them, who ran it, and 
   );
   await expect.element(panel).toMatchTextContent(/Host told to stophost demo has stopped d7, 12 ms after tool\.cancel; 2 late messages dropped/);
   await expect.element(panel.getByRole("link", { name: "demo" })).toHaveAttribute("href", "/dashboard/hosts?text=demo");
-  await expect.element(page.getByRole("region", { name: "Evidence" })).toMatchTextContent(/← out · hosthost\.messagetool\.dispatch, id "d7"/);
+  await expect.element(page.getByRole("region", { name: "Evidence" })).toMatchTextContent(/← out · hosthost\.messagetool\.dispatch request · id "d7"/);
   await inBothThemes(() => expectAccessible());
 });
 

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import type { CallRow } from "~/api/schema";
 import { brief } from "~/ui/json";
 
@@ -6,6 +7,9 @@ const LINE = 400;
 
 /** How many ended calls the page shows without asking the audit. */
 export const RECENT = 50;
+
+/** Makes a table of calls; `empty` stands where there are none. */
+export type CallTable = (calls: readonly CallRow[], empty: ReactNode) => ReactNode;
 
 interface Cut {
   cut: string;

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { clientOf } from "~/api/client-name";
 import type { CallRow } from "~/api/schema";
 import { StatusBadge } from "~/ui/badge";
 import { Duration, Time } from "~/ui/time";
@@ -26,7 +27,7 @@ const COMPARED: readonly Field[] = [
   ["Era", (call) => call.era],
   ["Revision", (call) => call.revision],
   ["Transport", (call) => call.transport],
-  ["Client", (call) => `${call.client_name} ${call.client_version}`],
+  ["Client", clientOf],
   ["Session", (call) => call.session],
   ["Request id", (call) => call.request_id, (call) => typed(call.request_id)],
   ["Progress token", (call) => call.progress_token, (call) => typed(call.progress_token)],

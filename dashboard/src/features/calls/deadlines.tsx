@@ -67,7 +67,7 @@ function Where({ dispatch: { host, dispatch }, current }: { dispatch: NonNullabl
 }
 
 function acknowledged({ cancelled, stopped: end }: Dispatch): string {
-  if (end === null) return `because of ${cancelled?.cause}; it has not answered yet`;
+  if (end === null) return `because of ${cancelled?.by}; it has not answered yet`;
   const late = end.late === 0 ? "" : `; ${end.late} late ${end.late === 1 ? "message" : "messages"} dropped`;
   return `${stopped(end)}${late}`;
 }

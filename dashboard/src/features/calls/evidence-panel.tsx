@@ -1,6 +1,7 @@
 import { Link } from "wouter";
-import { describe, directionOf, offsetOf, originOf, peerOf } from "~/api/evidence";
+import { bySeq, directionOf, methodOf, offsetOf, originOf, peerOf } from "~/api/evidence";
 import type { Entry, Evidence } from "~/api/schema";
+import { describe } from "~/api/summary";
 import { Badge, DirectionBadge } from "~/ui/badge";
 import { Moments } from "~/ui/moments";
 import { Panel } from "~/ui/panel";
@@ -16,6 +17,7 @@ interface EvidencePanelProps {
 export function EvidencePanel({ evidence, current }: EvidencePanelProps) {
   const { complete, events } = evidence;
   const origin = originOf(events);
+  const entryOf = bySeq(events);
   const moments =
     origin === undefined
       ? []
@@ -23,7 +25,7 @@ export function EvidencePanel({ evidence, current }: EvidencePanelProps) {
           key: entry.seq,
           offset: offsetOf(entry, origin),
           what: <What entry={entry} linked={current} />,
-          detail: describe(entry),
+          detail: describe(entry, methodOf(entry, entryOf)),
         }));
   const count = `${events.length} ${events.length === 1 ? "entry" : "entries"}, ${complete ? "complete" : "incomplete"}`;
   return (

@@ -22,7 +22,7 @@ const OUTCOME_OPTIONS = [ALL, ...OUTCOMES.map((value) => ({ value, label: stateO
 const ERA_OPTIONS = [ALL, { value: "legacy", label: "legacy" }, { value: "modern", label: "modern" }];
 const TRANSPORT_OPTIONS = [ALL, ...TRANSPORTS.map((value) => ({ value, label: value }))];
 // filters with a field of their own; others come with links and are shown as chips
-const FIELDS = new Set(["tool", "outcome", "session", "client", "era", "transport", "from", "until", "text"]);
+const FIELDS = new Set(["tool", "outcome", "session", "client", "label", "era", "transport", "from", "until", "text"]);
 
 const distinct = (values: readonly (string | null)[]) => [...new Set(values)].filter((value) => value !== null && value !== "").toSorted() as string[];
 
@@ -78,6 +78,7 @@ export function FilterBar({ known, error }: FilterBarProps) {
       {choice("transport", "Transport", TRANSPORT_OPTIONS)}
       {text("session", "Session", distinct(known.map((call) => call.session)))}
       {text("client", "Client", distinct(known.map((call) => call.client_name)))}
+      {text("label", "Label", distinct(known.map((call) => call.label)))}
       {time("from", "From")}
       {time("until", "Until")}
       <Conditions error={wrong("condition")} />

@@ -1,5 +1,5 @@
 /** The filters of /api/calls that stand in the URL of the page under the same names. */
-export const FILTERS = ["tool", "toolset", "outcome", "session", "client", "era", "revision", "transport", "task", "run", "from", "until", "text"] as const;
+export const FILTERS = ["tool", "toolset", "outcome", "session", "client", "label", "era", "revision", "transport", "task", "run", "from", "until", "text"] as const;
 
 export const OUTCOMES = [
   "running",

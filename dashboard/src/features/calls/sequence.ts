@@ -1,5 +1,7 @@
-import { describe, directionOf, isMessage, offsetOf, originOf } from "~/api/evidence";
+import { bySeq, directionOf, isMessage, methodOf, offsetOf, originOf, progressOf } from "~/api/evidence";
+import { list, progress } from "~/api/message-summary";
 import type { Entry } from "~/api/schema";
+import { summaryOf, titleOf } from "~/api/summary";
 
 /** One message of a call, and when: milliseconds since the call began. */
 export interface Step {
@@ -20,10 +22,11 @@ export interface Pair {
 // the work grows with the product of both: a million is some milliseconds
 const MOST = 1000;
 
-/** The messages of a call, in order. Ids are left out of the text: they differ between any two calls. */
+/** The messages of a call, in order. */
 export function stepsOf(entries: readonly Entry[]): Step[] {
   const origin = originOf(entries);
   if (origin === undefined) return [];
+  const entryOf = bySeq(entries);
   return entries
     .filter(isMessage)
     .slice(0, MOST)
@@ -32,8 +35,15 @@ export function stepsOf(entries: readonly Entry[]): Step[] {
       offset: offsetOf(entry, origin),
       direction: directionOf(entry),
       kind: [entry.kind, entry.rpc, entry.method].join(" "),
-      text: describe({ ...entry, id: null }),
+      text: textOf(entry, methodOf(entry, entryOf)),
     }));
+}
+
+/** Without ids and tokens, which differ between any two calls. */
+function textOf(entry: Entry, method: string | null): string {
+  const told = progressOf(entry);
+  const far = told === null ? "" : progress(told.progress, told.total, told.message);
+  return list(titleOf(entry, method), far, summaryOf(entry, method).mark?.text);
 }
 
 /** Both sequences side by side: the longest common sequence of kinds is paired, what is left stands alone. */

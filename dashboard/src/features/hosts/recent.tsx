@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { newestEvents } from "~/api/event-pages";
-import { describe, directionOf } from "~/api/evidence";
+import { bySeq, directionOf, methodOf } from "~/api/evidence";
 import type { Entry, HostRow } from "~/api/schema";
+import { describe } from "~/api/summary";
 import { useRefresh } from "~/api/use-refresh";
 import { useFeed } from "~/feed/use-feed";
 import { Badge, DirectionBadge } from "~/ui/badge";
@@ -14,12 +15,16 @@ import styles from "./hosts.module.css";
 const SHOWN = 50;
 // a host that works all the time changes its row with each tick of the feed
 const PACE = 1_000;
-const OF_DISPATCHES = "dispatch.cancelled,dispatch.late,dispatch.stopped";
 
-const COLUMNS: readonly PlainColumn<Entry>[] = [
-  { key: "at", head: "At", cell: (entry) => <At entry={entry} /> },
-  { key: "kind", head: "Entry", cell: (entry) => <Kind entry={entry} /> },
-  { key: "says", head: "What", cell: (entry) => <Says entry={entry} /> },
+interface Told {
+  entry: Entry;
+  says: string;
+}
+
+const COLUMNS: readonly PlainColumn<Told>[] = [
+  { key: "at", head: "At", cell: ({ entry }) => <At entry={entry} /> },
+  { key: "kind", head: "Entry", cell: ({ entry }) => <Kind entry={entry} /> },
+  { key: "says", head: "What", cell: ({ entry, says }) => <Says call={entry.call} says={says} /> },
 ];
 
 /** What the server and the host told each other last, and what became of what was cancelled. */
@@ -27,23 +32,22 @@ export function Recent({ row }: { row: HostRow }) {
   useRefresh(["host entries"], row, PACE);
   const { data, error } = useQuery({
     queryKey: ["host entries", row.id],
-    queryFn: ({ signal }) => recent(row, signal),
+    queryFn: ({ signal }) => recent(row.id, signal),
   });
   return (
     <section className={styles["part"]} aria-label="Recent entries">
       {error !== null && <p>The entries could not be loaded: {error.message}</p>}
       {data !== undefined && data.length === 0 && <p>No entry of it was found: those were pushed out of the log, or lie before the newest that were looked at.</p>}
-      {data !== undefined && data.length > 0 && <PlainTable caption="Recent entries, newest first" columns={COLUMNS} rows={data} rowKey={(entry) => String(entry.seq)} />}
+      {data !== undefined && data.length > 0 && <PlainTable caption="Recent entries, newest first" columns={COLUMNS} rows={data} rowKey={({ entry }) => String(entry.seq)} />}
     </section>
   );
 }
 
-/** Entries of dispatches name the host, not its connection: those of this one came while it was there. */
-async function recent(row: HostRow, signal: AbortSignal): Promise<readonly Entry[]> {
-  const own = newestEvents({ connection: row.id }, SHOWN, signal);
-  const told = row.name === null ? null : newestEvents({ kind: OF_DISPATCHES, text: `"host":"${row.name}"` }, SHOWN, signal);
-  const during = ((await told)?.events ?? []).filter((entry) => entry.at >= row.opened_at && (row.closed === null || entry.at <= row.last_at));
-  return [...(await own).events, ...during].toSorted((a, b) => b.seq - a.seq).slice(0, SHOWN);
+/** The newest entries of the host's connection, and what each says. */
+async function recent(connection: string, signal: AbortSignal): Promise<readonly Told[]> {
+  const { events } = await newestEvents({ connection }, SHOWN, signal);
+  const entryOf = bySeq(events);
+  return events.map((entry) => ({ entry, says: describe(entry, methodOf(entry, entryOf)) }));
 }
 
 function At({ entry }: { entry: Entry }) {
@@ -63,12 +67,12 @@ function Kind({ entry }: { entry: Entry }) {
   );
 }
 
-function Says({ entry }: { entry: Entry }) {
+function Says({ call, says }: { call: string | null; says: string }) {
   const run = useFeed((snapshot) => snapshot.hello?.run);
-  if (!("call" in entry) || entry.call === null) return describe(entry);
+  if (call === null) return says;
   return (
     <>
-      {describe(entry)}, for call <Link href={`/calls/${run}.${entry.call}`}>{entry.call}</Link>
+      {says}, for call <Link href={`/calls/${run}.${call}`}>{call}</Link>
     </>
   );
 }

@@ -1,15 +1,11 @@
-import { useCallback, useMemo } from "react";
-import { useLocation, useParams, useSearch } from "wouter";
+import { useCallback } from "react";
 import type { HostRow } from "~/api/schema";
 import { useServer } from "~/api/use-server";
 import { useFeed } from "~/feed/use-feed";
 import { Segmented } from "~/ui/choice";
 import { CodeBlock } from "~/ui/code-block";
-import { DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
-import { Page } from "~/ui/page";
-import { SearchField } from "~/ui/search-field";
-import { ShownOf } from "~/ui/shown-of";
+import { TableView } from "~/ui/table-view";
 import { useUrlState } from "~/ui/url-state";
 import { COLUMNS, FEW_COLUMNS } from "./columns";
 import { HostDetail } from "./detail";
@@ -20,50 +16,28 @@ const STATES = [
   { value: "closed", label: "Closed" },
 ];
 
-function matches(row: HostRow, state: string, text: string): boolean {
-  const words = `${row.id} ${row.name ?? ""} ${row.version ?? ""} ${row.client} ${row.closed ?? ""} ${row.tools.join(" ")}`.toLowerCase();
-  return (state === "" || (row.state === "closed") === (state === "closed")) && words.includes(text.toLowerCase());
-}
+const wordsOf = (row: HostRow) => `${row.id} ${row.name ?? ""} ${row.version ?? ""} ${row.client} ${row.closed ?? ""} ${row.tools.join(" ")}`;
 
 /** Connections of tool hosts, the newest first; one of them with all that is known of it. */
 export default function HostsView() {
   const all = useFeed((snapshot) => snapshot.tables.hosts);
-  const { id } = useParams<{ id?: string }>();
-  const [, navigate] = useLocation();
-  const search = useSearch();
   const [state, setState] = useUrlState("state");
-  const [text, setText] = useUrlState("text");
-  const rows = useMemo(
-    () => all.filter((row) => matches(row, state, text)).toSorted((a, b) => b.opened_at - a.opened_at),
-    [all, state, text],
-  );
-  const go = useCallback(
-    (host: string) => navigate(`/hosts${host === "" ? "" : `/${host}`}${search === "" ? "" : `?${search}`}`),
-    [navigate, search],
-  );
-  const close = useCallback(() => go(""), [go]);
+  const passes = useCallback((row: HostRow) => state === "" || (row.state === "closed") === (state === "closed"), [state]);
   return (
-    <Page
+    <TableView
       title="Tool hosts"
-      tools={
-        <>
-          <Segmented label="State" options={STATES} value={state} onChange={setState} />
-          <SearchField label="Search tool hosts" value={text} onChange={setText} />
-          <ShownOf shown={rows.length} all={all.length} />
-        </>
-      }
-      drawer={id !== undefined && <HostDetail id={id} onClose={close} />}
-    >
-      <DataTable
-        label="Tool hosts"
-        columns={id === undefined ? COLUMNS : FEW_COLUMNS}
-        rows={rows}
-        rowKey={(row) => row.id}
-        selected={id}
-        onSelect={(row) => go(row.id)}
-        empty={<Nothing known={all.length} />}
-      />
-    </Page>
+      label="Tool hosts"
+      path="/hosts"
+      search="Search tool hosts"
+      all={all}
+      passes={passes}
+      wordsOf={wordsOf}
+      columns={COLUMNS}
+      fewColumns={FEW_COLUMNS}
+      filters={<Segmented label="State" options={STATES} value={state} onChange={setState} />}
+      Detail={HostDetail}
+      empty={<Nothing known={all.length} />}
+    />
   );
 }
 

@@ -1,33 +1,33 @@
-import { directionOf, isMessage, peerOf } from "~/api/evidence";
+import { directionOf, isAnswer, isMessage, peerOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
+import { summaryOf } from "~/api/summary";
 import { Badge, DirectionBadge, EraBadge } from "~/ui/badge";
 import { scalarText } from "~/ui/json";
 import { formatDuration } from "~/ui/time-format";
 import { eraOf, useKnown } from "./known";
 import styles from "./live.module.css";
-import { summaryOf } from "./summary";
 
 interface CellProps {
   run: string;
   entry: Entry;
 }
 
-/** Whose entry it is, with the name that the client gives itself. */
+/** Whose entry it is, with the label that the client was given and the name that it gives itself. */
 export function Who({ run, entry }: CellProps) {
-  const known = useKnown();
-  const session = known.relations(run).sessionOf(entry);
-  if (session === null) return <Host entry={entry} />;
-  const client = known.client(run, session);
+  const { session, label } = entry;
+  const client = useKnown().client(run, session ?? "");
+  if (session === null && label === null) return <Host entry={entry} />;
+  const title = client === null ? "client not known" : `${client.name} ${client.version}`;
   return (
-    <span title={client === null ? "client not known" : `${client.name} ${client.version}`}>
-      {session} <span className={styles["quiet"]}>{client?.name}</span>
+    <span title={label === null ? title : `${label}: ${title}`}>
+      {[session, label].filter((part) => part !== null).join(" ")} <span className={styles["quiet"]}>{client?.name}</span>
     </span>
   );
 }
 
 /** The label of a tool host, of an entry that is about no call. */
 function Host({ entry }: { entry: Entry }) {
-  if (!entry.kind.startsWith("host.") || !("connection" in entry)) return null;
+  if (!entry.kind.startsWith("host.")) return null;
   return (
     <>
       {entry.connection} <span className={styles["quiet"]}>{("host" in entry && entry.host) || "tool host"}</span>
@@ -36,10 +36,9 @@ function Host({ entry }: { entry: Entry }) {
 }
 
 export function Era({ run, entry }: CellProps) {
-  const known = useKnown();
-  const session = known.relations(run).sessionOf(entry);
+  const { session } = entry;
+  const revision = useKnown().client(run, session ?? "")?.revision;
   if (session === null) return null;
-  const revision = known.client(run, session)?.revision;
   return (
     <>
       <EraBadge era={eraOf(session)} /> <span className={styles["quiet"]}>{revision}</span>
@@ -104,8 +103,7 @@ export function Id({ entry }: { entry: Entry }) {
 }
 
 export function Line({ run, entry }: CellProps) {
-  const known = useKnown();
-  const { mark, text } = summaryOf(entry, known.relations(run));
+  const { mark, text } = summaryOf(entry, useKnown().relations(run).methodOf(entry));
   return (
     <span title={text}>
       {mark !== undefined && <Badge tone={mark.tone}>{mark.text}</Badge>} {text}
@@ -115,18 +113,16 @@ export function Line({ run, entry }: CellProps) {
 
 /** The other half of a request and its answer, with the time between them. */
 export function Pair({ run, entry, onOpen }: CellProps & { onOpen: (run: string, seq: number) => void }) {
-  const { answers, bySeq, missing } = useKnown().relations(run);
+  const relations = useKnown().relations(run);
   if (!("rpc" in entry)) return null;
   if (entry.rpc === "request") {
-    const answer = answers.get(entry.seq);
-    if (answer === undefined) return <span className={styles["quiet"]}>{missing > entry.seq ? "answer not known" : "no answer yet"}</span>;
+    const answer = relations.answerOf(entry.seq);
+    if (answer === undefined) return <span className={styles["quiet"]}>{relations.missing > entry.seq ? "answer not known" : "no answer yet"}</span>;
     return <Jump text={`#${answer.seq} after ${between(entry, answer)}`} title="Show the answer" onClick={() => onOpen(run, answer.seq)} />;
   }
-  const { pair } = entry;
-  if (pair === null) return null;
-  const request = bySeq.get(pair);
-  const text = request === undefined ? `to #${pair}` : `${between(request, entry)} after #${pair}`;
-  return <Jump text={text} title="Show the request" onClick={() => onOpen(run, pair)} />;
+  const request = relations.requestOf(entry);
+  if (request === undefined) return isAnswer(entry) ? <span className={styles["quiet"]}>request not known</span> : null;
+  return <Jump text={`${between(request, entry)} after #${request.seq}`} title="Show the request" onClick={() => onOpen(run, request.seq)} />;
 }
 
 /** By the monotonic clock, which no correction of the time of day changes. */

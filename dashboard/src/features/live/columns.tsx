@@ -4,8 +4,8 @@ import type { Column } from "~/ui/data-table";
 import { Time } from "~/ui/time";
 import { Era, Id, Line, Pair, Way, What, Who } from "./cells";
 import { GapBadge, GapText, Older } from "./gap-cells";
-import type { ListRow } from "./list";
 import styles from "./live.module.css";
+import type { ListRow } from "./merge";
 import type { History } from "./use-history";
 
 interface Options {

@@ -29,7 +29,6 @@ interface EntryPanelProps {
 export function EntryPanel({ run, entry, url, newer, older, onClose }: EntryPanelProps) {
   const relations = useKnown().relations(run);
   const method = relations.methodOf(entry);
-  const session = relations.sessionOf(entry);
   const actions = (
     <>
       <Button small disabled={newer === null} onClick={() => newer?.()}>
@@ -47,7 +46,7 @@ export function EntryPanel({ run, entry, url, newer, older, onClose }: EntryPane
       <p className={styles["summary"]}>
         <Line run={run} entry={entry} />
       </p>
-      <KeyValues items={[...place(run, entry, session), ...facts(entry)]} />
+      <KeyValues items={[...place(run, entry), ...facts(entry)]} />
       <Related run={run} entry={entry} url={url} />
       <Values entry={entry} />
       <Whole key={entry.seq} run={run} entry={entry} />
@@ -57,14 +56,14 @@ export function EntryPanel({ run, entry, url, newer, older, onClose }: EntryPane
 
 type Named = readonly [string, ReactNode];
 
-function place(run: string, entry: Entry, session: string | null): readonly Named[] {
+function place(run: string, entry: Entry): readonly Named[] {
   return [
     ["kind", <code key="kind">{entry.kind}</code>],
     ["time", <Moment key="time" entry={entry} />],
     ["run", run],
-    ["belongs to", session && <Who key="who" run={run} entry={entry} />],
-    ["era, revision", session && <Era key="era" run={run} entry={entry} />],
-    ["direction", directionOf(entry) && <Way key="direction" run={run} entry={entry} />],
+    ["belongs to", (entry.session ?? entry.label) !== null && <Who key="who" run={run} entry={entry} />],
+    ["era, revision", entry.session !== null && <Era key="era" run={run} entry={entry} />],
+    ["direction", directionOf(entry) !== null && <Way key="direction" run={run} entry={entry} />],
   ];
 }
 
@@ -77,7 +76,7 @@ function Moment({ entry }: { entry: Entry }) {
 }
 
 // what `place` and the rest of the panel show already
-const ELSEWHERE = new Set(["seq", "kind", "at", "mono", "pair"]);
+const ELSEWHERE = new Set(["seq", "kind", "at", "mono", "cause"]);
 
 function isScalar(value: unknown): value is Scalar {
   return value === null || typeof value !== "object";

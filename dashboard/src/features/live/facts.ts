@@ -1,17 +1,7 @@
 import { type Direction, directionOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
+import { isOrderly } from "~/api/summary";
 import { at, writeJson } from "~/ui/json";
-
-/** What an entry may say of what it belongs to. */
-export interface Belongs {
-  pair: number | null;
-  session?: string | null;
-  exchange?: number | null;
-  stream?: string | null;
-  connection?: string | null;
-  call?: string | null;
-  task?: string | null;
-}
 
 /** What the chips of the view show or hide. An entry is in the group of its kind, and in `problems` as well if it is one. */
 export const GROUPS = ["messages", "http", "calls", "tasks", "streams", "sessions", "hosts", "server", "problems"] as const;
@@ -20,12 +10,15 @@ export type Group = (typeof GROUPS)[number];
 const GROUP_OF: Readonly<Record<string, Group>> = {
   message: "messages",
   http: "http",
+  socket: "http",
   call: "calls",
   dispatch: "calls",
   host: "hosts",
   task: "tasks",
   stream: "streams",
   connection: "streams",
+  websocket: "streams",
+  stdio: "streams",
   session: "sessions",
   "client.seen": "sessions",
   "client.misuse": "problems",
@@ -44,14 +37,6 @@ export function bit(group: Group): number {
   return 1 << GROUPS.indexOf(group);
 }
 
-// RFC 6455, section 7.4: done, or going away
-const ORDERLY = new Set([1000, 1001]);
-
-/** Whether a close code of a WebSocket tells of an end that nobody has to look into. */
-export function isOrderly(code: number): boolean {
-  return ORDERLY.has(code);
-}
-
 // what a tool host answers to what it was told to stop: docs/tool-hosts.md, tool.cancel
 const HAS_STOPPED = 2;
 
@@ -62,14 +47,18 @@ function isProblem(entry: Entry): boolean {
     case "client.misuse":
     case "limit.reached":
     case "message.dropped":
-      return true;
-    case "message.received":
-    case "message.emitted":
-      return entry.rpc === "error" || entry.rpc === "invalid";
+    case "message.unreadable":
+    case "message.refused":
+    case "socket.refused":
     case "stream.lost":
     case "dispatch.expired":
     case "host.misuse":
       return true;
+    case "message.received":
+    case "message.emitted":
+      return entry.rpc === "error" || entry.rpc === "invalid";
+    case "websocket.frame":
+      return entry.refused !== null;
     case "host.message":
       return (entry.rpc === "error" && at(entry.message, "error", "code") !== HAS_STOPPED) || entry.rpc === "invalid";
     case "dispatch.stopped":
@@ -96,10 +85,6 @@ interface Facts {
   groups: number;
   /** The whole entry as JSON in lower case, made when somebody searches. */
   text: string | null;
-  /** What others tell of it, null as long as they have not: see `Relations`. */
-  session: string | null;
-  method: string | null;
-  folds: boolean;
 }
 
 const remembered = new WeakMap<Entry, Facts>();
@@ -108,7 +93,7 @@ const remembered = new WeakMap<Entry, Facts>();
 export function factsOf(entry: Entry): Facts {
   const before = remembered.get(entry);
   if (before !== undefined) return before;
-  const facts = { direction: directionOf(entry), groups: groupsOf(entry), text: null, session: null, method: null, folds: false };
+  const facts = { direction: directionOf(entry), groups: groupsOf(entry), text: null };
   remembered.set(entry, facts);
   return facts;
 }

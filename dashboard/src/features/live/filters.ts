@@ -1,11 +1,11 @@
 import type { Direction } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
-import { type Belongs, GROUPS, type Group, bit, contains, factsOf } from "./facts";
+import { GROUPS, type Group, bit, contains, factsOf } from "./facts";
 import type { Line } from "./merge";
 import type { Relations } from "./relations";
 
-/** What belongs together, for links such as `?call=c7`. Ids of the server, so no two clients share one. */
-export const TOPICS = ["call", "task", "exchange", "stream", "connection"] as const;
+/** What belongs together, for links such as `?call=c7`: ids of the server, and the label that a client was given. */
+export const TOPICS = ["label", "call", "task", "exchange", "stream", "connection"] as const;
 export type Topic = (typeof TOPICS)[number];
 
 export interface Filters {
@@ -75,19 +75,15 @@ export function filter(all: readonly Line[], runs: ReadonlyMap<string, Relations
     const { entry } = line;
     if (relations === undefined) continue;
     const facts = factsOf(entry);
-    // once known it stays so, and looking it up for each entry each time would be most of the work
-    facts.session ??= relations.sessionOf(entry);
-    facts.method ??= relations.methodOf(entry);
-    facts.folds ||= entry.kind === "message.delivered" && relations.folds(entry);
-    const { method } = facts;
-    const session = sessionKey(facts.session, line.run, newest);
+    const method = relations.methodOf(entry);
+    const session = sessionKey(entry.session, line.run, newest);
     let failed = 0;
     if (filters.session !== "" && session !== filters.session) failed |= SESSION;
     if (filters.direction !== "" && facts.direction !== filters.direction) failed |= DIRECTION;
     if (wanted !== 0 && (facts.groups & wanted) === 0) failed |= GROUP;
     if (filters.method !== "" && method !== filters.method) failed |= METHOD;
-    if (!onTopic(entry, session, filters.topics) || (text !== "" && !contains(entry, text))) failed |= OTHER;
-    if (filters.fold && facts.folds) {
+    if (!onTopic(entry, filters.topics) || (text !== "" && !contains(entry, text))) failed |= OTHER;
+    if (filters.fold && entry.kind === "message.delivered" && relations.folds(entry)) {
       if (failed === 0) counts.folded += 1;
       continue;
     }
@@ -117,14 +113,17 @@ function count(counts: Counts, failed: number, facts: ReturnType<typeof factsOf>
 }
 
 /** A label means somebody else in each run. */
-export function sessionKey(session: string | null, run: string, newest: string): string | null {
+function sessionKey(session: string | null, run: string, newest: string): string | null {
   return session === null || run === newest ? session : `${run}/${session}`;
 }
 
-function onTopic(entry: Entry, session: string | null, topics: Filters["topics"]): boolean {
-  const belongs: Belongs = entry;
-  return topics.every(([topic, value]) => {
-    const mine = belongs[topic] ?? null;
-    return mine !== null && (topic === "stream" ? `${session}/${mine}` : String(mine)) === value;
-  });
+function onTopic(entry: Entry, topics: Filters["topics"]): boolean {
+  return topics.every(([topic, value]) => topicOf(entry, topic) === value);
+}
+
+/** What an entry belongs to, as a link names it; null for nothing. The id of a stream is unique within its session only. */
+export function topicOf(entry: Entry, topic: Topic): string | null {
+  const mine = entry[topic];
+  if (mine === null) return null;
+  return topic === "stream" ? `${entry.session}/${mine}` : String(mine);
 }

@@ -22,7 +22,7 @@ export class Known {
   /** Who a label stands for. A label means somebody else in each run. */
   client(run: string, label: string): Client | null {
     const row = run === this.run ? this.#sessions.get(label) : undefined;
-    if (row !== undefined) return { name: row.client_name, version: row.client_version, revision: row.revision };
+    if (row !== undefined) return { label: row.label, name: row.client_name, version: row.client_version, revision: row.revision };
     return this.relations(run).clients.get(label) ?? null;
   }
 

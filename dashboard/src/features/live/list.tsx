@@ -7,12 +7,9 @@ import type { Filtered } from "./filters";
 import { Older } from "./gap-cells";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
-import type { Line } from "./merge";
+import type { Line, ListRow } from "./merge";
 import type { History } from "./use-history";
 import { type useLiveUrl, placeOf } from "./use-live-url";
-
-/** The last row of the list is no entry: it leads to older ones. */
-export type ListRow = Line | { type: "older"; key: "older" };
 
 const OLDER: ListRow = { type: "older", key: "older" };
 const ROW_HEIGHT = 26;

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { Entry } from "~/api/schema";
+import { summaryOf } from "~/api/summary";
 import { filter, filtersOf } from "./filters";
 import { at, brief, scalarText } from "~/ui/json";
 import { type Line, merge } from "./merge";
 import { RelationsOfRuns } from "./relations";
 import { Story } from "./story";
-import { summaryOf } from "./summary";
 import { placeOf } from "./use-live-url";
 
 const asLines = (entries: readonly Entry[], run = "a"): readonly Line[] =>
@@ -31,7 +31,7 @@ function told(story: Story) {
     return found;
   };
   const search = (query: string) => filter(lines, runs, "a", filtersOf(new URLSearchParams(query)));
-  return { lines, runs, relations, entry, search, line: (seq: number) => summaryOf(entry(seq), relations) };
+  return { lines, runs, relations, entry, search, line: (seq: number) => summaryOf(entry(seq), relations.methodOf(entry(seq))) };
 }
 
 const seqs = (lines: readonly Line[]) => lines.map((line) => (line.type === "entry" ? line.entry.seq : `${line.gap.reason} ${line.gap.first}-${line.gap.last}`));
@@ -56,22 +56,23 @@ test("behind the place where one client's entries begin, left-out numbers are no
   expect(seqs(merge(feed.slice(1), fetched, 0))).toEqual([1, "passed 2-4", 5, 9]);
 });
 
-test("clients with the same ids stay apart in session, pair and delivery", () => {
+test("clients with the same ids stay apart in session, request and delivery", () => {
   const { search, relations, entry } = told(threeClients());
   for (const session of ["s1", "s2", "m1"]) {
     const answers = search(`session=${session}&method=tools/call&direction=out`).lines;
     expect(answers.length).toBe(1);
     const answer = entry(Number(seqs(answers)[0]));
     expect(JSON.stringify(answer)).toContain(`done by ${session}`);
-    expect(answer.pair !== null && relations.sessionOf(entry(answer.pair))).toBe(session);
+    expect(relations.requestOf(answer)).toMatchObject({ session, rpc: "request" });
     const delivery = answer.kind === "message.emitted" ? relations.deliveryOf(answer) : null;
     expect(delivery).toMatchObject({ session });
   }
 });
 
-test("an HTTP request is found by the session that its exchange turned out to have", () => {
+test("a client has the entries that name it, and the heads of HTTP requests name none", () => {
   const { search } = told(threeClients());
-  expect(search("session=s2&show=http").lines.length).toBe(2);
+  expect(search("session=s2&show=http").lines).toMatchObject([{ entry: { kind: "http.response", session: "s2" } }]);
+  expect(search("show=http").lines.length).toBe(6);
 });
 
 test("each count is what choosing it would show", () => {
@@ -162,8 +163,8 @@ test("what belongs to a call is found by it", () => {
   const { search, relations } = told(threeClients());
   const call = [...relations.calls.keys()][1] ?? "";
   const found = search(`call=${call}`).lines;
-  expect(found.length).toBe(5);
-  expect(found.every((line) => line.type === "entry" && relations.sessionOf(line.entry) === "s2")).toBe(true);
+  expect(found.length).toBe(7);
+  expect(found.every((line) => line.type === "entry" && line.entry.session === "s2")).toBe(true);
   expect(search("stream=s1/p1").lines.length).toBeGreaterThan(0);
   expect(search("stream=s2/p1").lines).toEqual([]);
 });
@@ -177,7 +178,7 @@ test("gaps stay in their places whatever the filters", () => {
 });
 
 const number = (first: number, last: number) =>
-  Array.from({ length: last - first + 1 }, (_, index) => ({ seq: first + index, kind: "server.state", pair: null }) as unknown as Entry);
+  Array.from({ length: last - first + 1 }, (_, index) => ({ seq: first + index, kind: "server.state", cause: null }) as unknown as Entry);
 
 test("fetched entries fill a gap, and what is still missing stays one", () => {
   const items = [...asLines(number(1, 2)), gap("skipped", 3, 9), ...asLines(number(10, 11))];
@@ -206,7 +207,7 @@ test("a line says what its entry says", () => {
   const received = story.request("s1", 9, "tools/call", { name: "echo", arguments: { text: "hi" } });
   const refused = story.emit({ exchange: received.exchange, session: "s1", stream: null, position: null }, { id: 9, error: { code: -32602, message: "Unknown tool" } }, received.seq);
   const cancel = story.add({ kind: "message.received", rpc: "notification", method: "notifications/cancelled", id: null, message: { params: { requestId: "1", reason: "stop" } } });
-  const settled = story.add({ kind: "call.settled", call: "c1", outcome: "cancelled", cancelled_by: "notification", steps_done: 5, steps_total: 100, duration_ms: 260, answered: false, sent_after_cancel: 0 });
+  const settled = story.add({ kind: "call.settled", call: "c1", outcome: "cancelled", cancelled_by: "notification", steps_done: 5, steps_total: 100, duration_ms: 260, scope_exit_ms: 0.2, answered: false, sent_after_cancel: 0 });
   const limit = story.add({ kind: "limit.reached", session: null, limit: "max_tasks", value: 10 });
   const misuse = story.add({ kind: "client.misuse", session: "s1", what: "cancellation without effect", clause: "basic/utilities/cancellation", detail: "request 9", exchange: null });
   const problem = story.add({ kind: "http.response", exchange: 1, status: 404, content_type: "application/json", session: null, stream: null, problem: "unknown session" });
@@ -217,7 +218,7 @@ test("a line says what its entry says", () => {
   expect(one("session=s2&method=notifications/progress").text).toBe('1/2 "step 1" · token "0"');
   expect(line(refused)).toEqual({ mark: { text: "-32602", tone: "bad" }, text: "Unknown tool" });
   expect(line(cancel).text).toBe('request "1" · "stop"');
-  expect(line(settled)).toEqual({ mark: { text: "cancelled", tone: "warn" }, text: "cancelled by notification · 5/100 steps · 260 ms · not answered" });
+  expect(line(settled)).toEqual({ mark: { text: "cancelled", tone: "warn" }, text: "cancelled by notification · its scope exited 0.2 ms later · 5/100 steps · 260 ms · not answered" });
   expect(line(limit)).toEqual({ mark: { text: "max_tasks", tone: "bad" }, text: "at 10" });
   expect(line(misuse).text).toBe("request 9 · basic/utilities/cancellation");
   expect(line(problem)).toEqual({ mark: { text: "404", tone: "bad" }, text: "unknown session · application/json" });
@@ -305,31 +306,30 @@ function atHost() {
   const story = new Story();
   const asked = story.request("s1", 1, "tools/call", { name: "demo__export", arguments: { page: 1 } });
   const whose = { call: "c1", task: null, request_id: 1 };
-  story.add({ kind: "call.started", ...whose, session: "s1", exchange: asked.exchange, method: "tools/call", tool: "demo__export", progress_token: null, pair: asked.seq });
-  const of = { call: "c1", host: "demo", dispatch: "d7" };
-  const message = (direction: string, value: object, rpc: string, pair: number | null = null) => {
+  story.add({ kind: "call.started", ...whose, session: "s1", exchange: asked.exchange, method: "tools/call", tool: "demo__export", progress_token: null, cause: asked.seq });
+  const of = { connection: "h3", session: "s1", call: "c1", host: "demo", dispatch: "d7" };
+  const message = (direction: string, value: object, rpc: string, cause: number | null = null) => {
     const { method = null, id = null } = value as { method?: string; id?: string };
-    return story.add({ kind: "host.message", connection: "h3", direction, call: "c1", session: null, rpc, method, id, message: value, pair });
+    return story.add({ kind: "host.message", connection: "h3", direction, call: "c1", session: "s1", rpc, method, id, message: value, cause });
   };
   const dispatch = message("sent", { id: "d7", method: "tool.dispatch", params: { tool: "export", arguments: { page: 1 } } }, "request");
   const expired = story.add({ kind: "dispatch.expired", call: "c1", session: "s1", deadline: "idle", elapsed_ms: 30_000, idle_ms: 30_000, ceiling_ms: 300_000, reports: 0 });
-  const cancelled = story.add({ kind: "dispatch.cancelled", ...of, session: null, cause: "deadline", reason: null });
+  const cancelled = story.add({ kind: "dispatch.cancelled", ...of, by: "deadline", reason: null });
   const cancel = message("sent", { method: "tool.cancel", params: { dispatch: "d7", cause: "deadline" } }, "notification");
   const answer = message("received", { id: "d7", error: { code: 2, message: "stopped" } }, "error", dispatch);
-  const stopped = story.add({ kind: "dispatch.stopped", ...of, session: null, how: "acknowledged", after_ms: 12, late: 0 });
+  const stopped = story.add({ kind: "dispatch.stopped", ...of, how: "acknowledged", after_ms: 12, late: 0 });
   return { story, dispatch, expired, cancelled, cancel, answer, stopped };
 }
 
-test("what a tool host does for a call belongs to the call's client, and is paired", () => {
+test("what a tool host does for a call is found by its connection, and an answer by its request", () => {
   const { story, dispatch, cancelled, cancel, answer, stopped } = atHost();
   const { search, relations, entry } = told(story);
-  for (const seq of [dispatch, cancelled, cancel, answer, stopped]) expect(relations.sessionOf(entry(seq))).toBe("s1");
   expect(relations.methodOf(entry(answer))).toBe("tool.dispatch");
-  expect(relations.answers.get(dispatch)?.seq).toBe(answer);
+  expect(relations.answerOf(dispatch)?.seq).toBe(answer);
   expect(seqs(search("method=tool.dispatch").lines)).toEqual([answer, dispatch]);
   expect(seqs(search("show=hosts").lines)).toEqual([answer, cancel, dispatch]);
   expect(seqs(search("show=hosts&direction=in").lines)).toEqual([answer]);
-  expect(seqs(search("connection=h3").lines)).toEqual([answer, cancel, dispatch]);
+  expect(seqs(search("connection=h3").lines)).toEqual([stopped, answer, cancel, cancelled, dispatch]);
 });
 
 test("a deadline that passed is a problem, that its host has stopped is none", () => {

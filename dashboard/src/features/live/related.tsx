@@ -1,9 +1,9 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 import type { Entry } from "~/api/schema";
-import type { Belongs } from "./facts";
+import { titleOf } from "~/api/summary";
 import { What, Line, between } from "./cells";
-import type { Topic } from "./filters";
+import { TOPICS, topicOf } from "./filters";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import type { Relations } from "./relations";
@@ -15,36 +15,29 @@ interface RelatedProps {
   url: ReturnType<typeof useLiveUrl>;
 }
 
-/** Where to go on from an entry: its other half, its call, its task, its exchange. */
+/** Where to go on from an entry: its cause, what it caused, its call, its task, its exchange. */
 export function Related({ run, entry, url }: RelatedProps) {
   const known = useKnown();
   const relations = known.relations(run);
   const to = (seq: number) => url.href({ at: `${run}-${seq}` });
-  const { call, task, stream, exchange, connection }: Belongs = entry;
-  const session = relations.sessionOf(entry);
-  const only: readonly (readonly [Topic, string | null])[] = [
-    ["call", call ?? null],
-    ["task", task ?? null],
-    ["stream", stream == null || session === null ? null : `${session}/${stream}`],
-    ["exchange", exchange == null ? null : String(exchange)],
-    ["connection", connection ?? null],
-  ];
+  const { call, task, exchange, connection, session } = entry;
   return (
     <section>
       <h3>Related</h3>
       <ul className={styles["related"]}>
-        <Halves entry={entry} relations={relations} to={to} />
-        {call != null && isToolCall(call, relations) && (
+        <Cause entry={entry} relations={relations} to={to} />
+        <Told entry={entry} relations={relations} to={to} />
+        {call !== null && isToolCall(call, relations) && (
           <li>
             <Link href={`/calls/${run}.${call}`}>Tool call {call}</Link>
           </li>
         )}
-        {task != null && (
+        {task !== null && (
           <li>
             <Link href={`/tasks/${encodeURIComponent(task)}`}>Task {task}</Link>
           </li>
         )}
-        {connection != null && entry.kind.startsWith("host.") && run === known.run && (
+        {connection !== null && entry.kind.startsWith("host.") && run === known.run && (
           <li>
             <Link href={`/hosts/${connection}`}>Tool host {connection}</Link>
           </li>
@@ -55,8 +48,8 @@ export function Related({ run, entry, url }: RelatedProps) {
           </li>
         )}
         {run === known.run &&
-          only.map(
-            ([topic, value]) =>
+          TOPICS.map((topic) => ({ topic, value: topicOf(entry, topic) })).map(
+            ({ topic, value }) =>
               value !== null && (
                 <li key={topic}>
                   <Link href={url.href({ ...NO_FILTERS, [topic]: value })}>
@@ -66,12 +59,13 @@ export function Related({ run, entry, url }: RelatedProps) {
               ),
           )}
       </ul>
-      {exchange != null && <Exchange run={run} exchange={exchange} relations={relations} to={to} />}
+      <Listed run={run} title="It caused" entries={relations.effectsOf(entry.seq)} to={to} />
+      {exchange !== null && <Exchange run={run} exchange={exchange} relations={relations} to={to} />}
     </section>
   );
 }
 
-const NO_FILTERS = { session: "", direction: "", show: "", method: "", text: "", call: "", task: "", stream: "", exchange: "", connection: "" };
+const NO_FILTERS = { session: "", direction: "", show: "", method: "", text: "", label: "", call: "", task: "", stream: "", exchange: "", connection: "" };
 
 // other requests run as calls too, and only those of tools are in the audit; what is not known has its chance there
 function isToolCall(call: string, relations: Relations): boolean {
@@ -79,24 +73,33 @@ function isToolCall(call: string, relations: Relations): boolean {
   return started === undefined || started.tool !== null;
 }
 
-interface HalvesProps {
+interface CauseProps {
   entry: Entry;
   relations: Relations;
   to: (seq: number) => string;
 }
 
-function Halves({ entry, relations, to }: HalvesProps) {
-  const answer = relations.answers.get(entry.seq);
-  const request = entry.pair === null ? undefined : relations.bySeq.get(entry.pair);
+/** The entry because of which this one happened: of an answer its request. */
+function Cause({ entry, relations, to }: CauseProps) {
+  const { cause } = entry;
+  if (cause === null) return null;
+  const found = relations.bySeq.get(cause);
+  const isRequest = relations.requestOf(entry) !== undefined;
+  return (
+    <li>
+      {isRequest ? "Request " : "Because of "}
+      <Link href={to(cause)}>#{cause}</Link>
+      {found !== undefined && ` ${titleOf(found, relations.methodOf(found))}, ${between(found, entry)} before`}
+    </li>
+  );
+}
+
+/** The answer to a request, and the delivery of a message. */
+function Told({ entry, relations, to }: CauseProps) {
+  const answer = relations.answerOf(entry.seq);
   const delivery = entry.kind === "message.emitted" ? relations.deliveryOf(entry) : null;
   return (
     <>
-      {entry.pair !== null && (
-        <li>
-          <Link href={to(entry.pair)}>Request #{entry.pair}</Link>
-          {request !== undefined && `, ${between(request, entry)} before`}
-        </li>
-      )}
       {answer !== undefined && (
         <li>
           <Link href={to(answer.seq)}>Answer #{answer.seq}</Link>, after {between(entry, answer)}
@@ -123,11 +126,24 @@ interface ExchangeProps {
 
 /** The entries of the same exchange that this page has. */
 function Exchange({ run, exchange, relations, to }: ExchangeProps) {
-  const entries = useMemo(() => [...relations.bySeq.values()].filter((each: Belongs) => each.exchange === exchange), [relations, exchange]);
+  const entries = useMemo(() => [...relations.bySeq.values()].filter((each) => each.exchange === exchange), [relations, exchange]);
+  return <Listed run={run} title={`Exchange ${exchange}`} entries={entries} to={to} />;
+}
+
+interface ListedProps {
+  run: string;
+  title: string;
+  entries: readonly Entry[];
+  to: (seq: number) => string;
+}
+
+/** Entries of this page, each with a link; nothing where there are none. */
+function Listed({ run, title, entries, to }: ListedProps) {
+  if (entries.length === 0) return null;
   return (
     <>
       <h4 className={styles["heading"]}>
-        Exchange {exchange}: {entries.length} {entries.length === 1 ? "entry" : "entries"} on this page
+        {title}: {entries.length} {entries.length === 1 ? "entry" : "entries"} on this page
         {entries.length > SHOWN && `, the first ${SHOWN}`}
       </h4>
       <ol className={styles["exchange"]}>

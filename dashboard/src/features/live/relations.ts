@@ -1,98 +1,77 @@
-import { isMessage } from "~/api/evidence";
+import { isAnswer, messagesOf, methodOf, requestOf } from "~/api/evidence";
 import type { CallStarted, Entry, MessageEmitted, MessagesDelivered } from "~/api/schema";
-import type { Belongs } from "./facts";
 import type { Line } from "./merge";
 
 export interface Client {
+  /** The label that it was given. */
+  label: string | null;
   name: string;
   version: string;
   revision: string;
 }
 
-/** How entries of one run belong together. Nothing is joined by a request id: those of two clients are equal. */
+/** How entries of one run belong together: by their causes alone. */
 export class Relations {
   readonly bySeq = new Map<number, Entry>();
-  /** By the `seq` of the request. */
-  readonly answers = new Map<number, Entry>();
   readonly calls = new Map<string, CallStarted>();
   readonly clients = new Map<string, Client>();
   /** The newest entry that is known to be missing. */
   missing = 0;
-  readonly #sessions = new Map<number, string>();
-  readonly #deliveries = new Map<string, MessagesDelivered[]>();
-  // the first message that is known of each place that deliveries are counted in
-  readonly #firsts = new Map<string, number>();
+  readonly #effects = new Map<number, Entry[]>();
+  // by the `seq` of the message
+  readonly #deliveries = new Map<number, MessagesDelivered>();
+
+  readonly entryOf = (seq: number): Entry | undefined => this.bySeq.get(seq);
 
   take(entry: Entry): void {
     this.bySeq.set(entry.seq, entry);
-    const { exchange, session }: Belongs = entry;
-    if (typeof exchange === "number" && typeof session === "string") this.#sessions.set(exchange, session);
-    if (entry.kind === "message.emitted") this.#emitted(entry);
-    else if (entry.kind === "message.delivered") this.#delivered(entry);
-    else if (entry.kind === "call.started") this.calls.set(entry.call, entry);
-    else if (entry.kind === "session.opened" || entry.kind === "client.seen") {
-      this.clients.set(entry.session, { name: entry.client_name, version: entry.client_version, revision: entry.revision });
+    if (entry.cause !== null) {
+      const before = this.#effects.get(entry.cause);
+      if (before === undefined) this.#effects.set(entry.cause, [entry]);
+      else before.push(entry);
     }
-    if (entry.pair !== null && isMessage(entry)) this.answers.set(entry.pair, entry);
+    if (entry.kind === "message.delivered") {
+      // a stream that is read again delivers its messages again: the first time counts
+      for (const { seq } of messagesOf(entry, this.entryOf)) if (!this.#deliveries.has(seq)) this.#deliveries.set(seq, entry);
+    } else if (entry.kind === "call.started" && entry.call !== null) {
+      this.calls.set(entry.call, entry);
+    } else if ((entry.kind === "session.opened" || entry.kind === "client.seen") && entry.session !== null) {
+      this.clients.set(entry.session, { label: entry.label, name: entry.client_name, version: entry.client_version, revision: entry.revision });
+    }
   }
 
-  #emitted(entry: MessageEmitted): void {
-    const place = placeOf(entry);
-    if (!this.#firsts.has(place)) this.#firsts.set(place, entry.position ?? 1);
+  /** The entries that an entry caused, as far as they are at hand. */
+  effectsOf(seq: number): readonly Entry[] {
+    return this.#effects.get(seq) ?? NONE;
   }
 
-  #delivered(entry: MessagesDelivered): void {
-    const place = placeOf(entry);
-    const before = this.#deliveries.get(place);
-    if (before === undefined) this.#deliveries.set(place, [entry]);
-    else before.push(entry);
+  /** The answer to a request, if that is at hand. */
+  answerOf(seq: number): Entry | undefined {
+    return this.effectsOf(seq).find(isAnswer);
   }
 
-  /** Whose entry it is: what it says itself, or what another one of the same call or exchange says. */
-  sessionOf(entry: Entry): string | null {
-    const { session, exchange, call }: Belongs = entry;
-    if (typeof session === "string") return session;
-    if (typeof call === "string") return this.calls.get(call)?.session ?? null;
-    return typeof exchange === "number" ? (this.#sessions.get(exchange) ?? null) : null;
+  /** The request that an entry answers, if that is at hand. */
+  requestOf(entry: Entry): Entry | undefined {
+    return requestOf(entry, this.entryOf);
   }
 
   /** The method of a message, of a response that of its request; null for what is no message, and where it is not known. */
   methodOf(entry: Entry): string | null {
-    switch (entry.kind) {
-      case "call.started":
-        return entry.method;
-      case "message.received":
-      case "message.emitted":
-      case "message.dropped":
-      case "host.message": {
-        const request = entry.pair === null ? undefined : this.bySeq.get(entry.pair);
-        return entry.method ?? (request !== undefined && "method" in request ? request.method : null);
-      }
-      default:
-        return null;
-    }
+    return methodOf(entry, this.entryOf);
   }
 
   /** When a socket took an emitted message; `not yet`, or `unknown` because entries are missing that might say so. */
-  deliveryOf(entry: MessageEmitted): MessagesDelivered | "not yet" | "unknown" {
-    const position = entry.position;
-    const found = this.#deliveries
-      .get(placeOf(entry))
-      ?.find((each) => each.seq > entry.seq && (position === null || (each.first <= position && position <= each.last)));
-    return found ?? (this.missing > entry.seq ? "unknown" : "not yet");
+  deliveryOf({ seq }: MessageEmitted): MessagesDelivered | "not yet" | "unknown" {
+    return this.#deliveries.get(seq) ?? (this.missing > seq ? "unknown" : "not yet");
   }
 
   /** Whether a delivery is told by the rows of its messages, so that it needs none of its own. */
-  folds(entry: MessagesDelivered): boolean {
-    const first = this.#firsts.get(placeOf(entry));
-    return first !== undefined && first <= entry.first;
+  folds({ cause }: MessagesDelivered): boolean {
+    return cause !== null && this.bySeq.has(cause);
   }
 }
 
-/** What positions count in: a stream of a session, or the body of one response. */
-function placeOf({ session, stream, exchange }: { session: string | null; stream: string | null; exchange: number | null }): string {
-  return stream === null ? `exchange ${exchange}` : session === null ? `exchange ${exchange}/${stream}` : `${session}/${stream}`;
-}
+const NONE: readonly Entry[] = [];
 
 // as many as the feed keeps: after so many, most of what was noted belongs to entries that are gone
 const RENEWED_AFTER = 10_000;

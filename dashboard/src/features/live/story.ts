@@ -1,4 +1,5 @@
 import type { Entry } from "~/api/schema";
+import { NO_CONTEXT } from "~/testing/fake-source";
 
 type Loose = { kind: Entry["kind"] } & Record<string, unknown>;
 
@@ -11,7 +12,7 @@ export class Story {
   /** Adds one entry; times go on by a millisecond. */
   add(members: Loose): number {
     this.#seq += 1;
-    const place = { seq: this.#seq, at: 1_790_000_000 + this.#seq / 1000, mono: 100 + this.#seq / 1000, pair: null };
+    const place = { seq: this.#seq, at: 1_790_000_000 + this.#seq / 1000, mono: 100 + this.#seq / 1000, ...NO_CONTEXT };
     this.entries.push({ ...place, ...members } as unknown as Entry);
     return this.#seq;
   }
@@ -21,19 +22,21 @@ export class Story {
     const exchange = this.#exchange;
     const headers = [["content-type", "application/json"]];
     const client = "127.0.0.1:50000";
-    this.add({ kind: "http.request", exchange, method: "POST", path: "/mcp", query: "", http_version: "1.1", client, headers });
+    const cause = this.add({ kind: "http.request", exchange, method: "POST", path: "/mcp", query: "", http_version: "1.1", client, headers });
     const message = { jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) };
-    return { exchange, seq: this.add({ kind: "message.received", exchange, session, batch: null, rpc: "request", method, id, message }) };
+    return { exchange, seq: this.add({ kind: "message.received", exchange, session, batch: null, rpc: "request", method, id, message, cause }) };
   }
 
-  emit(of: { exchange: number; session: string; stream: string | null; position: number | null; call?: string }, message: object, pair: number | null = null): number {
+  emit(of: { exchange: number; session: string; stream: string | null; position: number | null; call?: string }, message: object, cause: number | null = null): number {
     const { id = null, method = null } = message as { id?: string | number | null; method?: string | null };
     const rpc = method !== null ? "notification" : "error" in message ? "error" : "response";
-    return this.add({ kind: "message.emitted", call: null, task: null, ...of, rpc, method, id, message: { jsonrpc: "2.0", ...message }, pair });
+    return this.add({ kind: "message.emitted", ...of, rpc, method, id, message: { jsonrpc: "2.0", ...message }, cause });
   }
 
-  deliver(of: { exchange: number; session: string; stream: string | null }, first: number, last = first): number {
-    return this.add({ kind: "message.delivered", exchange: of.exchange, session: of.session, stream: of.stream, first, last });
+  deliver(of: { exchange: number; session: string; stream: string | null; call?: string }, first: number, last = first): number {
+    const { exchange, session, stream, call = null } = of;
+    const message = this.entries.findLast((entry) => entry.kind === "message.emitted" && entry.session === session && entry.stream === stream && (stream === null ? entry.exchange === exchange : entry.position === first));
+    return this.add({ kind: "message.delivered", exchange, session, stream, call, first, last, cause: message?.seq ?? null });
   }
 
   opened(session: string, name: string, revision = "2025-11-25"): number {
@@ -53,13 +56,13 @@ export class Story {
     const call = `c${exchange}`;
     const stream = `p${exchange}`;
     const of = { exchange, session, stream, call };
-    const whose = { call, session, task: null, request_id: id };
-    this.add({ kind: "call.started", ...whose, exchange, method: "tools/call", tool: "progress", progress_token: token, pair: seq });
-    this.add({ kind: "stream.opened", exchange, session, stream, purpose: "response" });
-    this.add({ kind: "http.response", exchange, status: 200, content_type: "text/event-stream", session, stream, problem: null });
+    const whose = { call, session, request_id: id };
+    const begun = this.add({ kind: "call.started", ...whose, exchange, method: "tools/call", tool: "progress", progress_token: token, cause: seq });
+    const open = this.add({ kind: "stream.opened", exchange, session, call, stream, purpose: "response", cause: seq });
+    this.add({ kind: "http.response", exchange, cause: seq - 1, status: 200, content_type: "text/event-stream", session, stream, problem: null });
     for (let step = 1; step <= steps; step += 1) {
       const params = { progressToken: token, progress: step, total: steps, message: `step ${step}` };
-      this.emit({ ...of, position: step }, { method: "notifications/progress", params });
+      this.emit({ ...of, position: step }, { method: "notifications/progress", params }, begun);
       this.deliver(of, step);
     }
     const cancelled = outcome === "cancelled";
@@ -74,11 +77,12 @@ export class Story {
       steps_done: steps,
       steps_total: steps,
       sent_after_cancel: 0,
+      cause: begun,
     });
     if (!cancelled) {
       this.emit({ ...of, position: steps + 1 }, { id, result: { content: [{ type: "text", text: `done by ${session}` }] } }, seq);
       this.deliver(of, steps + 1);
     }
-    this.add({ kind: "stream.ended", session, stream, messages: steps + 1 });
+    this.add({ kind: "stream.ended", session, call, stream, messages: steps + 1, cause: open });
   }
 }

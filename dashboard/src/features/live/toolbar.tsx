@@ -79,7 +79,7 @@ function Sessions({ filters, counts, present, others, onChange }: ChoiceProps & 
   const name = (key: string) => {
     const slash = key.lastIndexOf("/");
     const client = known.client(slash === -1 ? known.run : key.slice(0, slash), key.slice(slash + 1));
-    return client === null ? key : `${key} ${client.name} ${client.version}`;
+    return client === null ? key : `${key} ${client.label === null ? "" : `${client.label}: `}${client.name} ${client.version}`;
   };
   const values = counted(present, counts);
   for (const { id } of others) if (id !== filters.session) values.set(id, null);

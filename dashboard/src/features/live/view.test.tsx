@@ -7,7 +7,7 @@ import type { Entry } from "~/api/schema";
 import { FeedContext } from "~/feed/use-feed";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { countsRow } from "~/testing/rows";
-import { FakeFeed } from "~/testing/fake-source";
+import { FakeFeed, NO_CONTEXT } from "~/testing/fake-source";
 import { Story } from "./story";
 import LiveView from "./view";
 
@@ -133,7 +133,7 @@ test("ids of two clients that differ in the last of many digits look different",
   const large = [["s1", "9007199254740993"], ["s2", "9007199254740992"]] as const;
   for (const [index, [session, id]] of large.entries()) {
     const seq = story.entries.length + 1 + index;
-    const data = `{"seq":${seq},"at":1,"mono":1,"kind":"message.received","pair":null,"exchange":${seq},"session":"${session}","batch":null,"rpc":"request","method":"ping","id":${id},"message":{"id":${id}}}`;
+    const data = `{"seq":${seq},"at":1,"mono":1,"kind":"message.received","cause":null,"connection":null,"label":null,"call":null,"task":null,"stream":null,"exchange":${seq},"session":"${session}","batch":null,"rpc":"request","method":"ping","id":${id},"message":{"id":${id}}}`;
     fake.source.dispatchEvent(new MessageEvent("message", { data, lastEventId: `a-${seq}` }));
   }
   fake.frame();
@@ -240,12 +240,37 @@ test("the panel leads to the other half, the call, the exchange", async () => {
   await expect.poll(textOf(drawer())).toMatch(/id1 integer/);
   await expect.element(drawer().getByRole("link", { name: /Answer #/ })).toBeVisible();
   await drawer().getByRole("link", { name: /Answer #/ }).click();
-  await expect.element(drawer().getByRole("link", { name: "Request #4" })).toBeVisible();
+  await expect.element(drawer().getByRole("link", { name: "#4", exact: true }).first()).toBeVisible();
   await expect.element(drawer().getByRole("link", { name: "Tool call c1" })).toHaveAttribute("href", "/dashboard/calls/a.c1");
   await expect.element(drawer().getByRole("link", { name: "Client s1" })).toHaveAttribute("href", "/dashboard/sessions/s1");
   await drawer().getByRole("link", { name: "Only exchange 1" }).click();
   expect([param("exchange"), param("at") !== null]).toEqual(["1", true]);
   await expect.element(page.getByRole("button", { name: "exchange 1 ✕" })).toBeVisible();
+});
+
+test("the panel leads to the cause of an entry, and to what it caused", async () => {
+  await opened("?at=a-5", twoClients());
+  await expect.element(drawer().getByRole("heading", { name: "#5 tools/call" })).toBeVisible();
+  await expect.poll(textOf(drawer())).toMatch(/Because of #4 tools\/call request, 1 ms before/);
+  await expect.poll(textOf(drawer())).toMatch(/It caused: 4 entries on this page#8notifications\/progress/);
+  await drawer().getByRole("link", { name: "#4", exact: true }).first().click();
+  await expect.element(drawer().getByRole("heading", { name: "#4 tools/call" })).toBeVisible();
+  await expect.poll(textOf(drawer())).toMatch(/Because of #3 http\.request/);
+});
+
+test("the label that a client was given stands beside it, and is a filter", async () => {
+  const story = twoClients();
+  for (const entry of story.entries) if (entry.session === "m1") entry.label = "lab";
+  await opened("?show=calls&at=a-5", story);
+  await expect.poll(() => rows()[0]).toMatch(/m1 lab two/);
+  await expect.element(page.getByRole("option", { name: "m1 lab: two 1.0 (2)" })).toBeInTheDocument();
+  expect(drawer().getByRole("link", { name: /Only label/ }).query()).toBeNull();
+  await grid().getByRole("row").nth(1).click();
+  await drawer().getByRole("link", { name: "Only label lab" }).click();
+  expect(param("label")).toBe("lab");
+  await expect.poll(() => rows().slice(0, -1).every((each) => each?.includes("m1 lab"))).toBe(true);
+  await page.getByRole("button", { name: "label lab ✕" }).click();
+  expect(param("label")).toBeNull();
 });
 
 test("the whole entry comes on demand", async () => {
@@ -291,7 +316,7 @@ test("a skipped gap can be loaded, an evicted one cannot", async () => {
   fake.source.say("gap", { reason: "skipped", first: last + 3, last: last + 4 }, `a-${last + 4}`);
   fake.frame();
   await expect.element(page.getByText(/2 entries, #\d+ to #\d+: pushed out of the log/)).toBeVisible();
-  const missing = [3, 4].map((more) => ({ seq: last + more, at: 1, mono: 1, kind: "limit.reached", pair: null, session: null, limit: `limit_${more}`, value: 1 }));
+  const missing = [3, 4].map((more) => Object.assign({ seq: last + more, at: 1, mono: 1, kind: "limit.reached", limit: `limit_${more}`, value: 1 }, NO_CONTEXT));
   answers.set(`/api/events?since=${last + 2}&limit=500`, { body: { run: "a", gap: null, events: missing, next: last + 4, last: last + 4 } });
   await page.getByRole("button", { name: "Load", exact: true }).click();
   await expect.element(page.getByText("limit_3")).toBeVisible();

@@ -1,4 +1,4 @@
-import { UNATTRIBUTED } from "~/api/client-name";
+import { UNATTRIBUTED, clientOf } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
 import { Badge, EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
@@ -12,9 +12,9 @@ export function SessionState({ row }: { row: SessionRow }) {
   return <Badge title={`why it ended: ${row.closed}`}>closed: {row.closed}</Badge>;
 }
 
-/** The name and version of a client. */
+/** The label that a client was given, where it has one, with its name and version. */
 export function nameOf(row: SessionRow): string {
-  return row.id === UNATTRIBUTED ? "no known client" : `${row.client_name} ${row.client_version}`;
+  return row.id === UNATTRIBUTED ? "no known client" : clientOf(row);
 }
 
 /** The badge of a count that is better 0. */
@@ -25,7 +25,7 @@ function Bad({ count }: { count: number }) {
 const NONE = "–";
 
 export const COLUMNS: readonly Column<SessionRow>[] = [
-  { key: "id", head: "Label", width: "6rem", cell: (row) => <code>{row.id}</code> },
+  { key: "id", head: "Session", width: "6rem", cell: (row) => <code>{row.id}</code> },
   { key: "client", head: "Client", width: "minmax(6.5rem, 1fr)", cell: nameOf },
   { key: "era", head: "Era", width: "4.5rem", cell: (row) => (row.era === null ? NONE : <EraBadge era={row.era} revision={row.revision} />) },
   { key: "transport", head: "Over", width: "5.6rem", cell: (row) => (row.transport === null ? NONE : <TransportBadge transport={row.transport} />) },

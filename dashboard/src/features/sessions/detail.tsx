@@ -59,7 +59,8 @@ function Known({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["era
     <>
       <KeyValues
         items={[
-          ["Client", nameOf(row)],
+          ["Client", `${row.client_name} ${row.client_version}`],
+          ["Label", row.label],
           ["Era", <EraBadge key="era" era={era} revision={row.revision} />],
           ["Revision", row.revision],
           ["Over", row.transport === null ? null : <TransportBadge key="transport" transport={row.transport} />],

@@ -5,7 +5,7 @@ import { callRow, refusalRow, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import SessionsView from "./view";
 
-const MISUSE = { seq: 7, at: 1_795_258_465, mono: 1, pair: null, kind: "client.misuse", session: "s1", exchange: 3, what: "cancellation without effect", clause: "2025-11-25 basic/utilities/cancellation", detail: "request 99 is unknown" };
+const MISUSE = { seq: 7, at: 1_795_258_465, mono: 1, cause: null, kind: "client.misuse", session: "s1", exchange: 3, what: "cancellation without effect", clause: "2025-11-25 basic/utilities/cancellation", detail: "request 99 is unknown" };
 
 const ROWS = [
   sessionRow({ id: "s1", client_name: "agent", misuse: 1, opened_at: 10, methods: { "tools/list": 1 }, capabilities: { elicitation: { form: {} } } }),

@@ -1,6 +1,7 @@
 import { Link } from "wouter";
-import { describe, offsetOf, progressOf } from "~/api/evidence";
+import { offsetOf, progressOf } from "~/api/evidence";
 import type { Entry, Evidence } from "~/api/schema";
+import { describe } from "~/api/summary";
 import { Badge, StatusBadge } from "~/ui/badge";
 import { type Moment, Moments } from "~/ui/moments";
 import { Panel } from "~/ui/panel";
@@ -59,7 +60,7 @@ function unsent(entry: Entry): string | null {
 function Detail({ entry }: { entry: Entry }) {
   const progress = progressOf(entry);
   if (entry.kind === "task.changed") return entry.message ?? "";
-  if (progress === null) return describe(entry);
+  if (progress === null) return describe(entry, null);
   return (
     <span className={styles["tick"]}>
       <ProgressBar label="progress" done={progress.progress} total={progress.total} status="ended" />

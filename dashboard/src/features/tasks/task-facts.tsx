@@ -33,6 +33,7 @@ export function TaskFacts({ id, task, call }: FactsProps) {
           {session === null ? "unknown" : <Link href={`/sessions/${encodeURIComponent(session)}`}>{session}</Link>}
         </Fact>
         <Fact name="Client">{call ? `${call.client_name} ${call.client_version}` : "unknown"}</Fact>
+        {call && call.label !== null && <Fact name="Label">{call.label}</Fact>}
         {task ? <RowFacts task={task} /> : <Fact name="Status">unknown: the table of tasks no longer has it</Fact>}
       </Facts>
     </Panel>

@@ -30,6 +30,7 @@ test("the time to live counts from the creation and ends at nothing", () => {
 
 test("a session is named with its client, where that is known", () => {
   expect([clientName("s1", [sessionRow()]), clientName("s9", [sessionRow()]), clientName(null, [])]).toEqual(["s1 agent 1.2", "s9", "unknown"]);
+  expect(clientName("s1", [sessionRow({ label: "lab" })])).toBe("s1 lab: agent 1.2");
 });
 
 test("the story has statuses, progress, cancellation and what asked for them, in order", () => {

@@ -1,3 +1,4 @@
+import { messagesOf, pipeOf } from "~/api/evidence";
 import type { Entry, MessageEmitted } from "~/api/schema";
 import { scalarText } from "~/ui/json";
 import { shareText } from "~/ui/share";
@@ -10,13 +11,12 @@ type Of<Kind extends Entry["kind"]> = Extract<Entry, { kind: Kind }>;
 /** Puts the lanes together, entry by entry. Everything is found by run and by the server's own names, never by request id. */
 export class Builder {
   readonly lanes = new Map<string, Lane>();
-  // messages of which is not known yet whether a socket took them, by stream (or exchange) and position
-  readonly #pending = new Map<string, Map<number, Tick>>();
-  // the connections that carry everything, by their own exchange and by those of their messages
-  readonly #connections = new Map<string, string>();
+  // the messages of the run, by the numbers of their entries
+  #emitted = new Map<number, { entry: MessageEmitted; tick: Tick }>();
   #run = "";
 
   take(run: string, entry: Entry): void {
+    if (run !== this.#run) this.#emitted = new Map();
     this.#run = run;
     switch (entry.kind) {
       case "call.started": return this.#started(entry);
@@ -29,12 +29,10 @@ export class Builder {
       case "stream.ended": return this.#streamOver(entry, "ended");
       case "stream.lost": return this.#streamOver(entry, "lost");
       case "stream.resumed": return this.#resumed(entry);
-      case "connection.opened": return this.#carried(entry.exchange, entry.connection);
       case "connection.closed": return this.#disconnected(entry);
-      case "message.received": return entry.connection == null ? undefined : this.#carried(entry.exchange, entry.connection);
       case "http.response": return this.#read(entry);
       case "http.closed": return this.#left(entry);
-      case "message.emitted": return this.#emitted(entry);
+      case "message.emitted": return this.#made(entry);
       case "message.delivered": return this.#delivered(entry);
       default: return undefined;
     }
@@ -57,7 +55,8 @@ export class Builder {
   }
 
   #started(entry: Of<"call.started">): void {
-    const { call, tool, method, session, at, seq } = entry;
+    const { tool, method, session, at, seq } = entry;
+    const call = entry.call ?? "";
     const facts = {
       Method: method,
       "Request id": scalarText(entry.request_id),
@@ -102,7 +101,9 @@ export class Builder {
     this.#task(task)?.ticks.push(tick);
   }
 
-  #taskChanged({ task, session, tool, at, status, message }: Of<"task.changed">): void {
+  #taskChanged(entry: Of<"task.changed">): void {
+    const { session, tool, at, status, message } = entry;
+    const task = entry.task ?? "";
     const lane =
       this.#task(task) ??
       this.#add({ key: `${this.#run}/task/${task}`, kind: "task", session, id: task, name: tool, href: `/tasks/${task}`, from: at, state: status, facts: {} });
@@ -117,17 +118,15 @@ export class Builder {
     if (message !== null) this.#fact(lane, { Message: message });
   }
 
-  #streamOpened({ session, stream, at, purpose, exchange }: Of<"stream.opened">): void {
+  #streamOpened(entry: Of<"stream.opened">): void {
+    const { session, at, purpose, exchange } = entry;
+    const stream = entry.stream ?? "";
     const query = new URLSearchParams({ ...(session !== null && { session }), stream });
     const key = `${this.#run}/stream/${session}/${stream}`;
     const facts = exchange === null ? {} : { Exchange: String(exchange) };
     const lane = this.#add({ key, kind: "stream", session, id: stream, name: purpose, href: `/live?${query}`, from: at, state: "open", facts });
-    const connection = exchange === null ? undefined : this.#connections.get(`${this.#run}/${exchange}`);
-    if (connection !== undefined) lane.phases.push({ from: at, to: null, status: "connected", note: connection });
-  }
-
-  #carried(exchange: number, connection: string): void {
-    this.#connections.set(`${this.#run}/${exchange}`, connection);
+    const pipe = pipeOf(entry);
+    if (pipe !== null) lane.phases.push({ from: at, to: null, status: "connected", note: pipe });
   }
 
   #streamOver(entry: Of<"stream.ended"> | Of<"stream.lost">, state: "ended" | "lost"): void {
@@ -154,7 +153,7 @@ export class Builder {
     const lane = this.#stream(entry);
     const last = lane?.phases.at(-1);
     if (last !== undefined) last.to ??= entry.at;
-    const note = this.#connections.get(`${this.#run}/${entry.exchange}`) ?? `${EXCHANGE}${entry.exchange}`;
+    const note = pipeOf(entry) ?? `${EXCHANGE}${entry.exchange}`;
     lane?.phases.push({ from: entry.at, to: null, status: "connected", note });
   }
 
@@ -174,29 +173,19 @@ export class Builder {
     phase.note += `, closed by ${entry.by}`;
   }
 
-  #emitted(entry: MessageEmitted): void {
+  #made(entry: MessageEmitted): void {
     const tick: Tick = { what: kindOf(entry), at: entry.at, delivered: null, label: labelOf(entry) };
     for (const lane of [this.#call(entry.call), this.#task(entry.task), entry.stream === null ? undefined : this.#stream(entry)]) {
       lane?.ticks.push(tick);
     }
-    const place = this.#place(entry);
-    const waiting = this.#pending.get(place) ?? new Map<number, Tick>();
-    this.#pending.set(place, waiting.set(entry.position ?? waiting.size, tick));
+    this.#emitted.set(entry.seq, { entry, tick });
   }
 
   #delivered(entry: Of<"message.delivered">): void {
-    const waiting = this.#pending.get(this.#place(entry));
-    if (waiting === undefined) return;
-    for (const [position, tick] of waiting) {
-      const taken = entry.stream === null || (position >= entry.first && position <= entry.last);
-      if (!taken) continue;
-      tick.delivered = entry.at;
-      waiting.delete(position);
+    for (const { seq } of messagesOf(entry, (each) => this.#emitted.get(each)?.entry)) {
+      const tick = this.#emitted.get(seq)?.tick;
+      if (tick !== undefined) tick.delivered ??= entry.at;
     }
-  }
-
-  #place({ session, stream, exchange }: { session: string | null; stream: string | null; exchange: number | null }): string {
-    return stream === null ? `${this.#run}/exchange/${exchange}` : `${this.#run}/${session}/${stream}`;
   }
 }
 

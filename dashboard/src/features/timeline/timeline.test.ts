@@ -21,13 +21,27 @@ test("a call is a lane from its start to the exit of its scope", () => {
 });
 
 test("emitted and delivered are different facts", () => {
-  const items = itemsOf("r", [started(10, "c1", "s1"), progress(11, "c1", "s1", 1), progress(12, "c1", "s1", 2), delivered(12.5, "s1", 1, 1)]);
+  const items = itemsOf("r", [started(10, "c1", "s1"), progress(11, "c1", "s1", 1), progress(12, "c1", "s1", 2), delivered(12.5, "c1", "s1", 1, 1, 2)]);
   expect(lane(items, "r/call/c1").ticks.map((tick) => [tick.at, tick.delivered])).toEqual([[11, 12.5], [12, null]]);
   expect(counted(lane(items, "r/call/c1"))).toEqual({ emitted: 2, delivered: 1, progress: 2 });
 });
 
+test("a delivery tells of each message from its first to its last", () => {
+  const items = itemsOf("r", [
+    started(10, "c1", "s1"),
+    started(10, "c2", "s1"),
+    progress(11, "c1", "s1", 1),
+    progress(11, "c1", "s1", 2),
+    progress(11, "c2", "s1", 3),
+    progress(11, "c1", "s1", 4),
+    delivered(12, "c1", "s1", 1, 2, 3),
+  ]);
+  expect(lane(items, "r/call/c1").ticks.map((tick) => tick.delivered)).toEqual([12, 12, null]);
+  expect(lane(items, "r/call/c2").ticks.map((tick) => tick.delivered)).toEqual([null]);
+});
+
 test("streams of two sessions with the same names do not mix", () => {
-  const items = itemsOf("r", [started(10, "c1", "s1"), started(10, "c2", "s2"), progress(11, "c1", "s1", 1), progress(11, "c2", "s2", 1), delivered(12, "s1", 1, 1)]);
+  const items = itemsOf("r", [started(10, "c1", "s1"), started(10, "c2", "s2"), progress(11, "c1", "s1", 1), progress(11, "c2", "s2", 1), delivered(12, "c1", "s1", 1, 1, 3)]);
   expect(lane(items, "r/call/c1").ticks[0]?.delivered).toBe(12);
   expect(lane(items, "r/call/c2").ticks[0]?.delivered).toBeNull();
 });
@@ -61,12 +75,12 @@ test("a draft stream shows each connection that read it, and why it is lost", ()
   const items = itemsOf("r", [
     { kind: "connection.opened", at: 1, connection: "w1", transport: "websocket", exchange: 1, client: "c" },
     { ...asked, at: 2, exchange: 2, connection: "w1" },
-    { kind: "stream.opened", at: 2, exchange: 2, purpose: "resumable", ...of },
+    { kind: "stream.opened", at: 2, exchange: 2, connection: "w1", purpose: "resumable", ...of },
     { kind: "connection.closed", at: 4, connection: "w1", session: "s1", code: 1006, by: "client", messages: 0 },
     { kind: "connection.opened", at: 5, connection: "w5", transport: "websocket", exchange: 5, client: "c" },
-    { kind: "stream.resumed", at: 6, exchange: 5, after: 0, waiting: 0, ...of },
-    { kind: "stream.resumed", at: 7, exchange: 9, after: 0, waiting: 0, ...of },
-    { kind: "http.response", at: 7.5, exchange: 9, status: 200, content_type: "text/event-stream", problem: null, ...of },
+    { kind: "stream.resumed", at: 6, exchange: 6, connection: "w5", after: 0, waiting: 0, ...of },
+    { kind: "stream.resumed", at: 7, exchange: 9, connection: "tcp4", after: 0, waiting: 0, ...of },
+    { kind: "http.response", at: 7.5, exchange: 9, connection: "tcp4", status: 200, content_type: "text/event-stream", problem: null, ...of },
     { kind: "connection.closed", at: 8, connection: "w5", session: "s1", code: 1000, by: "client", messages: 0 },
     { kind: "http.closed", at: 9, exchange: 9, by: "client", messages: 1, ...of },
     { kind: "stream.lost", at: 12, why: "abandoned", messages: 3, ...of },
@@ -85,7 +99,7 @@ test("on a connection a stream is read until it has ended", () => {
   const asked = { kind: "message.received", session: "m1", rpc: "request", method: "tools/call", id: 1, message: {}, batch: null, about: null };
   const items = itemsOf("r", [
     { ...asked, at: 2, exchange: 2, connection: "i1" },
-    { kind: "stream.opened", at: 2, exchange: 2, purpose: "response", session: "m1", stream: "r1" },
+    { kind: "stream.opened", at: 2, exchange: 2, connection: "i1", purpose: "response", session: "m1", stream: "r1" },
     { kind: "stream.ended", at: 3, session: "m1", stream: "r1", messages: 1 },
   ]);
   expect(lane(items, "r/stream/m1/r1").phases).toMatchObject([{ from: 2, to: 3, note: "i1" }]);

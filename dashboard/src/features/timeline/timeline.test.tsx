@@ -12,7 +12,7 @@ const cancel = () => ({ kind: "call.cancelled", at: now - 18, call: "c1", sessio
 const usual = () => [
   started(now - 20, "c1", "s1"),
   progress(now - 19, "c1", "s1", 1),
-  delivered(now - 18.9, "s1", 1, 1),
+  delivered(now - 18.9, "c1", "s1", 1, 1, 2),
   cancel(),
   settled(now - 17.5, "c1", "s1", { outcome: "cancelled", cancelled_by: "notification", scope_exit_ms: 500 }),
   started(now - 10, "c2", "m1", { tool: "simple_tool" }),
