@@ -20,7 +20,7 @@ import trio
 from probe.core.addresses import networks
 from probe.core.shares import SMALL_BYTES
 from probe.listener import server as door
-from probe.listener.websocket import Incomplete
+from probe.listener.incomplete import Incomplete
 
 from ..sockets.apps import Recorder, silent
 from ..sockets.conftest import certificate, dial, start  # noqa: F401 - fixtures

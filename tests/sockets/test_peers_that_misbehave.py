@@ -12,7 +12,7 @@ import trio
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import Request
 
-from probe.listener.http1 import ContainedH11
+from probe.listener.http1 import Http1Connection
 
 from .apps import Recorder, part, read_body, respond, silent, socket_echo, stream_forever
 from .apps import start as begin
@@ -446,14 +446,14 @@ async def test_http2_rapid_reset_starts_no_more_calls_than_streams_are_allowed(s
 
 @on_contained  # the error is planted in our protocol
 async def test_an_error_in_one_connection_reaches_no_other(start, dial, monkeypatch, caplog) -> None:
-    original = ContainedH11._check_protocol
+    original = Http1Connection._call
 
-    async def broken(self, event) -> None:
-        if event.target == b"/broken":
+    async def broken(self, head) -> bool:
+        if head.target == b"/broken":
             raise KeyError("a defect")
-        await original(self, event)
+        return await original(self, head)
 
-    monkeypatch.setattr(ContainedH11, "_check_protocol", broken)
+    monkeypatch.setattr(Http1Connection, "_call", broken)
     app = Recorder({"/silent": silent})
     port = await start(app)
     witness = await dial.http2(port)

@@ -14,8 +14,7 @@ import trio_websocket
 from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
-from probe.listener import connection, websocket
-from probe.listener.http1 import READ_AHEAD
+from probe.listener import websocket
 from probe.listener.outbox import CONTROL_ROOM, Outbox
 from probe.settings import build
 
@@ -465,7 +464,7 @@ async def test_our_close_hears_a_peer_of_whom_much_was_unread(start, dial, monke
     async with trio.open_nursery() as nursery:
         nursery.start_soon(peer.wire.send, frame(TEXT, b"x") * 12_000 + close())
         await wait_all_tasks_blocked(0.1)
-        assert app.inbox.size >= READ_AHEAD
+        assert app.inbox.size >= websocket.MESSAGE_BYTES
         app.go_on.set()
     await soon(app.ended)
 
@@ -755,7 +754,7 @@ async def test_messages_that_nobody_reads_are_bounded(start, dial) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(peer.wire.send, frame(TEXT, b"x") * count)
         await wait_all_tasks_blocked(0.1)
-        assert READ_AHEAD <= app.inbox.size < READ_AHEAD + 1000
+        assert websocket.MESSAGE_BYTES <= app.inbox.size < websocket.MESSAGE_BYTES + 1000
         app.go_on.set()
     await peer.wire.send(close())
     assert (await peer.closed()).code == 1000
@@ -791,7 +790,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> type[Watched]:
     class Own(Watched):
         pass
 
-    monkeypatch.setattr(connection, "Outbox", Own)
+    monkeypatch.setattr(websocket, "Outbox", Own)
     return Own
 
 

@@ -10,7 +10,7 @@ import trio
 from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..wire.errors import Rejection
-from .asgi import App, Receive, Scope, Send, before_upgrade, host_policy, http_head
+from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close, host_policy, http_head
 from .browsers import Browsers, check_purpose
 from .call_tail import CallTail
 from .dashboard import Dashboard
@@ -103,7 +103,7 @@ class Paths:
             await self._dashboard(scope, receive, send)
         else:
             pages = await self._loaded_pages()
-            await pages(scope, receive, send)
+            await pages(scope, despite_half_close(receive), send)
 
     async def _loaded_pages(self) -> App:
         async with self._loading:

@@ -13,9 +13,10 @@ from ..core.addresses import client_key, is_within, networks
 from ..core.shares import Shares
 from ..settings import Settings
 from .calls import LOG, App, contained
-from .connection import Service, converse, watch
+from .connection import converse, watch
+from .incomplete import Incomplete
 from .sockets import tls_context, urls
-from .websocket import Incomplete
+from .transport import Service
 
 UNLIMITED = 10**9
 """hypercorn ends an HTTP/2 connection at the request that reaches its keep-alive limit, with streams still open."""
@@ -61,9 +62,7 @@ def _config(settings: Settings) -> Config:
     config = Config()
     config.accesslog = config.errorlog = None
     config.include_server_header = False
-    config.h11_max_incomplete_size = settings.limits.max_header_bytes
     config.keep_alive_max_requests = UNLIMITED
-    config.websocket_max_message_size = settings.limits.max_body_bytes
     return config
 
 
