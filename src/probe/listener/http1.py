@@ -128,10 +128,9 @@ class Http1Connection:
 
     async def _finish(self, call: _Call) -> bool:
         """What the end of a call leaves to be done; whether another request may follow."""
-        if not (call.begun or call.told_of_end):
-            status = call.refused.status if call.refused else 500
+        if not call.begun and (call.refused or not call.told_of_end):
             self._lingers = True
-            await self._answer(status, _NOTHING)
+            await self._answer(call.refused.status if call.refused else 500, _NOTHING)
         if self.broken or self._torn or not call.response.done:
             return False
         if call.response.closes or not self.parser.complete:
@@ -226,6 +225,7 @@ class _Call:
         self.refused: RefusedError | None = None
         self._unsent_head = b""
         self._body_given = False
+        self._never_whole = False
         self._waiting: trio.CancelScope | None = None
 
     def scope(self) -> Message:
@@ -259,14 +259,14 @@ class _Call:
             except RefusedError as refused:
                 self.refused, data = refused, b""
             if not data:
-                self._body_given = True
+                self._body_given = self._never_whole = True
                 return await self._end()
         self._body_given = parser.complete
         return {"type": "http.request", "body": part, "more_body": not parser.complete}
 
     async def _receive_end(self) -> Message:
         connection = self._connection
-        while not (self.response.done or connection.broken):
+        while not (self.response.done or connection.broken or self._never_whole):
             if connection.peer_finished and not self.told_of_end:
                 return await self._end(half_closed=True)
             with trio.CancelScope() as self._waiting:
