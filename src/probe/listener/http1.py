@@ -15,7 +15,7 @@ import trio
 from .calls import UNAVAILABLE, WRITE_TIMEOUT, Message, contained
 from .http1_protocol import RefusedError, RequestHead, RequestParser, ResponseError, ResponseWriter, asgi_scope
 from .outbox import PeerGoneError
-from .transport import FLUSH_S, LINGER_S, LOOK_S, READ_PIECE, Service, Transport, entrance, http_date
+from .transport import FLUSH_S, LINGER_S, LOOK_S, READ_PIECE, Service, Transport, entrance
 from .websocket import WebSocket
 
 READ_AHEAD = 256 * 1024
@@ -92,7 +92,7 @@ class Http1Connection:
         try:
             await self._entrance.enter(head.headers)
         except trio.Cancelled:
-            await self._say_unavailable(head)
+            await self._say_unavailable()
             raise
         if head.upgrades:
             await self._upgrade(head)
@@ -109,7 +109,10 @@ class Http1Connection:
 
     async def _upgrade(self, head: RequestHead) -> None:
         self._websocket = WebSocket(self.service, self.transport, self._entrance, head, self.parser.take_rest())
-        await self._websocket.run()
+        try:
+            await self._websocket.run()
+        finally:
+            self._websocket = None
 
     async def _call(self, head: RequestHead) -> bool:
         call = _Call(self, head)
@@ -121,7 +124,7 @@ class Http1Connection:
         finally:
             # Cancelled, which only the end of the server does.
             if not (ended or call.begun or call.told_of_end):
-                await self._say_unavailable(head)
+                await self._say_unavailable()
         going_on = await self._finish(call)
         self._busy, self._idle_since = False, trio.current_time()
         return going_on
@@ -130,7 +133,7 @@ class Http1Connection:
         """What the end of a call leaves to be done; whether another request may follow."""
         if not call.begun and (call.refused or not call.told_of_end):
             self._lingers = True
-            await self._answer(call.refused.status if call.refused else 500, _NOTHING)
+            await self._answer(call.refused or 500, _NOTHING)
         if self.broken or self._torn or not call.response.done:
             return False
         if call.response.closes or not self.parser.complete:
@@ -142,32 +145,33 @@ class Http1Connection:
 
     async def _answer(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
         """Send a whole response without a body, behind which the connection ends."""
-        data = ResponseWriter(RequestHead()).head(status, headers, http_date(), close=True)
+        data = ResponseWriter(RequestHead()).head(status, headers, self.service.date(), close=True)
         with suppress(PeerGoneError):
             await self.write(data)
 
-    async def _say_unavailable(self, head: RequestHead) -> None:
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + FLUSH_S):
+    async def _say_unavailable(self) -> None:
+        with trio.move_on_after(FLUSH_S, shield=True):
             if not (self.broken or self._torn):
                 self._lingers = not self.parser.complete
                 await self._answer(503, UNAVAILABLE)
 
     async def _close(self) -> None:
-        limit_s = FLUSH_S if trio.current_effective_deadline() == -inf else LINGER_S
-        if self._lingers and not self.broken:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + limit_s):
-                await self._linger()
-        await trio.aclose_forcefully(self._stream)
+        try:
+            if self._lingers and not self.broken:
+                stopping = trio.current_effective_deadline() == -inf
+                with trio.move_on_after(FLUSH_S if stopping else LINGER_S, shield=stopping):
+                    await self._linger()
+        finally:
+            self.parser.close()
+            await trio.aclose_forcefully(self._stream)
 
     async def _linger(self) -> None:
         """End our direction, and read on until the peer ends its own."""
-        try:
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             if isinstance(self._stream, trio.abc.HalfCloseableStream):
                 await self._stream.send_eof()
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            return
-        while await self.read():
-            pass
+            while await self.read():
+                pass
 
     # -- for the call
 
@@ -222,7 +226,8 @@ class _Call:
         self.begun = False
         """Whether anything of the response was sent."""
         self.told_of_end = False
-        self.refused: RefusedError | None = None
+        self.refused = 0
+        """The status with which the rest of the request is refused; 0 for none."""
         self._unsent_head = b""
         self._body_given = False
         self._never_whole = False
@@ -257,7 +262,7 @@ class _Call:
                 data = await connection.read()
                 parser.receive_data(data)
             except RefusedError as refused:
-                self.refused, data = refused, b""
+                self.refused, data = refused.status, b""
             if not data:
                 self._body_given = self._never_whole = True
                 return await self._end()
@@ -294,15 +299,16 @@ class _Call:
             raise ResponseError(f"{message['type']} belongs to no HTTP response")
 
     async def _send_head(self, message: Message) -> None:
-        close = not self._connection.parser.complete
-        data = self.response.head(message["status"], message.get("headers", ()), http_date(), close=close)
+        connection = self._connection
+        date, close = connection.service.date(), not connection.parser.complete
+        data = self.response.head(message["status"], message.get("headers", ()), date, close=close)
         if self.response.awaits_body:
             self._unsent_head = data
         else:
             self.begun = True
             # A peer that has gone is told of by the disconnect, and by what is sent behind the head.
             with suppress(PeerGoneError):
-                await self._connection.write(data)
+                await connection.write(data)
 
     async def _send_part(self, body: bytes, *, more: bool) -> None:
         before, body, behind = self.response.part(body, more=more)

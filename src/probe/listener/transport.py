@@ -54,6 +54,21 @@ class Connection(Protocol):
         """Close the socket, whatever is under way."""
 
 
+class DateField:
+    """The value of a Date header, made anew once in a second."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._value = b""
+
+    def __call__(self) -> bytes:
+        """The value for now."""
+        now = int(time.time())
+        if now != self._second:
+            self._second, self._value = now, formatdate(now, usegmt=True).encode()
+        return self._value
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """What all connections of a listener share. `running` are those that `watch` looks at."""
@@ -67,6 +82,7 @@ class Service:
     running: set[Connection] = field(default_factory=set)
     turnstile: Turnstile = field(default_factory=Turnstile)
     ended: ParkingLot = field(default_factory=ParkingLot)
+    date: DateField = field(default_factory=DateField)
 
     async def wait_ended(self) -> None:
         """Wait until no connection runs."""
@@ -113,15 +129,3 @@ def _polled(stream: trio.abc.Stream, events: int) -> bool:
     poll = select.poll()
     poll.register(number, events)
     return any(found & events for _, found in poll.poll(0))
-
-
-_dated: tuple[int, bytes] = (0, b"")
-
-
-def http_date() -> bytes:
-    """The time as a Date header has it; made once in a second."""
-    global _dated  # noqa: PLW0603  a cache of one value that depends on nothing else
-    now = int(time.time())
-    if _dated[0] != now:
-        _dated = now, formatdate(now, usegmt=True).encode()
-    return _dated[1]

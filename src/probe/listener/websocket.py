@@ -10,6 +10,7 @@ from base64 import b64decode
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -23,7 +24,7 @@ from wsproto.utilities import LocalProtocolError, generate_accept_token
 from .calls import UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, contained
 from .http1_protocol import Headers, RequestHead, ResponseError, ResponseWriter, asgi_scope
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
-from .transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport, http_date
+from .transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport
 from .turnstile import Entrance
 from .websocket_frames import MessageSizes
 from .writer import Writer
@@ -81,6 +82,7 @@ class WebSocket:
     ) -> None:
         settings = service.settings
         self._app = service.app
+        self._date = service.date
         self._settings = settings
         self._transport = transport
         self._head = head
@@ -89,8 +91,7 @@ class WebSocket:
         self._state = State.ASKED
         self._outbox = Outbox()
         self._writer = Writer(transport.stream, self._outbox)
-        self._turn = entrance
-        self._inbox = Inbox(self._wait_turn)
+        self._inbox = Inbox(partial(entrance.say, head.headers))
         self._inbox.taken = self._note_taken
         self._response = ResponseWriter(RequestHead())
         self._protocol = Connection(ConnectionType.SERVER)
@@ -122,6 +123,8 @@ class WebSocket:
             else:
                 # RFC 6455 section 4.4: the header tells a client of another version which one would be understood.
                 self._refuse(400, _NOT_VALID)
+        # All is over. The inbox knows this WebSocket: a cycle, which the collector would find much later.
+        del self._inbox
 
     async def _call(self) -> None:
         self._inbox.put({"type": "websocket.connect"})
@@ -174,9 +177,6 @@ class WebSocket:
             "extensions": {"websocket.http.response": {}},
             **asgi_scope(self._head, scheme, transport.peer, transport.here),
         }
-
-    async def _wait_turn(self) -> None:
-        await self._turn.say(self._head.headers)
 
     # -- what the peer causes
 
@@ -373,7 +373,7 @@ class WebSocket:
         ]
         if subprotocol := message.get("subprotocol"):
             accepted.append((b"sec-websocket-protocol", subprotocol.encode()))
-        self._outbox.write(ResponseWriter.upgrade([*accepted, *message.get("headers", ())], http_date()))
+        self._outbox.write(ResponseWriter.upgrade([*accepted, *message.get("headers", ())], self._date()))
         self._state = State.OPEN
         self._heard_at = trio.current_time()
         self._before_accept.cancel()
@@ -411,7 +411,7 @@ class WebSocket:
 
     def _begin_refusal(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         rest = [pair for pair in headers if pair[0] != b"connection"]
-        self._outbox.write(self._response.head(status, rest, http_date(), close=True))
+        self._outbox.write(self._response.head(status, rest, self._date(), close=True))
         self._state = State.REFUSING
 
     async def _refuse_with(self, body: bytes, *, more: bool) -> None:
