@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from probe.listener.incomplete import Incomplete
 from probe.listener.transport import Service, Transport
 from probe.settings import build
 
+from ..support.websocket import upgrade
 from .apps import end, part, read_body, respond
 from .apps import start as begin
 
@@ -25,7 +28,7 @@ GET = b"GET %b HTTP/1.1\r\nhost: localhost\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nhost: localhost\r\n"
 CLIENT, SERVER = ("192.0.2.7", 4711), ("192.0.2.1", 80)
 LONG_S = 3600.0
-HANG_S = 100 * LONG_S
+HANG_S = 10 * LONG_S
 """In virtual time: a test that waits so long waits for what will never be."""
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
@@ -61,6 +64,7 @@ class Peer:
 
     stream: Any
     server: Recorded
+    service: Service
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     ended: trio.Event = field(default_factory=trio.Event)
     task: Any = None
@@ -90,7 +94,7 @@ async def connected(app: App, *, blocking: bool = False, **values: Any) -> Async
     settings = build(values)
     service = Service(app, settings, Config(), None, Incomplete(10**6, 1.0), ())
     ours, theirs = lockstep_stream_pair() if blocking else memory_stream_pair()
-    peer = Peer(theirs, Recorded(ours))
+    peer = Peer(theirs, Recorded(ours), service)
 
     async def run() -> None:
         peer.task = trio.lowlevel.current_task()
@@ -156,6 +160,30 @@ async def test_a_connection_is_one_task_when_idle_and_when_it_serves(autojump_cl
         assert peer.task.child_nurseries == []
         await peer.send(GET % b"/")
         assert peer.task.child_nurseries == []
+
+
+@pytest.mark.parametrize("request_", [GET % b"/x", upgrade()], ids=["http", "websocket"])
+async def test_nothing_of_a_connection_is_left_to_the_collector(autojump_clock: MockClock, request_: bytes) -> None:
+    async def answers(scope: Any, receive: Any, send: Any) -> None:
+        left.append(weakref.ref(receive.__self__))
+        await receive()
+        await (respond(send) if scope["type"] == "http" else send({"type": "websocket.close"}))
+
+    left: list[weakref.ref[Any]] = []
+    gc.collect()
+    gc.disable()
+    try:
+        async with connected(answers) as peer:
+            left += [weakref.ref(connection) for connection in peer.service.running]
+            left += [weakref.ref(connection.parser) for connection in peer.service.running]
+            await peer.send(request_)
+            await peer.finish()
+            await peer.read_to_end()
+            await peer.ended.wait()
+            await wait_all_tasks_blocked()
+            assert [reference() for reference in left] == [None, None, None]
+    finally:
+        gc.enable()
 
 
 # -- requests
@@ -254,6 +282,17 @@ async def test_expect_100_continue_of_which_nothing_is_read_ends_the_connection(
         await peer.finish()
         received = await peer.read_to_end()
         assert (status(received), b"connection: close" in received) == (200, True)
+
+
+async def test_a_body_that_nobody_reads_is_no_part_of_the_next(autojump_clock: MockClock) -> None:
+    async def second(scope: Any, receive: Any, send: Any) -> None:
+        await (plain if scope["path"] == "/first" else echo)(scope, receive, send)
+
+    async with connected(second) as peer:
+        await peer.send(POST.replace(b"/ ", b"/first ") + b"content-length: 2\r\n\r\nhi")
+        await peer.read()
+        await peer.send(POST + b"content-length: 3\r\n\r\nyou")
+        assert (await peer.read()).endswith(b"\r\n\r\nyou")
 
 
 async def test_a_body_that_nobody_reads_ends_the_connection_only_if_it_has_not_come(autojump_clock: MockClock) -> None:
