@@ -64,7 +64,7 @@ class Limits:
         256, unit="characters", low=36, reason="ids and progress tokens are kept and echoed; a UUID has 36"
     )
     max_header_bytes: int = _setting(
-        32 * 1024, unit="bytes", low=1024, reason="h11 and hypercorn buffer a whole header block before the app sees it"
+        32 * 1024, unit="bytes", low=1024, reason="a whole header block is buffered before the app sees it"
     )
     max_headers: int = _setting(100, unit="headers", low=10, reason="browsers and gateways together send about 40")
     max_json_depth: int = _setting(

@@ -21,7 +21,7 @@ from probe.core.addresses import networks
 from probe.core.shares import SMALL_BYTES
 from probe.listener import door
 from probe.listener import server as listening
-from probe.listener.websocket import Incomplete
+from probe.listener.incomplete import Incomplete
 
 from ..sockets.apps import Recorder, silent
 from ..sockets.conftest import certificate, dial, start  # noqa: F401 - fixtures

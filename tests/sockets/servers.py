@@ -1,4 +1,4 @@
-"""The servers under test, behind one signature: the contained listener, and anycorn as the fallback it could be."""
+"""The servers under test, behind one signature: the listener, and others on which the application has to run, too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Protocol
 import anycorn.config
 import anycorn.run
 import anycorn.utils
+import hypercorn.config
+import hypercorn.trio.run
+import hypercorn.utils
 import pytest
 import trio
 
@@ -63,6 +66,26 @@ async def fallback(
         anycorn.utils.wrap_app(_with_lifespan(app), config.wsgi_max_body_size, "asgi"),
         config,
         sockets=anycorn.config.Sockets(secure, plain, []),
+        task_status=task_status,
+    )
+
+
+async def stock(
+    app: listener.App,
+    settings: Settings,
+    sockets: list[socket.socket],
+    *,
+    task_status: trio.TaskStatus[list[str]],
+) -> None:
+    """hypercorn as it is, on trio."""
+    config = hypercorn.config.Config()
+    config.accesslog = config.errorlog = None
+    config.graceful_timeout = 0
+    config.keep_alive_max_requests = 10**9
+    await hypercorn.trio.run.worker_serve(
+        hypercorn.utils.wrap_app(_with_lifespan(app), config.wsgi_max_body_size, "asgi"),
+        config,
+        sockets=hypercorn.config.Sockets([], sockets, []),
         task_status=task_status,
     )
 

@@ -13,7 +13,8 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from probe.listener import connection
-from probe.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError
+from probe.listener.http1 import SEND_PIECE, Http1Connection
+from probe.listener.outbox import HIGH_WATER, Outbox, PeerGoneError
 from probe.listener.stream_buffer import BoundedBuffer
 
 from .apps import Recorder, part, respond, until_disconnect
@@ -166,18 +167,21 @@ async def large(scope, receive, send, call) -> None:
 @on_contained
 async def test_http1_a_large_answer_that_waits_is_not_held_twice(start, dial, monkeypatch) -> None:
     """What an application waits with, it has itself: the connection keeps no copy of it."""
-    held = []
+    written = []
+    write = Http1Connection.write
 
-    class Watched(Outbox):
-        def write(self, data: bytes) -> None:
-            super().write(data)
-            held.append(len(self))
+    async def watched(self: Http1Connection, data: bytes | memoryview) -> None:
+        written.append(data)
+        await write(self, data)
 
-    monkeypatch.setattr(connection, "Outbox", Watched)
+    monkeypatch.setattr(Http1Connection, "write", watched)
     peer = await dial.http1(await start(Recorder({"/large": large})))
     answer = await peer.ask("/large")
     assert answer.body == LARGE
-    assert PIECE < max(held) < HIGH_WATER + 1000
+    head, *parts = written
+    assert len(head) < 1000
+    assert all(isinstance(part, memoryview) and part.obj is LARGE for part in parts)
+    assert max(map(len, parts)) == SEND_PIECE
 
 
 @on_contained

@@ -15,7 +15,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
-from probe.listener import connection
+from probe.listener import http1
 from probe.settings import build
 
 from .apps import Recorder, echo, part, respond, silent, stream_forever, until_disconnect
@@ -189,7 +189,7 @@ async def test_plain_text_on_a_tls_port_harms_nobody(start, dial, certificate) -
 @on_contained  # the time is ours
 @pytest.mark.parametrize("secure", [False, True])
 async def test_a_connection_that_is_done_is_closed_without_delay(start, dial, certificate, monkeypatch, secure) -> None:
-    monkeypatch.setattr(connection, "LINGER_S", 3600)
+    monkeypatch.setattr(http1, "LINGER_S", 3600)
     files = {"certfile": certificate.certfile, "keyfile": certificate.keyfile} if secure else {}
     port = await start(Recorder({}), **files)
     wire = await dial.wire(port, tls=certificate.client() if secure else None)
@@ -199,7 +199,7 @@ async def test_a_connection_that_is_done_is_closed_without_delay(start, dial, ce
 
 @on_contained  # the same
 async def test_a_peer_that_never_stops_sending_is_cut_off(start, dial, monkeypatch) -> None:
-    monkeypatch.setattr(connection, "LINGER_S", 0.2)
+    monkeypatch.setattr(http1, "LINGER_S", 0.2)
     wire = await dial.wire(await start(Recorder({})))
     await wire.send(b"POST /early HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
     with trio.fail_after(PATIENCE_S), pytest.raises(trio.BrokenResourceError):
@@ -333,19 +333,25 @@ async def test_shutdown_answers_a_request_whose_call_takes_some_passes_to_end(st
     assert (answer.status, answer.headers[b"retry-after"]) == (503, b"5")
 
 
-async def test_the_socket_of_a_peer_that_left_is_closed_before_its_call_ends(stoppable, dial) -> None:
+async def test_the_end_of_the_server_closes_the_socket_of_a_call_that_does_not_end(dial) -> None:
     async def stubborn(scope, receive, send, call) -> None:
-        await call.released.wait()
+        call.started.set()
+        with trio.CancelScope(shield=True):
+            await call.released.wait()
 
     app = Recorder({"/stubborn": stubborn})
-    port, _ = await stoppable(app)
-    wire = await dial.wire(port)
-    await wire.send(b"GET /stubborn HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    await soon(app.call("/stubborn").started)
-    await wire.stream.send_eof()
-    assert await wire.read_to_end() == b""
-    assert not app.call("/stubborn").ended.is_set()
-    app.call("/stubborn").released.set()
+    async with trio.open_nursery() as nursery:
+        settings = build({"port": 0})
+        sockets = listener.open_sockets(settings)
+        await nursery.start(contained, app, settings, sockets)
+        wire = await dial.wire(sockets[0].getsockname()[1])
+        await wire.send(b"GET /stubborn HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await soon(app.call("/stubborn").started)
+        nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True):
+            assert await wire.read_to_end() == b""
+            assert not app.call("/stubborn").ended.is_set()
+            app.call("/stubborn").released.set()
 
 
 async def test_the_socket_of_a_peer_that_does_not_read_is_closed_before_its_call_ends(stoppable, dial) -> None:

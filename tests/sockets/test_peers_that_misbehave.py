@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 import h2.errors
 import h2.events
+import h2.exceptions
 import h2.settings
 import pytest
 import trio
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import Request
 
-from probe.listener.http1 import ContainedH11
+from probe.listener.http1 import Http1Connection
 
 from .apps import Recorder, part, read_body, respond, silent, socket_echo, stream_forever
 from .apps import start as begin
@@ -446,14 +448,14 @@ async def test_http2_rapid_reset_starts_no_more_calls_than_streams_are_allowed(s
 
 @on_contained  # the error is planted in our protocol
 async def test_an_error_in_one_connection_reaches_no_other(start, dial, monkeypatch, caplog) -> None:
-    original = ContainedH11._check_protocol
+    original = Http1Connection._call
 
-    async def broken(self, event) -> None:
-        if event.target == b"/broken":
+    async def broken(self, head) -> bool:
+        if head.target == b"/broken":
             raise KeyError("a defect")
-        await original(self, event)
+        return await original(self, head)
 
-    monkeypatch.setattr(ContainedH11, "_check_protocol", broken)
+    monkeypatch.setattr(Http1Connection, "_call", broken)
     app = Recorder({"/silent": silent})
     port = await start(app)
     witness = await dial.http2(port)
@@ -519,6 +521,55 @@ async def test_http2_frame_too_large_is_refused_by_its_header(start, dial) -> No
     terminated = await peer.until(h2.events.ConnectionTerminated)
     assert terminated.error_code == h2.errors.ErrorCodes.FRAME_SIZE_ERROR
     assert not await peer.receive()
+
+
+def _headers_frame(stream: int, block: bytes) -> bytes:
+    end_headers_and_stream = b"\x05"
+    return len(block).to_bytes(3) + b"\x01" + end_headers_and_stream + stream.to_bytes(4) + block
+
+
+UNDECODABLE = {
+    "an index that is in no table": b"\xff\xff\x00",
+    "an integer without an end": b"\x7f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    "a string that is cut": b"\x00\x05ab",
+    "Huffman padding of a whole byte": b"\x00\x81\xff\x81\xff",
+    "a table larger than allowed": b"\x3f\xe1\xff\x7f",
+}
+
+
+@on_contained  # anycorn names PROTOCOL_ERROR, as h2 does
+@pytest.mark.parametrize("block", UNDECODABLE.values(), ids=UNDECODABLE)
+async def test_http2_headers_that_cannot_be_decoded_are_a_compression_error(start, dial, block) -> None:
+    """RFC 9113 section 4.3. One GOAWAY says so, and names the last request that began."""
+    peer = await dial.http2(await start(Recorder({})))
+    begun = await peer.request("/")
+    await peer.answer(begun)
+    await peer.wire.send(_headers_frame(begun + 2, block))
+    with suppress(h2.exceptions.ProtocolError):
+        while await peer.receive():
+            pass
+    assert peer.count(h2.events.ConnectionTerminated) == 1
+    terminated = peer.find(h2.events.ConnectionTerminated)
+    assert (terminated.error_code, terminated.last_stream_id) == (h2.errors.ErrorCodes.COMPRESSION_ERROR, begun)
+
+
+VIOLATIONS = {
+    "DATA on a stream that was never opened": (b"\x00\x00\x01\x00\x00\x00\x00\x00\x63x", "PROTOCOL_ERROR"),
+    "a window that is too large": (b"\x00\x00\x04\x08\x00\x00\x00\x00\x00\x7f\xff\xff\xff", "FLOW_CONTROL_ERROR"),
+    "a frame that is too large": (b"\xff\xff\xff\x00\x00\x00\x00\x00\x01", "FRAME_SIZE_ERROR"),
+}
+
+
+@on_contained  # anycorn answers a part of them with two
+@pytest.mark.parametrize("sent", VIOLATIONS)
+async def test_http2_violations_are_answered_with_one_goaway(start, dial, sent) -> None:
+    data, code = VIOLATIONS[sent]
+    peer = await dial.http2(await start(Recorder({})))
+    await peer.wire.send(data)
+    while await peer.receive():
+        pass
+    assert peer.count(h2.events.ConnectionTerminated) == 1
+    assert peer.find(h2.events.ConnectionTerminated).error_code == h2.errors.ErrorCodes[code]
 
 
 @on_contained  # anycorn obeys priorities, which RFC 9113 has removed, and keeps a place for each stream they name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -14,12 +15,11 @@ import trio_websocket
 from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
-from probe.listener import connection, websocket
-from probe.listener.http1 import READ_AHEAD
+from probe.listener import websocket
 from probe.listener.outbox import CONTROL_ROOM, Outbox
 from probe.settings import build
 
-from ..support.websocket import CLOSE, CONTINUATION, PING, PONG, TEXT, Frame, Reader, close, connected, frame
+from ..support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Frame, Reader, close, connected, frame
 from ..support.websocket import upgrade as asking
 from .peers import PATIENCE_S, Dialer, Wire, soon
 from .servers import Server, contained
@@ -29,6 +29,7 @@ from .servers import Server, contained
 def server() -> Server:
     """Not for anycorn, which keeps most of hypercorn's defects here."""
     return contained
+
 
 Handler = Callable[..., Awaitable[None]]
 
@@ -315,11 +316,28 @@ async def test_the_limit_of_a_message_counts_bytes(start, dial, letters, passes,
         assert (app.end["code"], app.end["reason"]) == (1009, found.reason)
 
 
-async def test_a_message_that_never_ends_is_refused_at_the_limit(start, dial) -> None:
-    app = App(echo)
+ANNOUNCED = {
+    "one": frame(TEXT, length=1025),
+    "huge": frame(BINARY, length=2**40),
+    "with what came before": frame(TEXT, b"x" * 1000, fin=False) + frame(PING) + frame(CONTINUATION, length=25),
+    "behind a message": frame(TEXT, b"x" * 1000) + frame(TEXT, length=70_000),
+}
+
+
+@pytest.mark.parametrize("piece", [10**6, 1], ids=["whole", "byte-by-byte"])
+@pytest.mark.parametrize("sent", ANNOUNCED.values(), ids=ANNOUNCED)
+async def test_a_message_that_will_be_too_large_is_refused_by_the_head_of_its_frame(start, dial, sent, piece) -> None:
+    """Not a byte of the payload that is too much has been sent."""
+    app = App(listen)
     peer = await opened(dial, await start(app, max_body_bytes=1024))
-    await peer.wire.send(frame(TEXT, b"x" * 1025, length=2**40))
-    assert (await peer.closed()).code == 1009
+    if piece == 1:
+        peer.wire.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for at in range(0, len(sent), piece):
+        await peer.wire.send(sent[at : at + piece])
+    found = await peer.closed()
+    assert (found.code, "max_body_bytes" in found.reason) == (1009, True)
+    await soon(app.ended)
+    assert app.texts == (["x" * 1000] if sent == ANNOUNCED["behind a message"] else [])
 
 
 NOT_UTF8 = {
@@ -465,7 +483,7 @@ async def test_our_close_hears_a_peer_of_whom_much_was_unread(start, dial, monke
     async with trio.open_nursery() as nursery:
         nursery.start_soon(peer.wire.send, frame(TEXT, b"x") * 12_000 + close())
         await wait_all_tasks_blocked(0.1)
-        assert app.inbox.size >= READ_AHEAD
+        assert app.inbox.size >= websocket.MESSAGE_BYTES
         app.go_on.set()
     await soon(app.ended)
 
@@ -755,7 +773,7 @@ async def test_messages_that_nobody_reads_are_bounded(start, dial) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(peer.wire.send, frame(TEXT, b"x") * count)
         await wait_all_tasks_blocked(0.1)
-        assert READ_AHEAD <= app.inbox.size < READ_AHEAD + 1000
+        assert websocket.MESSAGE_BYTES <= app.inbox.size < websocket.MESSAGE_BYTES + 1000
         app.go_on.set()
     await peer.wire.send(close())
     assert (await peer.closed()).code == 1000
@@ -791,7 +809,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> type[Watched]:
     class Own(Watched):
         pass
 
-    monkeypatch.setattr(connection, "Outbox", Own)
+    monkeypatch.setattr(websocket, "Outbox", Own)
     return Own
 
 

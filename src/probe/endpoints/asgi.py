@@ -94,15 +94,31 @@ async def _next_chunk(receive: Receive) -> tuple[bytes, bool]:
     return event.get("body", b""), event.get("more_body", False)
 
 
-async def wait_disconnect(receive: Receive) -> str:
+async def wait_disconnect(receive: Receive, on_half_closed: Callable[[], None] | None = None) -> str:
     """Wait until the connection is over; what the client sends before that is not read as a request.
 
-    Returns who ended it: `client`, or why the server did.
+    A client that has ended its own direction only counts as gone, unless there is `on_half_closed`: that is called, and
+    the wait goes on. Returns who ended the connection: `client`, or why the server did.
     """
-    while (event := await receive())["type"] != "http.disconnect":
-        pass
+    while True:
+        event = await receive()
+        if on_half_closed is not None and event.get("half_closed"):
+            on_half_closed()
+        elif event["type"] == "http.disconnect":
+            break
     # ASGI has no reason here; our listener gives one where it was not the client.
     return str(event.get("reason") or "client")
+
+
+def despite_half_close(receive: Receive) -> Receive:
+    """A `receive` that does not tell of a client that has ended its own direction only, and may wait for the answer."""
+
+    async def received() -> MutableMapping[str, Any]:
+        while (event := await receive()).get("half_closed"):
+            pass
+        return event
+
+    return received
 
 
 async def start(send: Send, status: int, headers: Headers) -> None:

@@ -59,7 +59,7 @@ class EventStream:
 
     async def _watch(self, receive: Receive, scope: trio.CancelScope) -> None:
         async def learn() -> None:
-            by = await wait_disconnect(receive)
+            by = await wait_disconnect(receive, self._ask_whether_it_reads)
             # A disconnect is told after each complete response, too: whoever went first ended it.
             if self.ended_by == "server":
                 self.ended_by = by
@@ -84,6 +84,11 @@ class EventStream:
                 self._silent = True
                 self._reading.ring()
                 due = now + self._keep_alive_s
+
+    def _ask_whether_it_reads(self) -> None:
+        """A client that has closed answers the next bytes with a reset; one that still reads skips a comment."""
+        self._silent = True
+        self._reading.ring()
 
     async def _write(self, send: Send) -> None:
         reading = self._reading

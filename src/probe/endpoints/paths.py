@@ -11,7 +11,7 @@ from ..core.inbound import HttpHead
 from ..engine.engine import Engine
 from ..observe.events import LimitReached
 from ..wire.errors import Rejection, busy
-from .asgi import App, Receive, Scope, Send, before_upgrade, host_policy, http_head
+from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close, host_policy, http_head
 from .browsers import Browsers, check_purpose
 from .dashboard import Dashboard
 from .doorman import Doorman, turn_away
@@ -147,7 +147,7 @@ class Paths:
             await self._dashboard(scope, receive, send)
         else:
             pages = await self._loaded_pages()
-            await pages(scope, receive, send)
+            await pages(scope, despite_half_close(receive), send)
 
     async def _loaded_pages(self) -> App:
         async with self._loading:

@@ -1,21 +1,24 @@
-"""The contained listener: hypercorn's HTTP/1.1, HTTP/2 and WebSocket state machines behind connections of our own.
+"""The listener: HTTP/1.1 and WebSocket, and HTTP/2 by hypercorn with its defects contained, for one ASGI application.
 
-    sockets.py      listening sockets and the TLS context; everything that can be wrong before the first connection
-    open_files.py   `fit`: the limit of open files, and how many connections it allows
-    server.py       `serve`: accepts connections until it is cancelled
-    accepting.py    accepting when the system is short of descriptors or memory
-    door.py         who is let in: counts the connections and contains each one
-    connection.py   one connection: its reader, its writer, its end
-    outbox.py       the one write path of a connection, bounded, and never broken by a cancelled writer
-    turnstile.py    who goes next: one request in each pass of the scheduler, and the clients in turn
-    unbegun.py      the requests of an HTTP/2 connection whose turn has not come
-    calls.py        the application calls of a connection, and what each of them has yet to receive
-    http1.py        hypercorn's `H11Protocol` with its defects contained
-    websocket.py    hypercorn's `WSStream` with its defects contained
-    http2.py        hypercorn's `H2Protocol` with its defects contained
-    stream_buffer.py, frame_sizes.py    its parts: what a stream has yet to send, and whether a frame is too large
+    sockets.py              listening sockets and the TLS context; all that can be wrong before the first connection
+    open_files.py           `fit`: the limit of open files, and how many connections it allows
+    server.py               `serve`: accepts connections until it is cancelled
+    accepting.py            accepting when the system is short of descriptors or memory
+    door.py                 counts the connections, refuses those beyond the limits, and contains each one
+    connection.py           finds the protocol of a connection; `watch` holds all connections to their limits
+    transport.py            what a connection stands on, and what all connections share
+    turnstile.py            who goes next: one request in each pass of the scheduler, and the clients in turn
+    http1_protocol.py       HTTP/1.1 as a state machine that is fed bytes
+    http1.py                one HTTP/1.1 connection, in one task
+    websocket.py            one WebSocket; websocket_frames.py: the sizes of its messages, from the heads of frames
+    incomplete.py           what WebSocket messages take that are not complete
+    http2_connection.py     one HTTP/2 connection: reader, writer, application calls
+    http2.py                hypercorn's `H2Protocol` with its defects contained
+    unbegun.py, stream_buffer.py, frame_sizes.py    parts of it
+    calls.py                what application calls have yet to receive; those of an HTTP/2 connection
+    outbox.py, writer.py    the one write path of a connection on which several tasks send
 
-`docs/listener.md` lists each defect of hypercorn 0.18 and how it is contained.
+`docs/listener.md` says what is promised, and lists the defects of hypercorn.
 """
 
 from .calls import App

@@ -33,6 +33,11 @@ MESSAGE_COST = 64
 UNAVAILABLE = ((b"content-length", b"0"), (b"connection", b"close"), (b"retry-after", b"5"))
 """The headers of the 503 for a request that the end of the server cut off."""
 
+_UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
+    {"type": "http.response.start", "status": 503, "headers": UNAVAILABLE},
+    {"type": "http.response.body"},
+)
+
 WRITE_TIMEOUT = "write timeout"
 """Why the server cuts off a peer that does not read."""
 
@@ -72,8 +77,11 @@ class Inbox:
         self._closed = False
 
     async def __call__(self, message: ASGIReceiveEvent) -> None:
-        """Put; this is the callable that hypercorn's streams hold. Dropped after `close`."""
-        event = cast(Message, message)
+        """Put; this is the callable that hypercorn's streams hold."""
+        self.put(cast(Message, message))
+
+    def put(self, event: Message) -> None:
+        """Give the call something to receive. Dropped after `close`."""
         if self._closed:
             self.taken(_payload(event))
             return
@@ -190,7 +198,7 @@ class AppTasks(TaskGroup):
             finally:
                 # Cancelled, which only the end of the server does. hypercorn would answer 500, as for a defect.
                 if not (over or inbox.disconnected):
-                    for message in _last_words(scope["type"], begun=response.begun):
+                    for message in () if response.begun else _UNAVAILABLE_RESPONSE:
                         await send(message)
         finally:
             inbox.close()
@@ -201,15 +209,6 @@ class AppTasks(TaskGroup):
                 self._inboxes.discard(inbox)
                 self._ended.unpark_all()
                 self.idle_since = trio.current_time()
-
-
-def _last_words(scope_type: str, *, begun: bool) -> list[Message]:
-    """What is said for a call that the end of the server cuts off."""
-    if scope_type == "websocket" and begun:
-        return [{"type": "websocket.close", "code": 1001}]
-    prefix = "websocket.http" if scope_type == "websocket" else "http"
-    head: Message = {"type": f"{prefix}.response.start", "status": 503, "headers": UNAVAILABLE}
-    return [] if begun else [head, {"type": f"{prefix}.response.body"}]
 
 
 class _Response:

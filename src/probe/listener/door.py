@@ -10,7 +10,8 @@ import trio
 from ..core.addresses import client_key, is_within
 from ..core.shares import Shares
 from .calls import LOG, App, Message, Receive, Send, contained
-from .connection import Service, converse
+from .connection import converse
+from .transport import Service
 
 _KIND = "max_connections"
 

@@ -1,271 +1,329 @@
-"""hypercorn's HTTP/1.1 protocol with its defects contained.
+"""One HTTP/1.1 connection in one task, which reads a request, runs the application call, and reads the next request.
 
-The reader only hands bytes over; a task of this protocol (`run`) parses them and is the one that pauses while a
-pipelined request has to wait for its turn. So the reader keeps reading, within a bound, and sees the peer leave.
+The call itself sends, and while it waits in `receive` for the end of the connection, it reads. So a peer that closes is
+noticed by each call that asks for it, and by each that sends.
 """
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
+from math import inf
 from typing import Any
 
-import h11
 import trio
-from h11._state import MIGHT_SWITCH_PROTOCOL  # h11 documents this state, but its package does not export it
-from hypercorn.events import Closed, Event, RawData
-from hypercorn.protocol.events import Body, Data, Request, Response, StreamClosed
-from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
-from trio.lowlevel import ParkingLot
 
-from ..settings import Settings
-from .calls import UNAVAILABLE, Inbox
-from .outbox import Outbox
-from .turnstile import Entrance
-from .websocket import ContainedWebSocket, Incomplete, asks_for_websocket
+from .calls import UNAVAILABLE, WRITE_TIMEOUT, Message, contained
+from .http1_protocol import RefusedError, RequestHead, RequestParser, ResponseError, ResponseWriter, asgi_scope
+from .outbox import PeerGoneError
+from .transport import FLUSH_S, LINGER_S, LOOK_S, READ_PIECE, Service, Transport, entrance
+from .websocket import WebSocket
 
 READ_AHEAD = 256 * 1024
-"""Bytes taken from the peer before the application wants them. While there is room the peer's leaving is seen at once;
-a peer that has sent more is looked at (`connection.LOOK_S`). Less would not do for that: a FIN waits in the peer's own
-kernel behind what ours has no room for, which is only some 64 KiB. A request body may be sixteen times as long."""
+"""Bytes that are read behind a running request. While there is room, the end of the peer's direction is seen at once; a
+peer that has sent more is looked at (`LOOK_S`). Less would not do: a FIN waits in the peer's own kernel behind what
+ours has no room for, which is only some 64 KiB."""
 
-READ_ON = READ_AHEAD // 2
-"""Who waits for room is not woken before so little is left: for each message it would cost two task switches."""
+SEND_PIECE = 64 * 1024
+"""Bytes per write. The write timeout runs for each piece anew."""
 
-_ALL_RECEIVED = frozenset({h11.DONE, h11.MUST_CLOSE, h11.CLOSED, MIGHT_SWITCH_PROTOCOL})
-
-_URL = re.compile(rb"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?]*)(?P<path>.*)", re.DOTALL)
-_BOTH_LENGTHS = {b"content-length", b"transfer-encoding"}
+_NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class _RefusedError(Exception):
-    """The request is answered by the listener itself."""
+class Http1Connection:
+    """`run` serves the connection in the task that calls it."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-class _Measured(h11.Connection):
-    """Holds every request head to its limit, however it is cut.
-
-    h11 looks only at what it cannot parse yet, so a head of any size passes when it comes in one piece.
-    """
-
-    def __init__(self, max_head_bytes: int) -> None:
-        super().__init__(h11.SERVER, max_incomplete_event_size=max_head_bytes)
-        self._max_head_bytes = max_head_bytes
-
-    def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
-        if self.their_state is not h11.IDLE:
-            return super().next_event()
-        before = len(self.trailing_data[0])
-        event = super().next_event()
-        if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > self._max_head_bytes:
-            raise _RefusedError(431)
-        return event
-
-
-def _in_origin_form(request: h11.Request) -> h11.Request:
-    """The request as if its target were a path; raises `_RefusedError` for a URL that is not of HTTP.
-
-    RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and of a request that has one "MUST
-    ignore the received Host header field (if any) and instead use the host information of the request-target".
-    """
-    found = _URL.fullmatch(request.target)
-    if found is None:
-        return request
-    if found["scheme"].lower() not in (b"http", b"https"):
-        raise _RefusedError(400)
-    headers = [(name, value) for name, value in request.headers if name != b"host"]
-    path = found["path"] if found["path"].startswith(b"/") else b"/" + found["path"]
-    headers.append((b"host", found["host"]))
-    return h11.Request(method=request.method, target=path, headers=headers, http_version=request.http_version)
-
-
-class _UntilAccepted(H11WSConnection):
-    """Keeps what the client sends before the application accepts; hypercorn answers it with a second response."""
-
-    def __init__(self, connection: h11.Connection, stream: ContainedWebSocket) -> None:
-        super().__init__(connection)
-        self._stream = stream
-
-    def next_event(self) -> Data | type[h11.NEED_DATA]:
-        return super().next_event() if self._stream.accepted else h11.NEED_DATA
-
-
-class ContainedH11(H11Protocol):
-    """One HTTP/1.1 connection. `run` is its parsing task; whoever made it starts `run` and cancels it."""
-
-    def __init__(
-        self, *args: Any, outbox: Outbox, settings: Settings, entrance: Entrance, incomplete: Incomplete
-    ) -> None:
-        super().__init__(*args)
-        self.connection = _Measured(self.config.h11_max_incomplete_size)
-        self.lingers = False
-        """Whether the peer may still be sending when we close: closing at once could destroy the response."""
-        self._outbox = outbox
-        self._settings = settings
-        self._entrance = entrance
-        self._incomplete = incomplete
-        self._changed = ParkingLot()
-        self._fresh = False
-        self._unbegun = False
-        self._unparsed = 0
+    def __init__(self, service: Service, transport: Transport) -> None:
+        limits = service.settings.limits
+        self.transport = transport
+        self.service = service
+        self.broken = False
+        """Whether nothing can be sent any more."""
+        self.peer_finished = False
+        """Whether the peer has ended its direction: it may have closed, or wait for its answers."""
+        self.abort_reason = ""
+        """Why the server has cut the peer off; empty while it has not."""
+        self.parser = RequestParser(limits.max_header_bytes, limits.max_headers)
+        self._stream = transport.stream
+        self._entrance = entrance(service, transport)
+        self._busy = False
+        self._idle_since = trio.current_time()
+        self._sending_since = inf
+        self._torn = False
+        self._lingers = False
+        self._websocket: WebSocket | None = None
 
     async def run(self) -> None:
-        """Parse what was handed over; until cancelled."""
-        while True:
-            while not self._fresh:
-                await self._changed.park()
-            self._fresh = False
-            await self._handle_events()
-            if not self._fresh:
-                self._unparsed = 0
-            self._changed.unpark_all()
+        """Serve until the peer leaves, a response is the last one, or a limit is reached; then close.
 
-    async def handle(self, event: Event) -> None:
-        """Take bytes to be parsed, or learn that the connection is over. Never waits."""
-        if isinstance(event, RawData):
-            self.connection.receive_data(event.data)
-            self._unparsed += len(event.data)
-            if isinstance(self.stream, ContainedWebSocket):
-                self.stream.heard_at = trio.current_time()
-            self._wake()
-        else:
-            if isinstance(self.stream, ContainedWebSocket):
-                self.stream.goodbye()
-            await super().handle(event)
-
-    async def readable(self) -> None:
-        """Wait until there is room to read ahead."""
-        while self.full:
-            await self._changed.park()
-
-    def goodbye(self) -> None:
-        """To a request that was waiting for its turn: 503. The last word of others was said when their call ended."""
-        if self._unbegun:
-            head = h11.Response(status_code=503, headers=[*UNAVAILABLE])
-            for event in (head, h11.EndOfMessage()):
-                self._outbox.write(self.connection.send(event))
-
-    def check(self, now: float) -> str:
-        """Why the connection has to be cut off, or nothing: only a WebSocket has a limit of its own."""
-        if not isinstance(self.stream, ContainedWebSocket):
-            return ""
-        if self.full or self._outbox:
-            # The silence may be ours: what the peer says waits in the kernel until the application has read what is
-            # here, and a ping waits behind what is being sent, for which there is the write timeout.
-            self.stream.pardon(now)
-        return self.stream.check(now)
-
-    async def begun(self) -> None:
-        """Wait until a request that was read before the peer left has had its turn."""
-        # The parser may be about to look at it in this very pass.
-        await trio.lowlevel.checkpoint()
-        while self._unbegun:
-            await self._changed.park()
-
-    @property
-    def full(self) -> bool:
-        """Whether there is no room to read ahead."""
-        early = len(self.connection.buffer) if isinstance(self.connection, H11WSConnection) else 0
-        return self._unparsed + early + self._held >= READ_AHEAD
-
-    @property
-    def _inbox(self) -> Inbox | None:
-        put = getattr(self.stream, "app_put", None)
-        return put if isinstance(put, Inbox) else None
-
-    @property
-    def _held(self) -> int:
-        """What the application has yet to receive."""
-        inbox = self._inbox
-        return inbox.size if inbox else 0
-
-    def _wake(self) -> None:
-        self._fresh = True
-        self._changed.unpark_all()
-
-    async def stream_send(self, event: StreamEvent) -> None:
-        """hypercorn's way out for a response; after an accepted upgrade what the client sent meanwhile is due.
-
-        Returns for a body when the socket has taken it, and raises `PeerGoneError` when it will not.
+        Cancelled, a request that is not answered gets a 503, and the connection is closed within `FLUSH_S` seconds.
         """
-        await super().stream_send(event)
-        if isinstance(event, Body | Data):
-            await self._outbox.delivered()
-        elif isinstance(event, Response) and isinstance(self.connection, _UntilAccepted):
-            self._wake()
-
-    async def _handle_events(self) -> None:
         try:
-            await super()._handle_events()
-        except _RefusedError as refused:
-            self.lingers = True
-            await self._send_error_response(refused.status)
-            await self.send(Closed())
+            self.parser.receive_data(self.transport.first)
+            while await self._serve_next():
+                pass
+        except RefusedError as refused:
+            self._lingers = True
+            await self._answer(refused.status, _NOTHING)
+        finally:
+            await self._close()
+
+    async def check(self, now: float) -> None:
+        """Cut off a peer that does not read, and close a connection on which no request has been for too long."""
+        settings = self.service.settings
+        if self._websocket is not None:
+            self._websocket.check(now)
+        elif now - self._sending_since >= settings.write_timeout_s:
+            self.abort_reason = WRITE_TIMEOUT
+            await self.abort()
+        elif not self._busy and now - self._idle_since >= settings.idle_connection_s:
+            await self.abort()
+
+    async def abort(self) -> None:
+        """Close the socket, whatever is under way: what waits on it raises."""
+        await trio.aclose_forcefully(self._stream)
+
+    async def _serve_next(self) -> bool:
+        """Serve one request; whether another one may follow."""
+        head = await self._next_head()
+        if head is None:
+            return False
+        self._busy = True
+        try:
+            await self._entrance.enter(head.headers)
+        except trio.Cancelled:
+            await self._say_unavailable()
+            raise
+        if head.upgrades:
+            await self._upgrade(head)
+            return False
+        return await self._call(head)
+
+    async def _next_head(self) -> RequestHead | None:
+        while (head := self.parser.next_head()) is None:
+            data = await self.read()
+            if not data:
+                return None
+            self.parser.receive_data(data)
+        return head
+
+    async def _upgrade(self, head: RequestHead) -> None:
+        self._websocket = WebSocket(self.service, self.transport, self._entrance, head, self.parser.take_rest())
+        try:
+            await self._websocket.run()
+        finally:
+            self._websocket = None
+
+    async def _call(self, head: RequestHead) -> bool:
+        call = _Call(self, head)
+        ended = False
+        try:
+            with contained("the application"):
+                await self.service.app(call.scope(), call.receive, call.send)
+            ended = True
+        finally:
+            # Cancelled, which only the end of the server does.
+            if not (ended or call.begun or call.told_of_end):
+                await self._say_unavailable()
+        going_on = await self._finish(call)
+        self._busy, self._idle_since = False, trio.current_time()
+        return going_on
+
+    async def _finish(self, call: _Call) -> bool:
+        """What the end of a call leaves to be done; whether another request may follow."""
+        if not call.begun and (call.refused or not call.told_of_end):
+            self._lingers = True
+            await self._answer(call.refused or 500, _NOTHING)
+        if self.broken or self._torn or not call.response.done:
+            return False
+        if call.response.closes or not self.parser.complete:
+            # Bytes that are still on their way would have the kernel destroy the response.
+            self._lingers = not self.parser.complete or self.parser.buffered > 0
+            return False
+        self.parser.drop_body()
+        return True
+
+    async def _answer(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
+        """Send a whole response without a body, behind which the connection ends."""
+        data = ResponseWriter(RequestHead()).head(status, headers, self.service.date(), close=True)
+        with suppress(PeerGoneError):
+            await self.write(data)
+
+    async def _say_unavailable(self) -> None:
+        with trio.move_on_after(FLUSH_S, shield=True):
+            if not (self.broken or self._torn):
+                self._lingers = not self.parser.complete
+                await self._answer(503, UNAVAILABLE)
+
+    async def _close(self) -> None:
+        try:
+            if self._lingers and not self.broken:
+                stopping = trio.current_effective_deadline() == -inf
+                with trio.move_on_after(FLUSH_S if stopping else LINGER_S, shield=stopping):
+                    await self._linger()
+        finally:
+            self.parser.close()
+            await trio.aclose_forcefully(self._stream)
+
+    async def _linger(self) -> None:
+        """End our direction, and read on until the peer ends its own."""
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            if isinstance(self._stream, trio.abc.HalfCloseableStream):
+                await self._stream.send_eof()
+            while await self.read():
+                pass
+
+    # -- for the call
+
+    async def read(self) -> bytes:
+        """What the peer says next; empty when it says nothing more."""
+        try:
+            data = await self._stream.receive_some(READ_PIECE)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self.broken = True
+            return b""
+        if not data:
+            self.peer_finished = True
+            self.broken = self.broken or self.transport.secure
+        return bytes(data)
+
+    async def read_ahead(self) -> None:
+        """Keep what comes behind a request; where nothing can come, look some time later whether the peer has left."""
+        if self.peer_finished or self.parser.buffered >= READ_AHEAD:
+            await trio.sleep(LOOK_S)
+            self.peer_finished = self.peer_finished or self.transport.peer_has_finished()
+            self.broken = self.broken or self.transport.peer_has_reset()
+        elif data := await self.read():
+            self.parser.receive_data(data)
+
+    async def write(self, data: bytes | memoryview) -> None:
+        """Returns when the socket has taken all of it. Raises `PeerGoneError` when it will not.
+
+        Cancelled, a part of it may have been sent: nothing can follow then.
+        """
+        if self.broken or self._torn:
+            await trio.lowlevel.checkpoint()
+            raise PeerGoneError("the connection is over")
+        self._sending_since = trio.current_time()
+        self._torn = True
+        try:
+            await self._stream.send_all(data)
+            self._torn = False
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self.broken = True
+            raise PeerGoneError("the connection broke") from None
+        finally:
+            self._sending_since = inf
+
+
+class _Call:
+    """One request and its response, as ASGI has them."""
+
+    def __init__(self, connection: Http1Connection, head: RequestHead) -> None:
+        self._connection = connection
+        self._head = head
+        self.response = ResponseWriter(head)
+        self.begun = False
+        """Whether anything of the response was sent."""
+        self.told_of_end = False
+        self.refused = 0
+        """The status with which the rest of the request is refused; 0 for none."""
+        self._unsent_head = b""
+        self._body_given = False
+        self._never_whole = False
+        self._waiting: trio.CancelScope | None = None
+
+    def scope(self) -> Message:
+        """The scope of ASGI's HTTP connection."""
+        transport = self._connection.transport
+        scheme = "https" if transport.secure else "http"
+        common = asgi_scope(self._head, scheme, transport.peer, transport.here)
+        return {"type": "http", "method": self._head.method, "extensions": {}, **common}
+
+    async def receive(self) -> Message:
+        """ASGI's `receive`.
+
+        Beyond ASGI, `http.disconnect` has a `reason` where it was this server that cut the peer off, and `half_closed`
+        where the peer has ended its own direction only: it may have left, or it may wait for the response. After that
+        one the next `receive` waits until nothing can be sent any more.
+        """
+        if not self._body_given and (message := await self._receive_body()) is not None:
+            return message
+        return await self._receive_end()
+
+    async def _receive_body(self) -> Message | None:
+        """The next part of the body; None when it will not come."""
+        connection, parser = self._connection, self._connection.parser
+        while (part := parser.next_part()) is None:
+            if self._head.expects_continue and not self.begun:
+                self._head.expects_continue = False
+                await connection.write(_CONTINUE)
+            try:
+                data = await connection.read()
+                parser.receive_data(data)
+            except RefusedError as refused:
+                self.refused, data = refused.status, b""
+            if not data:
+                self._body_given = self._never_whole = True
+                return await self._end()
+        self._body_given = parser.complete
+        return {"type": "http.request", "body": part, "more_body": not parser.complete}
+
+    async def _receive_end(self) -> Message:
+        connection = self._connection
+        while not (self.response.done or connection.broken or self._never_whole):
+            if connection.peer_finished and not self.told_of_end:
+                return await self._end(half_closed=True)
+            with trio.CancelScope() as self._waiting:
+                await connection.read_ahead()
+            self._waiting = None
+        return await self._end()
+
+    async def _end(self, **more: Any) -> Message:
+        await trio.lowlevel.checkpoint()
+        self.told_of_end = True
+        why = self._connection.abort_reason
+        return {"type": "http.disconnect", **({"reason": why} if why else {}), **more}
+
+    async def send(self, message: Message) -> None:
+        """ASGI's `send`; for a part of a body it returns when the socket has taken it.
+
+        Raises `PeerGoneError` when that will not be, and `ResponseError` for what is no response. Cancelled, it may
+        have sent a part; then nothing can follow.
+        """
+        if message["type"] == "http.response.start":
+            await self._send_head(message)
+        elif message["type"] == "http.response.body":
+            await self._send_part(message.get("body", b""), more=message.get("more_body", False))
         else:
-            self.lingers = self.lingers or self.connection.their_state is h11.ERROR
+            raise ResponseError(f"{message['type']} belongs to no HTTP response")
 
-    async def _check_protocol(self, event: h11.Request) -> None:
-        # In place of hypercorn's upgrade to h2c, which RFC 9113 has removed; prior knowledge is recognised before.
-        if len(event.headers) > self._settings.limits.max_headers:
-            raise _RefusedError(431)
-        # RFC 9112 section 6.3: such a message "ought to be handled as an error". h11 goes by Transfer-Encoding, and a
-        # gateway in front may have gone by the other: what follows would be a request of somebody else's choosing.
-        if {name for name, _ in event.headers} >= _BOTH_LENGTHS:
-            raise _RefusedError(400)
-
-    async def _create_stream(self, request: h11.Request) -> None:
-        request = _in_origin_form(request)
-        self._unbegun = True
-        await self._entrance.enter(request.headers)
-        self._unbegun = False
-        self._changed.unpark_all()
-        if asks_for_websocket(request):
-            await self._upgrade(request)
+    async def _send_head(self, message: Message) -> None:
+        connection = self._connection
+        date, close = connection.service.date(), not connection.parser.complete
+        data = self.response.head(message["status"], message.get("headers", ()), date, close=close)
+        if self.response.awaits_body:
+            self._unsent_head = data
         else:
-            await super()._create_stream(request)
-        if (inbox := self._inbox) is not None:
-            inbox.taken = self._note_taken
+            self.begun = True
+            # A peer that has gone is told of by the disconnect, and by what is sent behind the head.
+            with suppress(PeerGoneError):
+                await connection.write(data)
 
-    async def _upgrade(self, request: h11.Request) -> None:
-        assert isinstance(self.connection, h11.Connection)
-        place = (self.context, self.task_group, self.ssl, self.client, self.server)
-        stream = ContainedWebSocket(
-            self.app,
-            self.config,
-            *place,
-            self.stream_send,
-            STREAM_ID,
-            outbox=self._outbox,
-            ping_s=self._settings.ws_ping_s,
-            message_s=self._settings.idle_connection_s,
-            incomplete=self._incomplete,
-            holder=self._entrance.client(request.headers),
-            room=self._room,
-        )
-        self.stream = stream
-        self.connection = _UntilAccepted(self.connection, stream)
-        version = request.http_version.decode()
-        await stream.handle(
-            Request(STREAM_ID, list(request.headers), version, "GET", request.target, self.connection_state)
-        )
-        if stream.closed:
-            # It is not valid, and has been answered.
-            await self.stream_send(StreamClosed(STREAM_ID))
-
-    async def _room(self) -> None:
-        if self._held < READ_AHEAD:
-            return
-        while self._held > READ_ON:
-            await self._changed.park()
-
-    def _note_taken(self, _size: int) -> None:
-        if self._held <= READ_ON:
-            self._changed.unpark_all()
-
-    async def _maybe_recycle(self) -> None:
-        self.lingers = self.connection.their_state not in _ALL_RECEIVED
-        await super()._maybe_recycle()
+    async def _send_part(self, body: bytes, *, more: bool) -> None:
+        before, body, behind = self.response.part(body, more=more)
+        before, self._unsent_head = self._unsent_head + before, b""
+        self.begun = True
+        write = self._connection.write
+        if len(body) <= SEND_PIECE:
+            await write(b"".join((before, body, behind)) if before or behind else body)
+        else:
+            if before:
+                await write(before)
+            view = memoryview(body)
+            for at in range(0, len(body), SEND_PIECE):
+                await write(view[at : at + SEND_PIECE])
+            if behind:
+                await write(behind)
+        if self.response.done and self._waiting is not None:
+            self._waiting.cancel()

@@ -14,9 +14,10 @@ from typing import Any
 import trio
 from h2 import events
 from h2.errors import ErrorCodes
-from h2.exceptions import FrameTooLargeError, ProtocolError
+from h2.exceptions import DenialOfServiceError, FrameTooLargeError, ProtocolError
 from h2.settings import SettingCodes
 from h2.settings import Settings as H2Settings
+from hpack.exceptions import HPACKError
 from hypercorn.events import Closed, Event, RawData
 from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
@@ -150,9 +151,9 @@ class ContainedH2(H2Protocol):
             await self._react(received)
 
     async def _violated(self, error: ProtocolError) -> None:
-        with suppress(ProtocolError):
-            # h2 has said so itself, unless the error was found here.
-            self.connection.close_connection(error.error_code)
+        # h2 may have prepared a GOAWAY of its own, which names neither this code nor the last request that began.
+        self.connection.clear_outbound_data_buffer()
+        self.connection.close_connection(_connection_error(error), last_stream_id=self._begun)
         self.lingers = True
         self._flush_now()
         await self.send(Closed())
@@ -335,6 +336,14 @@ class ContainedH2(H2Protocol):
             buffer.finish()
         with suppress(MissingStreamError):
             self.priority.remove_stream(stream_id)
+
+
+def _connection_error(error: ProtocolError) -> ErrorCodes:
+    """The code of the GOAWAY for what h2 has raised."""
+    # RFC 9113 section 4.3: "A decoding error in a field block MUST be treated as a connection error (Section 5.4.1) of
+    # type COMPRESSION_ERROR." h2 has another code for it. What is too large, though well encoded, keeps its own.
+    undecodable = isinstance(error.__cause__, HPACKError) and not isinstance(error, DenialOfServiceError)
+    return ErrorCodes.COMPRESSION_ERROR if undecodable else error.error_code
 
 
 def _announced(max_streams: int, max_header_bytes: int) -> H2Settings:

@@ -13,10 +13,11 @@ from ..core.addresses import networks
 from ..settings import Settings
 from .accepting import PatientListener, Shortage
 from .calls import App
-from .connection import Service, watch
+from .connection import watch
 from .door import Door
+from .incomplete import Incomplete
 from .sockets import tls_context, urls
-from .websocket import Incomplete
+from .transport import Service
 
 UNLIMITED = 10**9
 """hypercorn ends an HTTP/2 connection at the request that reaches its keep-alive limit, with streams still open."""
@@ -67,7 +68,5 @@ def _config(settings: Settings) -> Config:
     config = Config()
     config.accesslog = config.errorlog = None
     config.include_server_header = False
-    config.h11_max_incomplete_size = settings.limits.max_header_bytes
     config.keep_alive_max_requests = UNLIMITED
-    config.websocket_max_message_size = settings.limits.max_body_bytes
     return config

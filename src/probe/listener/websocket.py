@@ -1,31 +1,33 @@
-"""hypercorn's WebSocket with its defects contained.
+"""One WebSocket (RFC 6455) from the request that asks for it to its end; wsproto parses and makes the frames.
 
-The frames are parsed and made by wsproto, as in hypercorn. How an upgrade is judged, what a frame from the peer causes
-and how a connection ends are ours.
+It has three tasks: the one that calls `run` runs the application call; the reader handles frames, answers pings and
+notices that the peer has left; the writer sends what both append to the write buffer, so that no frame is ever torn.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
+from enum import Enum, auto
+from functools import partial
 from math import inf
 from typing import Any
-from urllib.parse import unquote
 
-import h11
 import trio
-from hypercorn.protocol.events import Data, EndBody, Event, Request, Response, StreamClosed
-from hypercorn.protocol.ws_stream import ASGIWebsocketState, Handshake, WSStream
-from wsproto.connection import ConnectionState
-from wsproto.events import CloseConnection, Message, Ping
-from wsproto.events import Event as FrameEvent
+from trio.lowlevel import ParkingLot
+from wsproto.connection import Connection, ConnectionState, ConnectionType
+from wsproto.events import BytesMessage, CloseConnection, Event, Ping, TextMessage
 from wsproto.frame_protocol import CloseReason
-from wsproto.utilities import LocalProtocolError
+from wsproto.utilities import LocalProtocolError, generate_accept_token
 
-from ..core.shares import Shares, has_bytes
-from .calls import Inbox
+from .calls import UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, contained
+from .http1_protocol import Headers, RequestHead, ResponseError, ResponseWriter, asgi_scope
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
+from .transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport
+from .turnstile import Entrance
+from .websocket_frames import MessageSizes
+from .writer import Writer
 
 CLOSE_S = 5.0
 """How long a peer may take to answer our close; it may have to read what is on its way first."""
@@ -33,207 +35,236 @@ CLOSE_S = 5.0
 FRAMES_PER_TURN = 64
 """Frames that are handled before others run: the smallest have six bytes, so one read can bring thousands of them."""
 
+MESSAGE_BYTES = 256 * 1024
+"""Bytes that wait for the application, each message with `calls.MESSAGE_COST` more; then nothing is read."""
+
+READ_ON = MESSAGE_BYTES // 2
+"""The reader is not woken before so little is left: for each message it would cost two task switches."""
+
 DEAD_PEER = "dead peer"
 """Why the server cuts off a peer from which nothing comes, not even the answer to a ping."""
 
 BY_APPLICATION = "closed by the application"
 """Why the server ended a connection where the application gave no reason."""
 
-_VERSION = b"13"
-_KEY_BYTES = 16
-
-
-def asks_for_websocket(request: h11.Request) -> bool:
-    """Whether a request wants to go on as a WebSocket, be it as it should or not."""
-    upgrade, connection = _listed(request.headers, b"upgrade"), _listed(request.headers, b"connection")
-    return request.method == b"GET" and b"websocket" in upgrade and b"upgrade" in connection
-
-
 SLOW_MESSAGE = "a message is not complete in time"
 """Why the server cuts off a peer that has begun a message and does not end it."""
 
-
-class Incomplete:
-    """The `bytes` of messages of which more is to come, of all WebSockets of a listener: at most `most`."""
-
-    def __init__(self, most: int, share: float) -> None:
-        self.bytes = 0
-        self._most = most
-        self._shares = Shares(share)
-
-    def take(self, holder: str | None, size: int) -> None:
-        """Count so many bytes more of what a client has said, also beyond the limit: they are here."""
-        self.bytes += size
-        self._shares.take("max_incoming_bytes", holder, size)
-
-    def give_back(self, holder: str | None, size: int) -> None:
-        """They are here no longer."""
-        self.bytes -= size
-        self._shares.give_back("max_incoming_bytes", holder, size)
-
-    def excess(self, holder: str | None, message: int) -> str:
-        """Why a message of which so many bytes are here is too much; empty if it is not."""
-        if not has_bytes(self._most, self.bytes, 0, message):
-            return f"more than {self._most} bytes are on their way, 1/8 of it for small ones (max_incoming_bytes)"
-        share = self._shares.most(self._most)
-        if self._shares.held("max_incoming_bytes", holder) > max(share, message):
-            return f"more than {share} bytes of this address are on their way (address_share of max_incoming_bytes)"
-        return ""
+_VERSION = b"13"
+_KEY_BYTES = 16
+_NOT_VALID = ((b"content-length", b"0"), (b"connection", b"close"), (b"sec-websocket-version", _VERSION))
+_NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 
 
-class ContainedWebSocket(WSStream):
-    """One WebSocket. Its frames are parsed in the task that calls `handle`; the application's calls `app_send`.
+class State(Enum):
+    """How far a WebSocket is."""
 
-    `room` waits until there is room for what the application has yet to receive. Frames go out whole, because each is
-    appended to `outbox` in one step, whoever is cancelled. A message counts in `incomplete` until all of it is there,
-    for which its peer has `message_s` seconds.
-    """
+    ASKED = auto()
+    """The application has not decided."""
+    REFUSING = auto()
+    """It answers with an HTTP response."""
+    OPEN = auto()
+    CLOSING = auto()
+    """The application has sent a close that the peer has not answered."""
+    OVER = auto()
+    """Nothing is sent any more."""
+
+
+class _PeerLeftError(Exception):
+    """The peer has left behind more than there is room for."""
+
+
+class WebSocket:
+    """`run` serves it on the transport of the connection that was asked for it, and closes that."""
 
     def __init__(
-        self,
-        *args: Any,
-        outbox: Outbox,
-        ping_s: float,
-        message_s: float,
-        incomplete: Incomplete,
-        holder: str | None,
-        room: Callable[[], Awaitable[None]],
+        self, service: Service, transport: Transport, entrance: Entrance, head: RequestHead, early: bytes
     ) -> None:
-        super().__init__(*args)
-        self.start_time = 0.0  # for hypercorn's access log, which is off
-        self.heard_at = inf
-        """When anything came from the peer, or could not have been read because of us."""
-        self._outbox = outbox
-        self._ping_s = ping_s
-        self._message_s = message_s
-        self._incomplete = incomplete
-        self._holder = holder
-        self._room = room
+        settings = service.settings
+        self._app = service.app
+        self._date = service.date
+        self._settings = settings
+        self._transport = transport
+        self._head = head
+        self._holder = entrance.client(head.headers)
+        self._incomplete = service.incomplete
+        self._state = State.ASKED
+        self._outbox = Outbox()
+        self._writer = Writer(transport.stream, self._outbox)
+        self._inbox = Inbox(partial(entrance.say, head.headers))
+        self._inbox.taken = self._note_taken
+        self._response = ResponseWriter(RequestHead())
+        self._protocol = Connection(ConnectionType.SERVER)
+        self._sizes = MessageSizes(settings.limits.max_body_bytes)
+        self._early = early
+        self._before_accept = trio.CancelScope()
+        self._taken = ParkingLot()
+        self._parts: list[Any] = []
         self._size = 0
         self._began_at = inf
-        self._unsent_pongs = 0
+        self._heard_at = inf
         self._pinged_at = -inf
+        self._unsent_pongs = 0
         self._code: int = CloseReason.ABNORMAL_CLOSURE
         self._why = ""
         self._answered = trio.Event()
+        self._call_ended = trio.Event()
 
-    @property
-    def accepted(self) -> bool:
-        """Whether the peer speaks WebSocket by now."""
-        return self.handshake.accepted
+    async def run(self) -> None:
+        """Serve until the call has ended and the connection is closed.
 
-    def check(self, now: float) -> str:
-        """Ping a peer that is silent; gives why the connection has to be cut off, or nothing."""
-        if self.state is not ASGIWebsocketState.CONNECTED:
+        Cancelled, the peer gets a close 1001, or a 503 if the application had not decided.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write)
+            nursery.start_soon(self._read)
+            if _is_valid(self._head):
+                await self._call()
+            else:
+                # RFC 6455 section 4.4: the header tells a client of another version which one would be understood.
+                self._refuse(400, _NOT_VALID)
+        # All is over. The inbox knows this WebSocket: a cycle, which the collector would find much later.
+        del self._inbox
+
+    async def _call(self) -> None:
+        self._inbox.put({"type": "websocket.connect"})
+        ended = False
+        try:
+            with contained("the application"):
+                await self._app(self._scope(), self._inbox.receive, self.send)
+            ended = True
+        finally:
+            # Cancelled, which only the end of the server does.
+            if not ended:
+                self._say_unavailable()
+            self._call_ended.set()
+            self._inbox.close()
+        await self._end_call()
+
+    def check(self, now: float) -> None:
+        """Ping a peer that is silent; cut off one that is dead, does not read, or does not end a message."""
+        why = WRITE_TIMEOUT if self._writer.is_stuck(now, self._settings.write_timeout_s) else self._silence(now)
+        if why:
+            if not self._inbox.disconnected:
+                self._inbox.cut_off = why
+            self._writer.cut()
+
+    def _silence(self, now: float) -> str:
+        if self._is_full() or self._outbox:
+            # The silence may be ours: what the peer says waits in the kernel until the application has read what is
+            # here, and a ping waits behind what is being sent, for which there is the write timeout.
+            self._heard_at = now
+            self._began_at = now if self._size else inf
+        if self._state is not State.OPEN:
             return ""
-        if now - self._began_at >= self._message_s:
+        if now - self._began_at >= self._settings.idle_connection_s:
             return SLOW_MESSAGE
-        if self.heard_at <= self._pinged_at:
+        if self._heard_at <= self._pinged_at:
             # Counted from the ping, so that nobody is dead because this process itself stood still.
-            return DEAD_PEER if now - self._pinged_at >= self._ping_s else ""
-        if now - self.heard_at >= self._ping_s:
+            return DEAD_PEER if now - self._pinged_at >= self._settings.ws_ping_s else ""
+        if now - self._heard_at >= self._settings.ws_ping_s:
             self._pinged_at = now
-            self._write(Ping())
+            self._send_control(Ping())
         return ""
 
-    def pardon(self, now: float) -> None:
-        """The peer could not have said anything up to now."""
-        self.heard_at = now
-        self._began_at = now if self._size else inf
-
-    def goodbye(self) -> None:
-        """Say that the server goes away, unless a close was said."""
-        if self.state is ASGIWebsocketState.CONNECTED:
-            self._write(CloseConnection(CloseReason.GOING_AWAY))
+    def _scope(self) -> Message:
+        transport = self._transport
+        scheme = "wss" if transport.secure else "ws"
+        offered = _items(self._head.headers, b"sec-websocket-protocol")
+        return {
+            "type": "websocket",
+            "subprotocols": [name.decode("latin-1") for name in offered],
+            "extensions": {"websocket.http.response": {}},
+            **asgi_scope(self._head, scheme, transport.peer, transport.here),
+        }
 
     # -- what the peer causes
 
-    async def handle(self, event: Event) -> None:
-        """Take an upgrade request or bytes behind it, or learn that the connection is over."""
-        if self.closed:
-            return
-        if isinstance(event, Request):
-            await self._requested(event)
-        elif isinstance(event, Data):
-            await self._received(event.data)
-        elif isinstance(event, StreamClosed):
-            await self._over()
+    async def _read(self) -> None:
+        try:
+            with self._before_accept:
+                await self._read_early()
+            if self._state is not State.ASKED:
+                await self._read_on()
+        except _PeerLeftError:
+            pass
+        except trio.Cancelled:
+            # The server ends. The call is cancelled, too, and its last words come before the close.
+            with trio.move_on_after(LAST_WORDS_S, shield=True):
+                await self._call_ended.wait()
+            self._say_unavailable()
+            raise
+        finally:
+            self._end(peer_left=True)
 
-    async def _requested(self, request: Request) -> None:
-        self.handshake = Handshake(request.headers, request.http_version)
-        offered = _values(request.headers, b"sec-websocket-protocol")
-        self.handshake.subprotocols = [name.decode("latin-1") for name in offered]
-        # No compression: what stands in a packet capture is what was sent. It also costs 300 kB per connection, and a
-        # small message could unfold into a huge one.
-        self.handshake.extensions = None
-        if _is_valid(request):
-            self.scope = self._scope_of(request)
-            self.app_put = await self.task_group.spawn_app(self.app, self.config, self.scope, self.app_send)
-            await self.app_put({"type": "websocket.connect"})
-        else:
-            # RFC 6455 section 4.4: the header tells a client of another version which one would be understood.
-            headers = [(b"content-length", b"0"), (b"connection", b"close"), (b"sec-websocket-version", _VERSION)]
-            await self.send(Response(self.stream_id, headers, 400))
-            await self.send(EndBody(self.stream_id))
-            self.closed = True
+    async def _read_early(self) -> None:
+        """Keep what comes before the application accepts; returns when the peer has left."""
+        while True:
+            if len(self._early) >= MESSAGE_BYTES:
+                await trio.sleep(LOOK_S)
+                if self._transport.peer_has_finished():
+                    return
+            elif data := await self._receive():
+                self._early += data
+            else:
+                return
 
-    def _scope_of(self, request: Request) -> Any:
-        path, _, query = request.raw_path.partition(b"?")
-        return {
-            "type": "websocket",
-            "asgi": {"spec_version": "2.4", "version": "3.0"},
-            "scheme": self.scheme,
-            "http_version": request.http_version,
-            "path": unquote(path.decode("ascii")),
-            "raw_path": path,
-            "query_string": query,
-            "root_path": self.config.root_path,
-            "headers": request.headers,
-            "client": self.client,
-            "server": self.server,
-            "state": request.state.copy(),
-            "subprotocols": self.handshake.subprotocols,
-            "extensions": {"websocket.http.response": {}},
-        }
+    async def _read_on(self) -> None:
+        data, self._early = self._early, b""
+        while data or (data := await self._receive()):
+            if self._state in (State.OPEN, State.CLOSING):
+                self._heard_at = trio.current_time()
+                await self._take(data)
+            data = b""
 
-    async def _received(self, data: bytes) -> None:
-        if self.connection.state not in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
-            return
-        self.connection.receive_data(data)
-        for number, event in enumerate(self.connection.events(), 1):
+    async def _receive(self) -> bytes:
+        try:
+            return bytes(await self._transport.stream.receive_some(READ_PIECE))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return b""
+
+    async def _take(self, data: bytes) -> None:
+        fits = self._sizes.acceptable(data)
+        self._protocol.receive_data(data[:fits])
+        for number, event in enumerate(self._protocol.events(), 1):
             await self._react(event)
-            if self.closed:
+            if self._state is State.OVER:
                 return
             if number % FRAMES_PER_TURN == 0:
                 await trio.lowlevel.checkpoint()
+        if fits < len(data) and self._state is State.OPEN:
+            limit = self._settings.limits.max_body_bytes
+            why = f"a message is larger than {limit} bytes (max_body_bytes)"
+            self._fail(CloseReason.MESSAGE_TOO_BIG, why)
 
-    async def _react(self, event: FrameEvent) -> None:
+    async def _react(self, event: Event) -> None:
         if isinstance(event, CloseConnection):
-            await self._closed_by(event)
-        elif self.state is not ASGIWebsocketState.CONNECTED:
-            # What was on its way when we said our close is for nobody any more.
+            self._close_received(event)
+        elif self._state is not State.OPEN:
+            # What was on its way when we sent our close is read by nobody any more.
             return
-        elif isinstance(event, Message):
+        elif isinstance(event, TextMessage | BytesMessage):
             await self._collect(event)
         elif isinstance(event, Ping):
             await self._pong(event)
 
-    async def _collect(self, part: Message[Any]) -> None:
-        # hypercorn counts characters, of which each may be four bytes.
-        self._count(len(part.data.encode() if isinstance(part.data, str) else part.data))
-        if self._size > self.buffer.max_length:
-            why = f"a message is larger than {self.buffer.max_length} bytes (max_body_bytes)"
-            await self._fail(CloseReason.MESSAGE_TOO_BIG, why)
-            return
+    async def _collect(self, part: TextMessage | BytesMessage) -> None:
+        data = part.data
+        self._count(len(data.encode() if isinstance(data, str) and not data.isascii() else data))
         # What is complete is on its way no longer.
         if not part.message_finished and (why := self._incomplete.excess(self._holder, self._size)):
-            await self._fail(CloseReason.TRY_AGAIN_LATER, why)
+            self._fail(CloseReason.TRY_AGAIN_LATER, why)
             return
-        self.buffer.extend(part)
-        if part.message_finished and self.app_put is not None:
-            await self.app_put(self.buffer.to_message())
+        self._parts.append(data)
+        if part.message_finished:
+            is_text = isinstance(data, str)
+            text = "".join(self._parts) if is_text else None
+            self._inbox.put(
+                {"type": "websocket.receive", "text": text, "bytes": None if is_text else b"".join(self._parts)}
+            )
             self._forget()
-            await self._room()
+            if self._is_full():
+                await self._wait_room()
 
     def _count(self, size: int) -> None:
         if not self._size:
@@ -242,110 +273,203 @@ class ContainedWebSocket(WSStream):
         self._incomplete.take(self._holder, size)
 
     def _forget(self) -> None:
-        self.buffer.clear()
+        """Keep nothing of a message that is not complete."""
+        self._parts = []
         self._incomplete.give_back(self._holder, self._size)
         self._size, self._began_at = 0, inf
 
+    def _is_full(self) -> bool:
+        return self._inbox.size >= MESSAGE_BYTES
+
+    async def _wait_room(self) -> None:
+        """Wait until the application has read enough. Raises `_PeerLeftError`."""
+        while self._inbox.size > READ_ON and self._state is State.OPEN:
+            with trio.move_on_after(LOOK_S) as looking:
+                await self._taken.park()
+            if looking.cancelled_caught and self._transport.peer_has_finished():
+                raise _PeerLeftError
+
+    def _note_taken(self, _size: int) -> None:
+        if self._inbox.size <= READ_ON:
+            self._taken.unpark_all()
+
     async def _pong(self, ping: Ping) -> None:
-        self._unsent_pongs += self._write(ping.response())
+        self._unsent_pongs += self._send_control(ping.response())
         if self._unsent_pongs > CONTROL_ROOM:
             # Who sends so many pings has to read the answers. A few may wait behind a message that is sent slowly.
             with suppress(PeerGoneError):
                 await self._outbox.delivered()
             self._unsent_pongs = 0
 
-    async def _closed_by(self, close: CloseConnection) -> None:
-        if self.connection.state in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
+    def _close_received(self, close: CloseConnection) -> None:
+        if self._protocol.state in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
             # wsproto's way to say that the peer has violated the protocol, after which it parses no more.
             utf8 = close.code == CloseReason.INVALID_FRAME_PAYLOAD_DATA
-            await self._fail(close.code, "a text frame is not UTF-8" if utf8 else close.reason or "")
-            return
-        if self.state is ASGIWebsocketState.CONNECTED:
+            self._fail(close.code, "a text frame is not UTF-8" if utf8 else close.reason or "")
+        elif self._state is State.OPEN:
             self._code = close.code
-            self._write(close.response())
-            await self.send(StreamClosed(self.stream_id))
+            self._send_control(close.response())
+            self._end()
         else:
             self._answered.set()
 
-    async def _fail(self, code: int, why: str) -> None:
+    def _fail(self, code: int, why: str) -> None:
         """RFC 6455 section 7.1.7: say why, and close without waiting for an answer."""
-        if self.state is ASGIWebsocketState.CONNECTED:
+        if self._state is State.OPEN:
             self._code, self._why = code, why
-            self._write(CloseConnection(code, why))
-        await self.send(StreamClosed(self.stream_id))
+            self._send_control(CloseConnection(code, why))
+        self._writer.lingers = True
+        self._end()
 
-    async def _over(self) -> None:
-        self.closed = True
+    def _end(self, *, peer_left: bool = False) -> None:
+        """Nothing is sent any more, and the application is told; the writer closes the stream."""
+        if peer_left:
+            self._writer.peer_left.set()
+            self._writer.hurry()
+        self._before_accept.cancel()
         self._answered.set()
-        self._forget()
-        if self.app_put is not None:
+        self._taken.unpark_all()
+        self._outbox.close()
+        if self._state is not State.OVER:
+            self._state = State.OVER
+            self._forget()
             reason = {"reason": self._why} if self._why else {}
-            await self.app_put({"type": "websocket.disconnect", "code": self._code, **reason})
+            self._inbox.put({"type": "websocket.disconnect", "code": self._code, **reason})
+
+    async def _write(self) -> None:
+        await self._writer.run()
+        self._end(peer_left=True)
 
     # -- what the application causes
 
-    async def app_send(self, message: Any) -> None:
-        """ASGI's `send`; None when the call has ended.
+    async def send(self, message: Message) -> None:
+        """ASGI's `send`.
 
         A message returns when the socket has taken it, a close when the peer has answered it or had `CLOSE_S` seconds
         to do so. Raises `PeerGoneError` when nobody is there any more to send to.
         """
-        kind = None if message is None else message["type"]
-        if kind == "websocket.close" and isinstance(self.app_put, Inbox):
-            self.app_put.hang_up()
-        if self.closed or (self.state is ASGIWebsocketState.CLOSED and kind is not None):
-            if kind not in (None, "websocket.close"):
-                raise PeerGoneError("the WebSocket is closed")
-        elif self.state is ASGIWebsocketState.CONNECTED and kind is None:
-            await self._close(CloseReason.INTERNAL_ERROR, "")
-        elif self.state is ASGIWebsocketState.CONNECTED and kind == "websocket.close":
-            await self._close(message.get("code", CloseReason.NORMAL_CLOSURE), message.get("reason") or "")
-        elif kind == "websocket.http.response.start":
-            rest = [pair for pair in message["headers"] if pair[0] != b"connection"]
-            last: Any = {**message, "headers": [*rest, (b"connection", b"close")]}
-            await super().app_send(last)
+        kind = message["type"]
+        if kind == "websocket.close":
+            await self._send_close(message)
+        elif self._state in (State.OVER, State.CLOSING):
+            raise PeerGoneError("the WebSocket is closed")
+        elif kind == "websocket.send" and self._state is State.OPEN:
+            await self._send_message(message)
+        elif kind == "websocket.accept" and self._state is State.ASKED:
+            await self._accept(message)
+        elif kind == "websocket.http.response.start" and self._state is State.ASKED:
+            self._begin_refusal(message["status"], message.get("headers", ()))
+        elif kind == "websocket.http.response.body" and self._state is State.REFUSING:
+            await self._refuse_with(message.get("body", b""), more=message.get("more_body", False))
         else:
-            await super().app_send(message)
-            if kind == "websocket.accept":
-                self.heard_at = trio.current_time()
+            raise ResponseError(f"{kind} does not belong here")
+
+    async def _accept(self, message: Message) -> None:
+        key = _items(self._head.headers, b"sec-websocket-key")[0]
+        accepted: Headers = [
+            (b"upgrade", b"websocket"),
+            (b"connection", b"Upgrade"),
+            (b"sec-websocket-accept", generate_accept_token(key)),
+        ]
+        if subprotocol := message.get("subprotocol"):
+            accepted.append((b"sec-websocket-protocol", subprotocol.encode()))
+        self._outbox.write(ResponseWriter.upgrade([*accepted, *message.get("headers", ())], self._date()))
+        self._state = State.OPEN
+        self._heard_at = trio.current_time()
+        self._before_accept.cancel()
+        await trio.lowlevel.checkpoint()
+
+    async def _send_message(self, message: Message) -> None:
+        data = message.get("bytes")
+        event: Event = TextMessage(message["text"]) if data is None else BytesMessage(data)
+        turns = self._outbox.turns
+        await self._outbox.put(self._protocol.send(event))
+        await self._outbox.delivered()
+        if self._outbox.turns == turns:
+            await trio.lowlevel.checkpoint()
+
+    async def _send_close(self, message: Message) -> None:
+        self._inbox.hang_up()
+        if self._state is State.ASKED:
+            self._refuse(403, _NOTHING)
+        elif self._state is State.OPEN:
+            await self._close(message.get("code") or CloseReason.NORMAL_CLOSURE, message.get("reason") or "")
+        await trio.lowlevel.checkpoint()
 
     async def _close(self, code: int, reason: str) -> None:
-        self.state = ASGIWebsocketState.CLOSED
+        self._state = State.CLOSING
         self._forget()
         self._code, self._why = code, reason or BY_APPLICATION
-        self._write(CloseConnection(code, reason))
+        self._send_control(CloseConnection(code, reason))
+        # The reader may wait for room, and the answer stands behind what is left for nobody now.
+        self._taken.unpark_all()
         try:
             with trio.move_on_after(CLOSE_S):
                 await self._answered.wait()
         finally:
-            await self.send(StreamClosed(self.stream_id))
+            self._end()
 
-    def _write(self, event: FrameEvent) -> int:
+    def _begin_refusal(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        rest = [pair for pair in headers if pair[0] != b"connection"]
+        self._outbox.write(self._response.head(status, rest, self._date(), close=True))
+        self._state = State.REFUSING
+
+    async def _refuse_with(self, body: bytes, *, more: bool) -> None:
+        await self._outbox.put(b"".join(self._response.part(body, more=more)))
+        if not more:
+            self._linger_for_eager_peer()
+            await self._outbox.delivered()
+            self._end()
+
+    def _refuse(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Answer with a whole response that has no body, and end."""
+        self._begin_refusal(status, headers)
+        self._linger_for_eager_peer()
+        self._end()
+
+    def _linger_for_eager_peer(self) -> None:
+        # With TLS the peer is not told that our direction ends before the connection does.
+        self._writer.lingers = bool(self._early) or not self._transport.secure
+
+    def _say_unavailable(self) -> None:
+        """The server ends: what is not said is said now."""
+        if self._state is State.ASKED:
+            self._refuse(503, UNAVAILABLE)
+        elif self._state is State.OPEN:
+            self._send_control(CloseConnection(CloseReason.GOING_AWAY))
+        self._end()
+        self._writer.hurry()
+
+    async def _end_call(self) -> None:
+        """The call has returned, or failed, and may not have ended what it began."""
+        if self._state is State.ASKED:
+            self._refuse(500, _NOTHING)
+        elif self._state is State.OPEN:
+            await self._close(CloseReason.INTERNAL_ERROR, "")
+        self._end()
+
+    def _send_control(self, event: Event) -> int:
         """Send a control frame, without waiting; gives its size. Nothing may follow a close."""
         try:
-            data = self.connection.send(event)
+            data = self._protocol.send(event)
         except LocalProtocolError:
             return 0
         self._outbox.write(data)
         return len(data)
 
 
-def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+def _items(headers: Headers, name: bytes) -> list[bytes]:
     """The items of a list header, over all its lines."""
     return [item.strip() for key, value in headers if key == name for item in value.split(b",")]
 
 
-def _listed(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> set[bytes]:
-    return {item.lower() for item in _values(headers, name)}
-
-
-def _is_valid(request: Request) -> bool:
+def _is_valid(head: RequestHead) -> bool:
     """RFC 6455 section 4.2.1, and no body: its bytes would be taken for frames."""
-    headers = request.headers
-    keys = _values(headers, b"sec-websocket-key")
-    bodiless = not _values(headers, b"transfer-encoding") and _listed(headers, b"content-length") <= {b"0"}
-    version = _values(headers, b"sec-websocket-version") == [_VERSION]
-    return request.http_version == "1.1" and bodiless and version and len(keys) == 1 and _is_key(keys[0])
+    keys = _items(head.headers, b"sec-websocket-key")
+    bodiless = not _items(head.headers, b"transfer-encoding")
+    bodiless = bodiless and set(_items(head.headers, b"content-length")) <= {b"0"}
+    version = _items(head.headers, b"sec-websocket-version") == [_VERSION]
+    return head.http_version == "1.1" and bodiless and version and len(keys) == 1 and _is_key(keys[0])
 
 
 def _is_key(value: bytes) -> bool:

@@ -1,0 +1,429 @@
+"""HTTP/1.1 (RFC 9112) as a state machine that is fed bytes: requests in, responses out. It does no input or output.
+
+httptools (llhttp, the parser of Node.js) parses heads, bodies and chunk lines, and refuses what two servers could read
+in two ways: a bare LF, obs-fold, a space before a colon, two lengths. It is fed one head, one body or one chunk line at
+a time, so that it never sees a byte of the next request. `_check_start` and `RequestHead.check` refuse what llhttp
+leaves to its user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import unquote
+
+import httptools
+
+Headers = list[tuple[bytes, bytes]]
+
+MAX_CHUNK_LINE = 4096
+"""Bytes of one chunk line or trailer line."""
+
+MAX_CHUNK_EXCESS = 16 * 1024
+"""Bytes that the chunk lines of one body may have beyond 32 each, and its trailer. Extensions mean nothing here, and no
+limit of the body's size counts them."""
+
+_PLAIN_CHUNK_LINE = 32
+
+_START_LINE = re.compile(rb"[^ \t\r\n]+ ([^ \t\r\n]+) HTTP/([0-9])\.([0-9])\r\n")
+_EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
+_BARE_LF = re.compile(rb"(?<!\r)\n")
+_UPGRADE_LINE = re.compile(rb"(?im)^upgrade:.*\n")
+_URL = re.compile(rb"(?i:https?)://([^/?#]+)([^#]*)")
+_FIELD_LINES = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)*")
+_FIRST_VISIBLE = 0x21
+
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_BODILESS = frozenset({204, 304})
+
+
+class RefusedError(Exception):
+    """The peer's bytes are no request that this server takes; they are answered with `status`, and nothing follows."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+@dataclass(slots=True)
+class RequestHead:
+    """The head of a request. `target` is in origin form; names in `headers` are lower-case.
+
+    `keeps_alive`: another request may follow. `upgrades`: it asks to go on as a WebSocket.
+    """
+
+    method: str = ""
+    target: bytes = b""
+    http_version: str = "1.1"
+    headers: Headers = field(default_factory=list)
+    keeps_alive: bool = False
+    expects_continue: bool = False
+    upgrades: bool = False
+
+    def check(self) -> None:
+        """Judge what llhttp leaves to the application. Raises `RefusedError`."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        # RFC 9112 section 3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request
+        # message that lacks a Host header field and to any request message that contains more than one".
+        if len(hosts) > 1 or (not hosts and self.http_version == "1.1"):
+            raise RefusedError(400)
+        for name, value in self.headers:
+            if name == b"transfer-encoding":
+                self._check_coding(value)
+            elif name == b"expect":
+                self.expects_continue = value.lower() == b"100-continue" and self.http_version == "1.1"
+        if not self.target.startswith(b"/"):
+            self._take_host_from_target()
+        elif b"#" in self.target:
+            raise RefusedError(400)
+
+    def _check_coding(self, value: bytes) -> None:
+        # RFC 9112 section 6.1: "A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding
+        # header field MUST treat the message as if the framing is faulty".
+        if self.http_version == "1.0":
+            raise RefusedError(400)
+        if value.lower() != b"chunked":
+            raise RefusedError(501)
+
+    def _take_host_from_target(self) -> None:
+        # RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and of a request that has one
+        # "MUST ignore the received Host header field (if any) and instead use the host information of the
+        # request-target".
+        if self.target == b"*" and self.method == "OPTIONS":
+            return
+        found = _URL.fullmatch(self.target)
+        if found is None:
+            raise RefusedError(400)
+        host, path = found.groups()
+        self.target = path if path.startswith(b"/") else b"/" + path
+        self.headers = [pair for pair in self.headers if pair[0] != b"host"]
+        self.headers.append((b"host", host))
+
+
+def asgi_scope(head: RequestHead, scheme: str, client: Any, server: Any) -> dict[str, Any]:
+    """What the scopes of ASGI's HTTP and WebSocket connections have in common."""
+    path, _, query = head.target.partition(b"?")
+    shown = path.decode("ascii")
+    return {
+        "asgi": {"spec_version": "2.4", "version": "3.0"},
+        "http_version": head.http_version,
+        "scheme": scheme,
+        "path": unquote(shown) if "%" in shown else shown,
+        "raw_path": path,
+        "query_string": query,
+        "root_path": "",
+        "headers": head.headers,
+        "client": client,
+        "server": server,
+        "state": {},
+    }
+
+
+class RequestParser:
+    """Takes the requests of one connection apart, one after the other.
+
+    `receive_data` takes bytes; `next_head` gives the next request, after which `next_part` gives its body until
+    `complete`. What stands behind a request waits, in `buffered` bytes, until `next_head` is called again, which may be
+    done when the request is `complete`.
+    """
+
+    def __init__(self, max_head_bytes: int, max_headers: int) -> None:
+        self._max_head_bytes = max_head_bytes
+        self._max_headers = max_headers
+        self._parser = httptools.HttpRequestParser(self)
+        self._data = b""
+        self._searched = 0
+        self._head = RequestHead()
+        self._in_head = False
+        self._parts: list[bytes] = []
+        self._body_left: int | None = None
+        self._chunk_left = 0
+        self._in_trailer = False
+        self._excess = 0
+        self.complete = True
+        """Whether the whole request has come; true before the first one."""
+
+    @property
+    def buffered(self) -> int:
+        """How many bytes were received and not given out."""
+        return len(self._data) + sum(map(len, self._parts))
+
+    def close(self) -> None:
+        """Take no more. The parser below knows this one: a cycle, which the collector would find much later."""
+        del self._parser
+
+    def take_rest(self) -> bytes:
+        """What stands behind the last request; afterwards nothing does. For a protocol that follows HTTP."""
+        rest, self._data = self._data, b""
+        return rest
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes. Raises `RefusedError` for a body whose framing is wrong."""
+        self._data = self._data + data if self._data else data
+        if not self.complete:
+            self._parse_body()
+
+    # -- heads
+
+    def next_head(self) -> RequestHead | None:
+        """The head of the next request, or None when it has not come whole. Raises `RefusedError`."""
+        end = self._find_end()
+        if end < 0:
+            return None
+        head, self._data = self._data[:end], self._data[end:]
+        self._searched = 0
+        self._parse_head(self._check_start(head))
+        found = self._head
+        found.check()
+        self._start_body()
+        return found
+
+    def _find_end(self) -> int:
+        """Where the head ends, -1 if that has not come. Judges what can be told of a head that is not whole."""
+        if self._data.startswith(b"\r\n"):
+            # RFC 9112 section 2.2: a server "SHOULD ignore at least one empty line (CRLF) received prior to the
+            # request-line".
+            self._data = _EMPTY_LINES.sub(b"", self._data)
+        data = self._data
+        end = data.find(b"\r\n\r\n", max(0, self._searched - 3)) + 4
+        if max(end, len(data) if end < 4 else 0) > self._max_head_bytes:
+            raise RefusedError(431)
+        if end >= 4:
+            return end
+        if (data and (data[0] < _FIRST_VISIBLE and data != b"\r")) or _BARE_LF.search(data, max(0, self._searched - 1)):
+            raise RefusedError(400)
+        self._searched = len(data)
+        return -1
+
+    def _check_start(self, head: bytes) -> bytes:
+        """The head with a version that llhttp knows. Raises `RefusedError`."""
+        found = _START_LINE.match(head)
+        if found is None:
+            raise RefusedError(400)
+        if found[2] != b"1":
+            raise RefusedError(505)
+        if found[3] not in (b"0", b"1"):
+            # RFC 9110 section 6.2: a higher minor version is served "as if it was in the highest minor version" known.
+            return head[: found.start(3)] + b"1" + head[found.end(3) :]
+        return head
+
+    def _parse_head(self, head: bytes) -> None:
+        self._head = RequestHead()
+        try:
+            self._parser.feed_data(head)
+        except httptools.HttpParserUpgrade:
+            self._parse_upgrade(head)
+        except httptools.HttpParserInvalidMethodError:
+            raise RefusedError(501) from None
+        except httptools.HttpParserError:
+            raise RefusedError(400) from None
+        if len(self._head.headers) > self._max_headers:
+            raise RefusedError(431)
+
+    def _parse_upgrade(self, head: bytes) -> None:
+        if self._head.method == "CONNECT":
+            raise RefusedError(501)
+        names = [value.lower() for name, value in self._head.headers if name == b"upgrade"]
+        if self._head.method == "GET" and any(b"websocket" in value for value in names):
+            self._head.upgrades = True
+            return
+        # RFC 9110 section 7.8: "A server MAY ignore a received Upgrade header field". llhttp takes no body of such a
+        # request, so it is parsed again without the field.
+        self._parser = httptools.HttpRequestParser(self)
+        self._parse_head(_UPGRADE_LINE.sub(b"", head))
+
+    # -- bodies
+
+    def next_part(self) -> bytes | None:
+        """What has come of the body since; None when nothing has, though it is not `complete`."""
+        if not self._parts:
+            return b"" if self.complete else None
+        parts, self._parts = self._parts, []
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def drop_body(self) -> None:
+        """Forget what nobody has taken of the body."""
+        self._parts = []
+
+    def _start_body(self) -> None:
+        if self.complete:
+            return
+        lengths = [value for name, value in self._head.headers if name == b"content-length"]
+        # llhttp has refused two of them, and one beside a Transfer-Encoding.
+        self._body_left = int(lengths[0]) if lengths else None
+        self._chunk_left, self._excess, self._in_trailer = 0, 0, False
+        self._parse_body()
+
+    def _parse_body(self) -> None:
+        try:
+            at = self._parse_chunks() if self._body_left is None else self._parse_counted(self._body_left)
+        except httptools.HttpParserError:
+            raise RefusedError(400) from None
+        self._data = self._data[at:]
+
+    def _parse_counted(self, left: int) -> int:
+        size = min(left, len(self._data))
+        self._body_left = left - size
+        self._parser.feed_data(memoryview(self._data)[:size])
+        return size
+
+    def _parse_chunks(self) -> int:
+        at, view = 0, memoryview(self._data)
+        while at < len(view) and not self.complete:
+            if self._chunk_left:
+                end = min(len(view), at + self._chunk_left)
+                self._parser.feed_data(view[at:end])
+                self._chunk_left -= end - at
+            else:
+                end = self._find_line_end(at)
+                if end == at:
+                    break
+                self._parser.feed_data(view[at:end])
+                self._note_line(self._data[at:end])
+            at = end
+        return at
+
+    def _find_line_end(self, at: int) -> int:
+        """Where the line that begins at `at` ends; `at` when that has not come. Raises `RefusedError`."""
+        found = self._data.find(b"\r\n", at)
+        end = found + 2 if found >= 0 else len(self._data)
+        if end - at > MAX_CHUNK_LINE:
+            raise RefusedError(400)
+        return end if found >= 0 else at
+
+    def _note_line(self, line: bytes) -> None:
+        """Take the size of a chunk from its line, which llhttp has accepted, or count a line of the trailer."""
+        plain = 0 if self._in_trailer else _PLAIN_CHUNK_LINE
+        self._excess += max(0, len(line) - plain)
+        if self._excess > MAX_CHUNK_EXCESS:
+            raise RefusedError(400)
+        if not self._in_trailer:
+            size = int(line.partition(b";")[0], 16)
+            self._in_trailer = size == 0
+            # The CRLF behind the data belongs to the chunk.
+            self._chunk_left = size + 2 if size else 0
+
+    # -- what llhttp calls
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._in_head, self.complete = True, False
+
+    def on_url(self, url: bytes) -> None:
+        """The target."""
+        self._head.target += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A field of the head, or of the trailer, which nobody here reads."""
+        if self._in_head:
+            self._head.headers.append((name.lower(), value.rstrip(b" \t")))
+
+    def on_headers_complete(self) -> None:
+        """The head is whole."""
+        head, parser = self._head, self._parser
+        self._in_head = False
+        head.method = parser.get_method().decode("ascii")
+        head.http_version = parser.get_http_version()
+        # What an HTTP/1.0 client calls keep-alive is not offered.
+        head.keeps_alive = head.http_version == "1.1" and parser.should_keep_alive()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        self._parts.append(body)
+
+    def on_message_complete(self) -> None:
+        """The request has come whole."""
+        self.complete = True
+
+
+class ResponseError(Exception):
+    """What the application sends is no response to its request."""
+
+
+class ResponseWriter:
+    """The bytes of one response. `closes`: the connection ends behind it; `done`: it is whole."""
+
+    def __init__(self, request: RequestHead) -> None:
+        self._request = request
+        self._chunked = False
+        self._bodiless = False
+        self._left: int | None = None
+        self.begun = False
+        self.done = False
+        self.closes = not request.keeps_alive
+
+    @property
+    def awaits_body(self) -> bool:
+        """Whether the head is not worth a packet of its own, as a body or its end follows at once."""
+        return self._bodiless or self._left is not None
+
+    def head(self, status: int, headers: Iterable[tuple[bytes, bytes]], date: bytes, *, close: bool) -> bytes:
+        """The head; `close` ends the connection behind the response. Raises `ResponseError`."""
+        if self.begun or status < 200:
+            raise ResponseError(f"a response cannot begin with {status} here")
+        self.begun = True
+        self._bodiless = status in _BODILESS or self._request.method == "HEAD"
+        self.closes = self.closes or close
+        fields = [*headers]
+        names = self._read_fields(fields)
+        if self._left is None and not self._bodiless:
+            if self._request.http_version == "1.1":
+                self._chunked = True
+                fields.append((b"transfer-encoding", b"chunked"))
+            else:
+                self.closes = True
+        if b"date" not in names:
+            fields.append((b"date", date))
+        if self.closes and b"connection" not in names:
+            fields.append((b"connection", b"close"))
+        return _status_line(status) + _field_lines(fields) + b"\r\n"
+
+    @staticmethod
+    def upgrade(headers: Iterable[tuple[bytes, bytes]], date: bytes) -> bytes:
+        """The response behind which another protocol begins (RFC 9110, section 15.2.2)."""
+        return _status_line(101) + _field_lines([*headers, (b"date", date)]) + b"\r\n"
+
+    def _read_fields(self, fields: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
+        names = set()
+        for name, value in fields:
+            lowered = name.lower()
+            names.add(lowered)
+            if lowered == b"content-length":
+                self._left = int(value)
+            elif lowered == b"connection":
+                self.closes = self.closes or b"close" in value.lower()
+            elif lowered == b"transfer-encoding":
+                raise ResponseError("the framing of a response is the server's")
+        return names
+
+    def part(self, body: bytes, *, more: bool) -> tuple[bytes, bytes, bytes]:
+        """What goes before, for and behind a part of the body. Raises `ResponseError`."""
+        if not self.begun or self.done:
+            raise ResponseError("a part of a body belongs to no response")
+        self.done = not more
+        if self._bodiless:
+            return b"", b"", b""
+        if self._left is not None:
+            self._left -= len(body)
+            if self._left < 0 or (self.done and self._left):
+                self.done = False
+                raise ResponseError("the body has another length than Content-Length says")
+        if not self._chunked:
+            return b"", body, b""
+        before, behind = (b"%x\r\n" % len(body), b"\r\n") if body else (b"", b"")
+        return before, body, behind if more else behind + b"0\r\n\r\n"
+
+
+def _status_line(status: int) -> bytes:
+    return _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
+
+
+def _field_lines(fields: Headers) -> bytes:
+    lines = b"".join([b"%b: %b\r\n" % pair for pair in fields])
+    # A line break in a value would let whoever chose the value write fields, or a whole response.
+    if _FIELD_LINES.fullmatch(lines) is None or lines.count(b"\n") != len(fields):
+        raise ResponseError("a header field has characters that are not allowed")
+    return lines

@@ -1,0 +1,131 @@
+"""What a connection stands on: its byte stream, the addresses of its ends, and what all connections share."""
+
+from __future__ import annotations
+
+import select
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from typing import Protocol
+
+import trio
+from hypercorn.config import Config
+from trio.lowlevel import ParkingLot
+
+from ..core.addresses import Network
+from ..settings import Settings
+from .calls import App
+from .incomplete import Incomplete
+from .turnstile import Entrance, Turnstile
+
+READ_PIECE = 32 * 1024
+"""Bytes per read: few enough that what one read can turn into (messages, frames) stays below a few megabytes."""
+
+LOOK_S = 0.25
+"""How often a peer that is not read from, because it has sent too much ahead, is looked at for having left."""
+
+LINGER_S = 2.0
+"""How long a peer that was still sending may take to read the response and close; closing at once would reset it."""
+
+FLUSH_S = 0.5
+"""How long what is queued may take to leave when the connection has to end: a last frame is lost only by a peer that
+does not read. This is also what bounds shutdown, whatever the write timeout is."""
+
+LAST_WORDS_S = 0.25
+"""How long calls that are cancelled with their connection may take to end, so that what is not answered gets its 503.
+This, too, bounds shutdown."""
+
+Address = tuple[str, int] | None
+
+_LEFT = select.POLLHUP | select.POLLERR
+_FINISHED = getattr(select, "POLLRDHUP", 0) | _LEFT
+"""A FIN, which not every system tells without reading (only Linux has POLLRDHUP), and a reset."""
+
+
+class Connection(Protocol):
+    """A connection that `watch` holds to its limits."""
+
+    async def check(self, now: float) -> None:
+        """End the connection, without waiting for its peer, if it has exceeded a limit at the time `now`."""
+
+    async def abort(self) -> None:
+        """Close the socket, whatever is under way."""
+
+
+class DateField:
+    """The value of a Date header, made anew once in a second."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._value = b""
+
+    def __call__(self) -> bytes:
+        """The value for now."""
+        now = int(time.time())
+        if now != self._second:
+            self._second, self._value = now, formatdate(now, usegmt=True).encode()
+        return self._value
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What all connections of a listener share. `running` are those that `watch` looks at."""
+
+    app: App
+    settings: Settings
+    config: Config
+    tls: ssl.SSLContext | None
+    incomplete: Incomplete
+    trusted: Sequence[Network]
+    running: set[Connection] = field(default_factory=set)
+    turnstile: Turnstile = field(default_factory=Turnstile)
+    ended: ParkingLot = field(default_factory=ParkingLot)
+    date: DateField = field(default_factory=DateField)
+
+    async def wait_ended(self) -> None:
+        """Wait until no connection runs."""
+        while self.running:
+            await self.ended.park()
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """The byte stream of a connection, behind TLS if there is any, and the first bytes that came."""
+
+    stream: trio.abc.Stream
+    peer: Address
+    here: Address
+    first: bytes = b""
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is TLS; then nothing can be sent any more once the peer has ended its direction."""
+        return isinstance(self.stream, trio.SSLStream)
+
+    def peer_has_finished(self) -> bool:
+        """Whether the peer has ended its direction or reset the connection, without reading. False if unknown."""
+        return _polled(self.stream, _FINISHED)
+
+    def peer_has_reset(self) -> bool:
+        """Whether nothing can be sent to the peer any more. False if unknown."""
+        return _polled(self.stream, _LEFT)
+
+
+def entrance(service: Service, transport: Transport) -> Entrance:
+    """The way of a connection's requests through the turnstile."""
+    return Entrance(service.turnstile, transport.peer[0] if transport.peer else "", service.trusted)
+
+
+def _polled(stream: trio.abc.Stream, events: int) -> bool:
+    if isinstance(stream, trio.SSLStream):
+        stream = stream.transport_stream
+    if not isinstance(stream, trio.SocketStream):
+        return False
+    number = stream.socket.fileno()
+    if number < 0:
+        return True
+    poll = select.poll()
+    poll.register(number, events)
+    return any(found & events for _, found in poll.poll(0))

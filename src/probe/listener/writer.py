@@ -1,0 +1,64 @@
+"""The task that empties the write buffer of a connection into its stream, and closes the stream behind it."""
+
+from __future__ import annotations
+
+from math import inf
+
+import trio
+
+from .outbox import Outbox
+from .transport import FLUSH_S, LINGER_S
+
+
+class Writer:
+    """Of a connection on which several tasks send, so that none of them can tear what another one sends.
+
+    `lingers`: the peer may still be sending when all is written; closing at once could destroy what it has not read.
+    """
+
+    def __init__(self, stream: trio.abc.Stream, outbox: Outbox) -> None:
+        self._stream = stream
+        self._outbox = outbox
+        # Shielded, because a frame cut in half is worse than none; `cut` and `hurry` bound it.
+        self._scope = trio.CancelScope(shield=True)
+        self._sending_since = inf
+        self.lingers = False
+        self.peer_left = trio.Event()
+
+    async def run(self) -> None:
+        """Write until the buffer is closed and empty or the stream breaks; then close the stream."""
+        with self._scope:
+            try:
+                while piece := await self._outbox.take():
+                    self._sending_since = trio.current_time()
+                    await self._stream.send_all(piece)
+                    self._sending_since = inf
+                await self._part()
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                pass
+        self._sending_since = inf
+        # What is left cannot be sent any more; nobody waits for it any longer.
+        self._outbox.discard()
+        # The application calls may take longer to notice; they do not keep the socket.
+        await trio.aclose_forcefully(self._stream)
+
+    def is_stuck(self, now: float, timeout_s: float) -> bool:
+        """Whether the peer has read nothing of what is being written for so long."""
+        return now - self._sending_since >= timeout_s
+
+    def hurry(self) -> None:
+        """What is left has `FLUSH_S` seconds to be written."""
+        self._scope.deadline = trio.current_time() + FLUSH_S
+
+    def cut(self) -> None:
+        """Write nothing more, and close."""
+        self._scope.cancel()
+
+    async def _part(self) -> None:
+        """All is written: end our direction, give the peer time to read if it needs it, then close."""
+        if isinstance(self._stream, trio.abc.HalfCloseableStream):
+            await self._stream.send_eof()
+        if self.lingers:
+            with trio.move_on_after(LINGER_S):
+                await self.peer_left.wait()
+        await self._stream.aclose()
