@@ -147,7 +147,8 @@ async def serve(
         sockets = listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
-            urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
+            listen = partial(listener.serve, paths, settings, sockets, reserve=paths.beyond, log=paths.sockets)
+            urls = await root.start(listen)
             with trio.open_signal_receiver(*_ending_signals()) as signals:
                 for url in urls:
                     announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
@@ -181,7 +182,8 @@ async def serve_stdio(
             urls: list[str] = []
             if sockets:
                 paths = Paths(engine, pages_only=True, metrics=metrics)
-                urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
+                listen = partial(listener.serve, paths, settings, sockets, reserve=paths.beyond, log=paths.sockets)
+                urls = await root.start(listen)
             with trio.open_signal_receiver(*_ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
                 peer = Peer("stdio", "stdio", origin, settings.tools, label=label)

@@ -146,15 +146,20 @@ def _payload(message: Message) -> int:
 class AppTasks(TaskGroup):
     """hypercorn's task group, which its streams use to start application calls; it knows those that run.
 
-    The nursery is hypercorn's own member; nothing here but `spawn_app` touches it.
+    The nursery is hypercorn's own member; nothing here but `spawn_app` touches it. `extensions` gives the ASGI
+    extensions of a request by its HTTP/2 stream; `started` counts the calls.
     """
 
-    def __init__(self, outbox: Outbox, entrance: Entrance) -> None:
+    def __init__(
+        self, outbox: Outbox, entrance: Entrance, extensions: Callable[[int | None], dict[str, Any]]
+    ) -> None:
         super().__init__()
         self._outbox = outbox
         self._entrance = entrance
+        self._extensions = extensions
         self.idle_since = trio.current_time()
         self._inboxes: set[Inbox] = set()
+        self.started = 0
         self._ended = ParkingLot()
 
     @property
@@ -181,8 +186,13 @@ class AppTasks(TaskGroup):
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
     ) -> Inbox:
         """Start one application call; the result takes what the peer sends to it."""
-        inbox = Inbox(partial(self._entrance.say, cast(Any, scope)["headers"]))
+        about = cast(Any, scope)
+        # hypercorn passes a method of the stream, and the stream by nothing else.
+        stream_id = getattr(getattr(send, "__self__", None), "stream_id", None)
+        about["extensions"] = {**about.get("extensions", {}), **self._extensions(stream_id)}
+        inbox = Inbox(partial(self._entrance.say, about["headers"]))
         self._inboxes.add(inbox)
+        self.started += 1
         assert self._nursery is not None
         self._nursery.start_soon(self._call, app, scope, inbox, send)
         return inbox

@@ -13,6 +13,9 @@ from .transport import FLUSH_S, LAST_WORDS_S, READ_PIECE, Address, Service, Tran
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """RFC 9113 section 3.4: what a client with prior knowledge of HTTP/2 sends first."""
 
+_SAID_NOTHING = "nothing came that tells a protocol"
+"""Why a connection is closed whose peer has left, or was silent for too long, before its first bytes."""
+
 CHECKS_PER_LIMIT = 4
 """How often within the shortest limit connections are looked at, so that a limit is exceeded by a quarter at most."""
 
@@ -23,15 +26,37 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
     Cancelled, the connection ends within `LAST_WORDS_S` and `FLUSH_S` seconds, whatever its peer does. The limits of
     its peer's idleness need `watch` to run.
     """
-    transport = await _open(service, accepted)
-    if transport is not None:
-        await serve_transport(service, transport)
+    try:
+        # Asked first: for a peer that has gone meanwhile it is an error of the system.
+        peer, here = (_address(name()) for name in (accepted.socket.getpeername, accepted.socket.getsockname))
+    except OSError:
+        return
+    number, by, requests = next(service.numbers), _SAID_NOTHING, 0
+    if service.log is not None:
+        service.log.opened(number, *(peer or ("", None)))
+    try:
+        opened = await _open(service, accepted)
+        if opened is not None:
+            connection = _protocol_of(service, Transport(opened[0], peer, here, opened[1], number))
+            try:
+                await _serve(service, connection)
+            finally:
+                by, requests = connection.ended_by, connection.requests
+    finally:
+        if service.log is not None:
+            service.log.closed(number, by, requests)
 
 
 async def serve_transport(service: Service, transport: Transport) -> None:
     """Serve one connection on any stream. It begins with HTTP/2 by prior knowledge if `transport.first` says so."""
-    kind = Http2Connection if _is_http2(transport) else Http1Connection
-    connection = kind(service, transport)
+    await _serve(service, _protocol_of(service, transport))
+
+
+def _protocol_of(service: Service, transport: Transport) -> Http1Connection | Http2Connection:
+    return (Http2Connection if _is_http2(transport) else Http1Connection)(service, transport)
+
+
+async def _serve(service: Service, connection: Http1Connection | Http2Connection) -> None:
     service.running.add(connection)
     try:
         await connection.run()
@@ -62,14 +87,15 @@ async def watch(service: Service) -> NoReturn:
             await connection.abort()
 
 
-async def _open(service: Service, accepted: trio.SocketStream) -> Transport | None:
-    """None for a peer that has not said enough to be understood in time, or has gone."""
+async def _open(service: Service, accepted: trio.SocketStream) -> tuple[trio.abc.Stream, bytes] | None:
+    """The stream, behind TLS if there is any, and its first bytes.
+
+    None for a peer that has not said enough to be understood in time, or has gone.
+    """
     with trio.move_on_after(service.settings.idle_connection_s):
         try:
-            # Asked first: for a peer that has gone meanwhile it is an error of the system.
-            peer, here = (_address(name()) for name in (accepted.socket.getpeername, accepted.socket.getsockname))
             stream = await _secured(accepted, service)
-            return Transport(stream, peer, here, await _first_bytes(stream))
+            return stream, await _first_bytes(stream)
         except (trio.BrokenResourceError, EOFError, OSError):
             return None
     return None

@@ -52,6 +52,15 @@ class Http1Connection:
         self._torn = False
         self._lingers = False
         self._websocket: WebSocket | None = None
+        self._why_closed = ""
+        self.requests = 0
+
+    @property
+    def ended_by(self) -> str:
+        """`client`, or why the server closed it."""
+        if self.abort_reason or self._why_closed:
+            return self.abort_reason or self._why_closed
+        return "client" if self.peer_finished or self.broken else "the last response"
 
     async def run(self) -> None:
         """Serve until the peer leaves, a response is the last one, or a limit is reached; then close.
@@ -64,7 +73,13 @@ class Http1Connection:
                 pass
         except RefusedError as refused:
             self._lingers = True
+            self._why_closed = "no valid HTTP request"
+            if self.service.log is not None:
+                self.service.log.refused(self.transport.number, refused.status, self._why_closed)
             await self._answer(refused.status, _NOTHING)
+        except trio.Cancelled:
+            self._why_closed = "the server stopped"
+            raise
         finally:
             await self._close()
 
@@ -77,6 +92,7 @@ class Http1Connection:
             self.abort_reason = WRITE_TIMEOUT
             await self.abort()
         elif not self._busy and now - self._idle_since >= settings.idle_connection_s:
+            self._why_closed = "idle"
             await self.abort()
 
     async def abort(self) -> None:
@@ -89,6 +105,7 @@ class Http1Connection:
         if head is None:
             return False
         self._busy = True
+        self.requests += 1
         try:
             await self._entrance.enter(head.headers)
         except trio.Cancelled:
@@ -238,7 +255,7 @@ class _Call:
         transport = self._connection.transport
         scheme = "https" if transport.secure else "http"
         common = asgi_scope(self._head, scheme, transport.peer, transport.here)
-        return {"type": "http", "method": self._head.method, "extensions": {}, **common}
+        return {"type": "http", "method": self._head.method, "extensions": transport.extensions(), **common}
 
     async def receive(self) -> Message:
         """ASGI's `receive`.

@@ -24,8 +24,9 @@ class Http2Connection:
         self._settings = service.settings
         self._transport = transport
         self._outbox = Outbox()
-        self._tasks = AppTasks(self._outbox, way := entrance(service, transport))
+        self._tasks = AppTasks(self._outbox, way := entrance(service, transport), transport.extensions)
         self._finishing = False
+        self._why_closed = ""
         self._over = trio.Event()
         self._writer = Writer(transport.stream, self._outbox)
         # The positional arguments are those of hypercorn's protocol classes.
@@ -34,6 +35,16 @@ class Http2Connection:
         self._protocol = ContainedH2(
             *args, tasks=self._tasks, outbox=self._outbox, settings=service.settings, entrance=way
         )
+
+    @property
+    def ended_by(self) -> str:
+        """`client`, or why the server closed it."""
+        return self._why_closed or ("client" if self._writer.peer_left.is_set() else "the protocol is done")
+
+    @property
+    def requests(self) -> int:
+        """How many requests it has carried."""
+        return self._tasks.started
 
     async def run(self) -> None:
         """Serve until the peer leaves, the protocol is done with it, or a limit is reached."""
@@ -45,11 +56,13 @@ class Http2Connection:
     async def check(self, now: float) -> None:
         """Abort a connection whose peer does not read, and end one on which no call has run for too long."""
         if self._writer.is_stuck(now, self._settings.write_timeout_s):
+            self._why_closed = WRITE_TIMEOUT
             self._tasks.cut_off(WRITE_TIMEOUT)
             self._writer.cut()
         self._protocol.check(now)
         busy = self._tasks.running or self._outbox
         if not busy and now - self._tasks.idle_since >= self._settings.idle_connection_s:
+            self._why_closed = "idle"
             self._over.set()
 
     async def abort(self) -> None:

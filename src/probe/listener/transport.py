@@ -5,10 +5,11 @@ from __future__ import annotations
 import select
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from typing import Protocol
+from itertools import count
+from typing import Any, Protocol
 
 import trio
 from hypercorn.config import Config
@@ -44,8 +45,32 @@ _FINISHED = getattr(select, "POLLRDHUP", 0) | _LEFT
 """A FIN, which not every system tells without reading (only Linux has POLLRDHUP), and a reset."""
 
 
+class ConnectionLog(Protocol):
+    """Is told of the connections below HTTP. Its methods neither wait nor raise."""
+
+    def opened(self, number: int, address: str, port: int | None) -> None:
+        """A connection was accepted; `number` counts from 1 and does not repeat."""
+
+    def refused(self, number: int, status: int | None, why: str) -> None:
+        """What came on it is no valid HTTP, and was answered with `status`."""
+
+    def closed(self, number: int, by: str, requests: int) -> None:
+        """It is closed, by `client` or why by the server, and has carried so many requests."""
+
+
 class Connection(Protocol):
-    """A connection that `watch` holds to its limits."""
+    """A connection that `watch` holds to its limits.
+
+    `ended_by` is `client`, or why the server closed it; it is complete when the connection is over.
+    """
+
+    @property
+    def ended_by(self) -> str:
+        """`client`, or why the server closed it."""
+
+    @property
+    def requests(self) -> int:
+        """How many requests it has carried."""
 
     async def check(self, now: float) -> None:
         """End the connection, without waiting for its peer, if it has exceeded a limit at the time `now`."""
@@ -71,7 +96,7 @@ class DateField:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What all connections of a listener share. `running` are those that `watch` looks at."""
+    """What all connections of a listener share. `running` are those that `watch` looks at, `log` is told of all."""
 
     app: App
     settings: Settings
@@ -79,6 +104,8 @@ class Service:
     tls: ssl.SSLContext | None
     incomplete: Incomplete
     trusted: Sequence[Network]
+    log: ConnectionLog | None = None
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
     running: set[Connection] = field(default_factory=set)
     turnstile: Turnstile = field(default_factory=Turnstile)
     ended: ParkingLot = field(default_factory=ParkingLot)
@@ -92,12 +119,20 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """The byte stream of a connection, behind TLS if there is any, and the first bytes that came."""
+    """The byte stream of a connection, behind TLS if there is any, and the first bytes that came.
+
+    `number` tells the connections of a listener apart.
+    """
 
     stream: trio.abc.Stream
     peer: Address
     here: Address
     first: bytes = b""
+    number: int = 0
+
+    def extensions(self, stream_id: int | None = None) -> dict[str, Any]:
+        """The ASGI extension that says which connection, and which HTTP/2 stream of it, carries a request."""
+        return {"probe.connection": {"number": self.number, "stream_id": stream_id}}
 
     @property
     def secure(self) -> bool:

@@ -7,17 +7,17 @@ notices that the peer has left; the writer sends what both append to the write b
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 import trio
 from trio.lowlevel import ParkingLot
 from wsproto.connection import Connection, ConnectionState, ConnectionType
-from wsproto.events import BytesMessage, CloseConnection, Event, Ping, TextMessage
+from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, TextMessage
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, generate_accept_token
 
@@ -56,6 +56,10 @@ _NOT_VALID = ((b"content-length", b"0"), (b"connection", b"close"), (b"sec-webso
 _NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 
 
+NoteFrame: TypeAlias = Callable[[str, str, int, str | None], None]
+"""Direction, opcode and payload size in bytes of a frame, and why it was refused, None for one that was not."""
+
+
 class State(Enum):
     """How far a WebSocket is."""
 
@@ -83,6 +87,7 @@ class WebSocket:
         settings = service.settings
         self._app = service.app
         self._date = service.date
+        self._note_frame: NoteFrame = _note_nothing
         self._settings = settings
         self._transport = transport
         self._head = head
@@ -174,9 +179,17 @@ class WebSocket:
         return {
             "type": "websocket",
             "subprotocols": [name.decode("latin-1") for name in offered],
-            "extensions": {"websocket.http.response": {}},
+            "extensions": {
+                "websocket.http.response": {},
+                "probe.frames": self._set_note,
+                **transport.extensions(),
+            },
             **asgi_scope(self._head, scheme, transport.peer, transport.here),
         }
+
+    def _set_note(self, note: NoteFrame) -> None:
+        """The ASGI extension by which the application asks to be told of control frames and of refused ones."""
+        self._note_frame = note
 
     # -- what the peer causes
 
@@ -235,10 +248,13 @@ class WebSocket:
         if fits < len(data) and self._state is State.OPEN:
             limit = self._settings.limits.max_body_bytes
             why = f"a message is larger than {limit} bytes (max_body_bytes)"
+            self._note_frame("received", "text", self._sizes.refused, why)
             self._fail(CloseReason.MESSAGE_TOO_BIG, why)
 
     async def _react(self, event: Event) -> None:
-        if isinstance(event, CloseConnection):
+        if isinstance(event, Pong):
+            self._note_frame("received", "pong", len(event.payload), None)
+        elif isinstance(event, CloseConnection):
             self._close_received(event)
         elif self._state is not State.OPEN:
             # What was on its way when we sent our close is read by nobody any more.
@@ -294,6 +310,7 @@ class WebSocket:
             self._taken.unpark_all()
 
     async def _pong(self, ping: Ping) -> None:
+        self._note_frame("received", "ping", len(ping.payload), None)
         self._unsent_pongs += self._send_control(ping.response())
         if self._unsent_pongs > CONTROL_ROOM:
             # Who sends so many pings has to read the answers. A few may wait behind a message that is sent slowly.
@@ -305,8 +322,12 @@ class WebSocket:
         if self._protocol.state in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
             # wsproto's way to say that the peer has violated the protocol, after which it parses no more.
             utf8 = close.code == CloseReason.INVALID_FRAME_PAYLOAD_DATA
-            self._fail(close.code, "a text frame is not UTF-8" if utf8 else close.reason or "")
-        elif self._state is State.OPEN:
+            why = "a text frame is not UTF-8" if utf8 else close.reason or ""
+            self._note_frame("received", "text", 0, why)
+            self._fail(close.code, why)
+            return
+        self._note_frame("received", "close", _close_bytes(close), None)
+        if self._state is State.OPEN:
             self._code = close.code
             self._send_control(close.response())
             self._end()
@@ -455,7 +476,22 @@ class WebSocket:
         except LocalProtocolError:
             return 0
         self._outbox.write(data)
+        if isinstance(event, Ping | Pong):
+            self._note_frame("sent", "ping" if isinstance(event, Ping) else "pong", len(event.payload), None)
+        elif isinstance(event, CloseConnection):
+            self._note_frame("sent", "close", _close_bytes(event), None)
         return len(data)
+
+
+def _note_nothing(_direction: str, _opcode: str, _size: int, _refused: str | None) -> None:
+    pass
+
+
+def _close_bytes(close: CloseConnection) -> int:
+    """The payload of a close frame: nothing, or a code of two bytes and a reason (RFC 6455, section 5.5.1)."""
+    if close.code == CloseReason.NO_STATUS_RCVD:
+        return 0
+    return 2 + len((close.reason or "").encode())
 
 
 def _items(headers: Headers, name: bytes) -> list[bytes]:

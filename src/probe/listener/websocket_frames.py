@@ -11,7 +11,8 @@ class MessageSizes:
     """Finds the head of the frame that would make a message larger than `limit` bytes.
 
     wsproto gives out a payload as it comes, so a frame that announces too much would be refused only when too much of
-    it has come. Everything else that may be wrong with a frame is found by wsproto.
+    it has come. Everything else that may be wrong with a frame is found by wsproto. `refused` is the payload size that
+    such a head announced.
     """
 
     def __init__(self, limit: int) -> None:
@@ -19,6 +20,7 @@ class MessageSizes:
         self._message = 0
         self._head = bytearray()
         self._payload_left = 0
+        self.refused = 0
 
     def acceptable(self, data: bytes) -> int:
         """How many bytes of `data` stand before the end of a head that announces too much; all where there is none."""
@@ -51,4 +53,6 @@ class MessageSizes:
         self._payload_left = size
         if opcode <= _LAST_DATA_OPCODE:
             self._message = size + (self._message if opcode == _CONTINUATION else 0)
+        if self._message > self._limit:
+            self.refused = size
         return self._message <= self._limit

@@ -1,0 +1,126 @@
+"""The event log names the connections below HTTP, and the frames of WebSockets, as the listener tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import h2.config
+import h2.connection
+import trio
+
+from probe import listener
+from probe.endpoints.paths import Paths
+from probe.settings import build
+
+from ..support.probe import Probe, running
+from ..support.websocket import PING, TEXT, close, frame, upgrade
+
+HEALTH = b"GET /missing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@asynccontextmanager
+async def served(**values: Any) -> AsyncIterator[tuple[Probe, int]]:
+    """A probe behind the listener, which tells its log of connections; and the port."""
+    async with running(**values) as probe, trio.open_nursery() as nursery:
+        settings = build({"port": 0, **values})
+        sockets = listener.open_sockets(settings)
+        paths = Paths(probe.engine)
+        await nursery.start(partial(listener.serve, paths, settings, sockets, log=paths.sockets))
+        with trio.fail_after(30):
+            yield probe, int(sockets[0].getsockname()[1])
+        nursery.cancel_scope.cancel()
+
+
+async def event(probe: Probe, kind: str, count: int = 1) -> list[dict[str, Any]]:
+    """The entries of a kind, once there are so many."""
+    while len(found := probe.events(kind)) < count:
+        await probe.engine.log.wait_beyond(probe.engine.log.last)
+    return found
+
+
+async def test_requests_name_their_connection_and_its_end_counts_them() -> None:
+    async with served() as (probe, port):
+        for _ in range(2):
+            stream = await trio.open_tcp_stream("127.0.0.1", port)
+            for _ in range(2):
+                await stream.send_all(HEALTH)
+                await stream.receive_some()
+            await stream.aclose()
+        closed = await event(probe, "socket.closed", 2)
+        opened = probe.events("socket.opened")
+    assert [entry["connection"] for entry in opened] == ["tcp1", "tcp2"]
+    assert [(entry["connection"], entry["by"], entry["requests"]) for entry in closed] == [
+        ("tcp1", "client", 2), ("tcp2", "client", 2)
+    ]  # fmt: skip
+    assert [entry["cause"] for entry in closed] == [entry["seq"] for entry in opened]
+    assert [(entry["connection"], entry["stream_id"]) for entry in probe.events("http.request")] == [
+        ("tcp1", None), ("tcp1", None), ("tcp2", None), ("tcp2", None)
+    ]  # fmt: skip
+
+
+async def test_what_is_no_http_is_refused_and_recorded() -> None:
+    async with served() as (probe, port):
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        await stream.send_all(b"GET / HTTP/1.1\r\nHost : a\r\n\r\n")
+        assert b" 400 " in await stream.receive_some()
+        (refused,) = await event(probe, "socket.refused")
+        await stream.aclose()
+        (closed,) = await event(probe, "socket.closed")
+    assert (refused["connection"], refused["status"]) == ("tcp1", 400)
+    assert (closed["by"], closed["requests"]) == ("no valid HTTP request", 0)
+
+
+async def test_an_idle_connection_is_closed_by_the_server() -> None:
+    async with served(idle_connection_s=1) as (probe, port):
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        await stream.send_all(HEALTH)
+        (closed,) = await event(probe, "socket.closed")
+        await stream.aclose()
+    assert (closed["by"], closed["requests"]) == ("idle", 1)
+
+
+async def test_requests_on_http2_name_their_stream() -> None:
+    client = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
+    client.initiate_connection()
+    head = [(":method", "GET"), (":path", "/missing"), (":scheme", "http"), (":authority", "127.0.0.1")]
+    for id in (1, 3):
+        client.send_headers(id, head, end_stream=True)
+    async with served() as (probe, port):
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        await stream.send_all(client.data_to_send())
+        requests = await event(probe, "http.request", 2)
+        await stream.aclose()
+        (closed,) = await event(probe, "socket.closed")
+    assert [(entry["connection"], entry["stream_id"]) for entry in requests] == [("tcp1", 1), ("tcp1", 3)]
+    assert (closed["by"], closed["requests"]) == ("client", 2)
+
+
+async def test_the_frames_of_a_websocket_and_who_closed_first() -> None:
+    async with served(max_body_bytes=1024) as (probe, port):
+        for last in (close(1000, "bye"), frame(TEXT, b"x" * 2000)):
+            stream = await trio.open_tcp_stream("127.0.0.1", port)
+            await stream.send_all(upgrade(sec_websocket_protocol="mcp"))
+            await stream.receive_some()
+            await stream.send_all(frame(PING, b"12345") + last)
+            while await stream.receive_some():
+                pass
+            await stream.aclose()
+        closed = await event(probe, "connection.closed", 2)
+    first, second = closed[0]["connection"], closed[1]["connection"]
+    frames = [
+        (entry["connection"], entry["direction"], entry["opcode"], entry["size"], entry["refused"] is not None)
+        for entry in probe.events("websocket.frame")
+    ]
+    assert frames == [
+        (first, "received", "ping", 5, False),
+        (first, "sent", "pong", 5, False),
+        (first, "received", "close", 5, False),
+        (first, "sent", "close", 5, False),
+        (second, "received", "ping", 5, False),
+        (second, "sent", "pong", 5, False),
+        (second, "received", "text", 2000, True),
+        (second, "sent", "close", frames[-1][3], False),
+    ]
