@@ -155,8 +155,9 @@ class Exchange:
     async def passing(self, message: MutableMapping[str, Any]) -> None:
         """The `send` for another application that responds, of whose response the head is recorded."""
         if message["type"].endswith("http.response.start"):
-            content_type = next((value for name, value in message["headers"] if name == b"content-type"), b"")
-            self._head(message["status"], content_type.decode("latin-1"), message["headers"])
+            headers = message.get("headers", ())
+            content_type = next((value for name, value in headers if name == b"content-type"), b"")
+            self._head(message["status"], content_type.decode("latin-1"), headers)
             self._over = True
         await self.send(message)
 

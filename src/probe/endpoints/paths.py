@@ -95,10 +95,13 @@ class Paths:
             return
         request = scope if scope["type"] == "http" else {**scope, "method": "GET"}
         exchange = Exchange(self._engine, self._unsent, request, receive, send)
+        by = "the server gave it up"
         try:
             await self._respond(scope, receive, exchange.passing)
+            # Whoever returns without having responded found nobody left to respond to.
+            by = "client"
         finally:
-            exchange.close("the server gave it up")
+            exchange.close(by)
 
     def _is_beside(self, scope: Scope) -> bool:
         """Whether no endpoint records the request, and it is not that of an observer."""
