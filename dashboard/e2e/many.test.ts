@@ -41,7 +41,7 @@ test("ten thousand entries stay responsive", async () => {
   const burst = (client: number) =>
     all(modernCall(server.url, `busy-${client % 5}`, "progress", { steps: 100, step_ms: 0 }, { id: client, token: client }));
   const entries = async () => {
-    const said = /(\d+) entries(?:, (\d+) deliveries folded)?/.exec(await page.locator("main").innerText());
+    const said = /(\d+) entries listed(?:, (\d+) deliveries folded)?/.exec(await page.locator("main").innerText());
     return Number(said?.[1] ?? 0) + Number(said?.[2] ?? 0);
   };
   for (let round = 0; round < 16; round += 1) await Promise.all(Array.from({ length: 5 }, (_, at) => burst(round * 5 + at)));

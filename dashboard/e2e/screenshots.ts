@@ -34,7 +34,7 @@ await mkdir(folder, { recursive: true });
 const server = await startServer(await freePort());
 const browser = await launch();
 try {
-  await take(browser, server.url, { name: "empty", path: "/live", ready: text("No client has connected yet") });
+  await take(browser, server.url, { name: "empty", path: "/live", ready: text("No client has connected since the server started") });
   const story = await tell(server.url);
   const { cancelled, closed, event, task, session } = story;
   const pictures: readonly Picture[] = [
@@ -47,7 +47,7 @@ try {
     { name: "call", path: `/calls/${cancelled}`, ready: text("call.settled") },
     { name: "audit", path: "/calls?mode=audit&tool=progress&era=legacy", ready: row("progress", "cancelled") },
     { name: "compare", path: `/calls/compare?a=${cancelled}&b=${closed}`, ready: text("no such message") },
-    { name: "sessions", path: "/sessions", ready: row("misuse") },
+    { name: "sessions", path: "/sessions", ready: row("no session") },
     { name: "session", path: `/sessions/${session}`, ready: text(/^Exercised: \d+ of/) },
     { name: "server", path: "/server", ready: text("Revisions") },
     { name: "help", path: "/help/progress", ready: text("A good client shows") },

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const { page, complaints } = await openPage(browser, `${server.url}/dashboard/`);
   for (const view of EMPTY) {
     await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: view }).click();
-    await page.getByRole("heading", { name: "No client has connected yet" }).waitFor(SOON);
+    await page.getByRole("heading", { name: "No client has connected since the server started" }).waitFor(SOON);
     empty.push([view, await violations(page)]);
   }
   empty.push(["complaints", complaints]);
@@ -61,7 +61,7 @@ const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, show
   ["Audit", () => "/calls?mode=audit&tool=progress", "Export these:"],
   ["Call", ({ cancelled }) => `/calls/${cancelled}`, "call.settled"],
   ["Compare", ({ cancelled, closed }) => `/calls/compare?a=${cancelled}&b=${closed}`, "differs"],
-  ["Sessions", () => "/sessions", "1 misuse"],
+  ["Sessions", () => "/sessions", "Violations noted"],
   ["Session", ({ session }) => `/sessions/${session}`, /^Exercised: \d+ of/],
   ["Tool hosts", () => "/hosts", "Tool hosts are off"],
   ["Timeline", () => "/timeline", "Marks above a bar"],

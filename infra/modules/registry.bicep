@@ -15,6 +15,7 @@ resource registry 'Microsoft.ContainerRegistry/registries@2025-11-01' = {
   name: name
   location: location
   tags: tags
+  // 10 GB; infra/deploy.py deletes old images, as retention policies need Premium
   sku: { name: 'Basic' }
   properties: {
     adminUserEnabled: false

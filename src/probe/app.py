@@ -5,7 +5,7 @@ root nursery
   engine      the audit's writer, and within it tasks, sessions and the observer of the log
   listener    sockets and connections; with `stdio` only for the pages, if they are wanted
   client      `stdio` only: standard input and output; when the client has gone, everything ends
-  signals     SIGINT and SIGTERM: the first drains, the second makes the drain wait for no work
+  signals     SIGINT, SIGTERM and SIGHUP: the first drains, the second makes the drain wait for no work
 last resort   around the root: work that does not let itself be cancelled does not keep the process
 """
 
@@ -17,7 +17,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -50,7 +50,6 @@ _JOIN_S = 5.0
 # When the client of standard streams has gone, its work may clean up as long as at a drain, and what it was answered is
 # written for two seconds.
 _GONE_S = 7.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # What is said last has so long to be read.
 _SAID_S = 0.5
 
@@ -70,7 +69,7 @@ def new_id() -> str:
 def main(settings: Settings) -> int:
     """Serve HTTP until a signal; returns the exit code. Raises `StartError`."""
     printer = _printer(settings)
-    return _run(partial(serve, settings, announce=printer.say, printer=printer), printer)
+    return _run(partial(serve, listener.fit(settings), announce=printer.say, printer=printer), printer)
 
 
 def stdio(settings: Settings, dashboard: int | None) -> int:
@@ -79,6 +78,7 @@ def stdio(settings: Settings, dashboard: int | None) -> int:
     `dashboard` is the port for the pages about it, None for no pages. Raises `StartError`.
     """
     printer = _printer(settings)
+    settings = settings if dashboard is None else listener.fit(settings)
     return _run(partial(serve_stdio, settings, dashboard, announce=printer.say, printer=printer), printer)
 
 
@@ -144,8 +144,8 @@ async def serve(
         sockets = listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
-            urls = await root.start(partial(listener.serve, paths, settings, sockets))
-            with trio.open_signal_receiver(*_SIGNALS) as signals:
+            urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
+            with trio.open_signal_receiver(*_ending_signals()) as signals:
                 for url in urls:
                     announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
                 task_status.started(urls)
@@ -176,8 +176,8 @@ async def serve_stdio(
             urls: list[str] = []
             if sockets:
                 paths = Paths(engine, pages_only=True, metrics=metrics)
-                urls = await root.start(partial(listener.serve, paths, settings, sockets))
-            with trio.open_signal_receiver(*_SIGNALS) as signals:
+                urls = await root.start(partial(listener.serve, paths, settings, sockets, reserve=paths.beyond))
+            with trio.open_signal_receiver(*_ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
                 await root.start(_serve_client, engine, origin, root.cancel_scope, leaving)
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
@@ -226,6 +226,16 @@ async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
     await gone.wait()
     await trio.sleep(_GONE_S)
     leaving.set()
+
+
+def _ending_signals() -> Sequence[signal.Signals]:
+    """The signals that end this server.
+
+    SIGHUP comes when the terminal or the SSH connection goes. Whoever starts a program with `nohup` has it ignored, so
+    that the program stays.
+    """
+    always = (signal.SIGINT, signal.SIGTERM)
+    return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*always, signal.SIGHUP)
 
 
 async def _stopped(

@@ -108,7 +108,7 @@ def _refusals() -> Iterator[None]:
 @_commands.command()
 @_with_every_setting
 def serve(**values: Any) -> int:
-    """Serve MCP over HTTP until Ctrl-C or SIGTERM."""
+    """Serve MCP over HTTP until Ctrl-C, SIGTERM or SIGHUP."""
     # a second of imports that `--version` and `settings` do not need
     from . import app
 

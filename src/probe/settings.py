@@ -134,7 +134,22 @@ class Limits:
         reason="one client address may hold so much of what all share, so three others still find room; 1: all of it",
     )
     max_connections: int = _setting(
-        2000, unit="TCP connections", low=1, reason="below the usual 4096 file descriptors of a process"
+        2000,
+        unit="TCP connections",
+        low=1,
+        reason="far more than a probe has; each is a file descriptor: lowered at the start where these are too few",
+    )
+    reserved_connections: int = _setting(
+        16,
+        unit="TCP connections",
+        low=1,
+        reason="beyond max_connections, for /health, /ready and pages: a browser opens 6 for a dashboard",
+    )
+    reserved_files: int = _setting(
+        64,
+        unit="file descriptors",
+        low=32,
+        reason="not for connections: the event loop has 3, audit_db 7, the rest is for telemetry and surprises",
     )
     max_websockets: int = _setting(
         500,
@@ -402,7 +417,7 @@ class Settings:
         "", unit="path", reason="a SQLite file keeps tool calls and their evidence across restarts; empty: in memory"
     )
     audit_flush_s: float = _setting(
-        1.0, unit="seconds", low=0.01, high=60, reason="how often audit_db is written; a crash costs at most so much"
+        1.0, unit="seconds", low=0.01, high=60, reason="between writings of audit_db; a kill costs it and two writings"
     )
     metrics: bool = _setting(
         False, unit="true or false", reason="/metrics for Prometheus; whoever reaches the port can read it"

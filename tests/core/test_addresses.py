@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from probe.core.addresses import UNKNOWN, Network, NetworksError, client_key, forwarded_client, is_within, networks
+from probe.core.addresses import (
+    UNKNOWN,
+    Network,
+    NetworksError,
+    client_key,
+    endpoint,
+    forwarded_client,
+    is_within,
+    networks,
+    parts,
+)
 
 TRUSTED = networks(["127.0.0.1", "10.0.0.0/8", "2001:db8:ffff::/48"])
 PROXY = "10.0.0.1"
@@ -51,11 +61,15 @@ FORWARDED = {
     "another-script-s-digits": (PROXY, "²03.0.113.1", UNKNOWN),
     "a-network": (PROXY, "203.0.113.0/24", UNKNOWN),
     "far-too-long": (PROXY, "fe80::1%" + "x" * 10_000, UNKNOWN),
-    "this-machine": (PROXY, "127.0.0.1", UNKNOWN),
-    "this-machine-as-ipv6": (PROXY, "::1", UNKNOWN),
-    "this-machine-as-both": (PROXY, "::ffff:127.0.0.9", UNKNOWN),
-    "only-proxies-up-to-this-machine": (PROXY, "127.0.0.1, 10.0.0.2", UNKNOWN),
     "garbage-before-a-proxy": (PROXY, "somebody, 10.0.0.2", UNKNOWN),
+    "garbage-before-loopback": (PROXY, "somebody, 127.0.0.1", UNKNOWN),
+    # loopback is the machine of the proxy that says so: the client, or another proxy
+    "the-client-is-at-the-proxy": (PROXY, "127.0.0.1", "127.0.0.1"),
+    "the-client-is-at-the-proxy-by-ipv6": (PROXY, "::1", "::1"),
+    "the-client-is-at-the-proxy-by-both": (PROXY, "::ffff:127.0.0.9", "127.0.0.9"),
+    "the-client-is-at-the-first-proxy": (PROXY, "127.0.0.1, 10.0.0.2", "127.0.0.1"),
+    "two-proxies-on-one-machine": (PROXY, "203.0.113.1, 127.0.0.2", "203.0.113.1"),
+    "two-proxies-on-one-machine-and-a-lie": (PROXY, "127.0.0.1, 203.0.113.1, ::1", "203.0.113.1"),
 }
 
 
@@ -121,3 +135,21 @@ def test_of_two_families_neither_has_the_other_s_addresses() -> None:
     everything: tuple[Network, ...] = networks(["0.0.0.0/1", "128.0.0.0/1"])
     assert not is_within("2001:db8::1", everything)
     assert is_within("203.0.113.1", everything)
+
+
+ENDPOINTS = {
+    "127.0.0.1:80": ("127.0.0.1", 80),
+    "[2001:db8::1]:80": ("2001:db8::1", 80),
+    "[fe80::1%eth0]:0": ("fe80::1%eth0", 0),
+    "203.0.113.1": ("203.0.113.1", None),
+    "2001:db8::1": ("2001:db8::1", None),
+    "::1": ("::1", None),
+    UNKNOWN: (UNKNOWN, None),
+    "": ("", None),
+}
+
+
+@pytest.mark.parametrize("text", ENDPOINTS)
+def test_an_address_with_its_port_is_one_text_and_back(text: str) -> None:
+    assert endpoint(*ENDPOINTS[text]) == text
+    assert parts(text) == ENDPOINTS[text]

@@ -165,6 +165,34 @@ def test_a_missing_content_type_is_unsupported() -> None:
     assert refused(check_post, head(("accept", BOTH))) is Refusal.UNSUPPORTED_MEDIA_TYPE
 
 
+@pytest.mark.parametrize(
+    ("codings", "fits"),
+    [
+        ([""], True),
+        (["identity"], True),
+        (["Identity", "identity, IDENTITY"], True),
+        (["gzip"], False),
+        (["x-gzip"], False),
+        (["br"], False),
+        (["identity, gzip"], False),
+        (["identity", "deflate"], False),
+        (["identity;q=1"], False),
+        (["*"], False),
+    ],
+)
+def test_a_body_is_not_encoded(codings: list[str], fits: bool) -> None:
+    """RFC 9110, 15.5.16; `Accept-Encoding` says what would have been read."""
+    headers = [("content-encoding", coding) for coding in codings]
+    given = head(("content-type", JSON), ("accept", BOTH), *headers)
+    assert refused(check_post, given) is (None if fits else Refusal.UNSUPPORTED_CODING)
+
+
+def test_the_refusal_of_an_encoding_says_what_is_accepted() -> None:
+    with pytest.raises(Rejection) as caught:
+        check_post(head(("content-type", JSON), ("content-encoding", "gzip")))
+    assert caught.value.headers == ((b"accept-encoding", b"identity"),)
+
+
 # Rung 5: Accept.
 
 

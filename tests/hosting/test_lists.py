@@ -58,6 +58,20 @@ async def test_a_tool_is_shown_as_it_was_registered(
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
+async def test_icons_are_for_the_revisions_that_have_them(
+    probe: Probe, host: Host, revision: str, autojump_clock: MockClock
+) -> None:
+    icons = [
+        {"src": "https://example.org/a.png", "mimeType": "image/png", "sizes": ["48x48", "96x96"], "theme": "dark"},
+        {"src": "data:image/svg+xml;base64,PHN2Zy8+"},
+    ]
+    await host.update({**ECHO, "icons": icons}, {**PLAIN, "icons": []})
+    echo, plain = (await (await user(probe, revision)).call("tools/list"))["tools"]
+    assert echo.get("icons") == (icons if revision in {"2025-11-25", "2026-07-28"} else None)
+    assert "icons" not in plain
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
 async def test_what_is_selected_is_what_there_is(
     probe: Probe, host: Host, revision: str, autojump_clock: MockClock
 ) -> None:

@@ -32,6 +32,7 @@ async def test_a_registration_is_answered_with_the_names_and_the_limits(
         params = {**host.registration(), "version": "1.4.0", "library": "by-hand/1", "unknown": "member"}
         answer = await host.ask("host.register", params)
         assert answer["result"] == {
+            "protocol": "1.1",
             "host": "demo",
             "tools": ["demo__echo", "demo__plain"],
             "limits": {"dispatches": 25, "messageBytes": 4 * 1024 * 1024, "tools": 100},
@@ -71,6 +72,9 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
     "a long deadline": ({"tools": [{**ECHO, "ceilingMs": 3_600_001}]}, "params.tools.0.ceilingMs"),
     "a deadline of text": ({"tools": [{**ECHO, "idleMs": "100"}]}, "params.tools.0.idleMs"),
     "a hint of text": ({"tools": [{**ECHO, "annotations": {"readOnlyHint": "yes"}}]}, "readOnlyHint"),
+    "another major version": ({"protocol": "2.0"}, "params.protocol"),
+    "no minor version": ({"protocol": "1"}, "params.protocol"),
+    "a version that is a number": ({"protocol": 1.1}, "params.protocol"),
     "a tool twice": ({"tools": [ECHO, PLAIN, ECHO]}, "the tool echo stands twice"),
 }
 
@@ -96,6 +100,19 @@ async def test_the_edges_of_names_and_deadlines_are_within(probe: Probe, autojum
         await host.register("h" * 32, [edge, {**PLAIN, "name": "a.B_c-9"}])
         await other.register("0")
         assert await names(probe) == ["0__echo", "0__plain", "h" * 32 + "__" + "x" * 90, "h" * 32 + "__a.B_c-9"]
+
+
+async def test_a_host_of_a_newer_minor_version_is_understood(probe: Probe, autojump_clock: MockClock) -> None:
+    async with connected(probe.app) as host:
+        icon = {"src": "https://example.org/a.png", "shape": "round"}
+        newer = {**ECHO, "icons": [icon], "colour": "red", "annotations": {"readOnlyHint": True, "weight": 7}}
+        params = {**host.registration(tools=[newer]), "protocol": "1.12", "mood": {"level": 9}}
+        answer = await host.ask("host.register", params)
+        assert answer["result"]["protocol"] == "1.1"
+        (shown,) = (await probe.modern(tools="hosts").call("tools/list"))["tools"]
+        assert shown["icons"] == [{"src": "https://example.org/a.png"}]
+        assert shown["annotations"] == {"readOnlyHint": True}
+        assert "colour" not in shown
 
 
 async def test_a_host_may_have_no_tools_yet(probe: Probe, autojump_clock: MockClock) -> None:

@@ -112,6 +112,18 @@ def test_secrets_are_secure_all_the_way(name: str) -> None:
     assert name not in json.dumps(APP["variables"]["fixed"])
 
 
+@pytest.mark.parametrize(
+    ("name", "variable"), [("toolhostSecret", "TOOLHOST_SECRET"), ("requestStateKeys", "REQUEST_STATE_KEYS")]
+)
+def test_no_secret_is_taken_away_by_not_naming_it(name: str, variable: str) -> None:
+    """An app is deployed with the secrets that the deployment names, and with no others."""
+    declared = MAIN["parameters"][name]
+    assert declared["default"] is None
+    assert {"type": "min_length", "argument": 4} in declared["decorators"]
+    lines = (INFRA / "main.example.bicepparam").read_text().splitlines()
+    assert f"param {name} = readEnvironmentVariable('{variable}')" in lines
+
+
 def test_there_is_never_a_second_replica() -> None:
     scale = _app()["properties"]["template"]["scale"]
     assert scale == {"minReplicas": "minReplicas", "maxReplicas": 1}

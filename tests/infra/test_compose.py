@@ -57,6 +57,12 @@ def test_the_server_accepts_what_the_compose_file_sets() -> None:
     assert settings.limits.max_unsent_bytes == 64 * 1024 * 1024
 
 
+def test_there_are_descriptors_for_all_connections() -> None:
+    limits = Limits()
+    needed = limits.max_connections + 2 * limits.reserved_connections + limits.reserved_files
+    assert COMPOSE["services"]["probe"]["ulimits"]["nofile"] > needed
+
+
 def test_the_proxy_that_is_believed_is_the_network_of_the_proxy() -> None:
     trusted = COMPOSE["services"]["probe"]["environment"]["MCP_PROBE_TRUSTED_PROXIES"]
     inside = COMPOSE["networks"]["inside"]["ipam"]["config"][0]["subnet"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -75,6 +77,33 @@ def test_nothing_is_deployed_that_was_not_checked() -> None:
     assert "workflow_call" in triggers
 
 
+def test_everything_is_checked_on_the_python_of_the_image() -> None:
+    jobs = BY_NAME["check"]["jobs"]
+    image = re.search(r"^ARG PYTHON=python:(3\.\d+)\.\d+-", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert image is not None
+    matrix = jobs["all"]["strategy"]["matrix"]["include"]
+    assert [entry["python"] for entry in matrix if not entry["sessions"]] == [image[1]]
+    # `.ci/run` without words runs every session that nox runs by default
+    (check,) = (step for step in jobs["all"]["steps"] if ".ci/run" in step.get("run", ""))
+    assert check["run"].splitlines()[-1] == ".ci/run $SESSIONS"
+    assert check["env"] == {"SESSIONS": "${{ matrix.sessions }}"}
+    assert _python(jobs["all"]) == "${{ matrix.python }}"
+    assert _python(jobs["audit"]) == image[1]
+
+
+def test_the_oldest_python_that_is_supported_is_checked() -> None:
+    matrix = BY_NAME["check"]["jobs"]["all"]["strategy"]["matrix"]["include"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (oldest,) = (entry for entry in matrix if f">={entry['python']}" == project["requires-python"])
+    assert {"tests", "interop", "build"} <= set(oldest["sessions"].split())
+
+
+def test_old_images_are_deleted_from_the_registry_that_was_pushed_to() -> None:
+    push, deploy = (step for step in DEPLOY["steps"] if "run" in step)
+    assert '--registry "$REGISTRY_NAME"' in deploy["run"]
+    assert deploy["env"]["REGISTRY_NAME"] == push["env"]["REGISTRY_NAME"]
+
+
 def test_deployments_wait_for_each_other() -> None:
     assert BY_NAME["deploy"]["concurrency"] == {"group": "deploy", "cancel-in-progress": False}
 
@@ -83,6 +112,11 @@ def test_variables_of_the_workflow_are_in_the_instructions() -> None:
     used = set(re.findall(r"vars\.(\w+)", (ROOT / ".github" / "workflows" / "deploy.yml").read_text()))
     told = (ROOT / "docs" / "deploying.md").read_text()
     assert {name for name in used if f"`{name}`" not in told and f"set {name} " not in told} == set()
+
+
+def _python(job: dict[str, Any]) -> str:
+    (step,) = (step for step in job["steps"] if step.get("uses", "").startswith("actions/setup-python@"))
+    return step["with"]["python-version"]
 
 
 def _without_comments(file: Path, *, keep_tails: bool = False) -> list[str] | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from gzip import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,11 +11,14 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
+from trio.testing import MockClock
 
 from probe.wire.errors import Code, Refusal
 
+from ..support.calls import misuses
 from ..support.http import exchange
 from ..support.legacy import HEADERS, Legacy, RpcError
+from ..support.modern import Modern
 from ..support.probe import Probe, running
 from ..support.schemas import schema
 
@@ -217,6 +221,7 @@ BAD_HEADERS = [
     ("plain text", {"content-type": "text/plain"}, 415, "Content-Type"),
     ("another JSON", {"content-type": "application/json-patch+json"}, 415, "Content-Type"),
     ("Latin-1", {"content-type": "application/json; charset=iso-8859-1"}, 415, "UTF-8"),
+    ("gzip", {"content-encoding": "gzip"}, 415, "Content-Encoding"),
     ("no Accept", {"accept": None}, 406, "Accept"),
     ("JSON only", {"accept": "application/json"}, 406, "Accept"),
     ("events only", {"accept": "text/event-stream"}, 406, "Accept"),
@@ -248,6 +253,22 @@ async def test_each_bad_header_has_its_answer_and_harms_nobody(
     sent = {name: value for name, value in {**client.headers, **headers}.items() if value is not None}
     await check_answer(client, Bad("", ping(), status, INVALID_REQUEST, part, id), sent)
     await check_unharmed(probe, client)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_an_encoded_body_is_refused_and_recorded_and_identity_is_read(era: str, probe: Probe) -> None:
+    """RFC 9110, 15.5.16: Accept-Encoding says "which (if any) content codings would have been accepted"."""
+    client = await probe.client()
+    modern = probe.modern().request("tools/list", {})
+    headers = Modern.headers(modern) if era == "modern" else client.headers
+    plain = json.dumps(modern).encode() if era == "modern" else ping()
+    async with exchange(probe.app, "POST", "/mcp", {**headers, "content-encoding": "gzip"}, compress(plain)) as answer:
+        message = await answer.json()
+    assert (answer.status, answer.headers["accept-encoding"]) == (415, "identity")
+    assert message["error"]["code"] == INVALID_REQUEST
+    assert probe.events("http.response")[-1]["problem"] == message["error"]["message"]
+    async with exchange(probe.app, "POST", "/mcp", {**headers, "content-encoding": "identity"}, plain) as answer:
+        assert answer.status == 200
 
 
 @pytest.mark.parametrize(
@@ -435,6 +456,50 @@ async def test_5_and_its_string_are_different_ids_and_an_id_in_flight_is_not_use
     await client.cancel(5)
     other = await probe.client()
     assert await other.call("ping", id=5) == {}
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_an_id_that_is_used_again_is_answered_and_recorded(revision: str, probe: Probe) -> None:
+    """ "The request ID MUST NOT have been previously used by the requestor within the same session", says each."""
+    client, other = await probe.client(revision), await probe.client(revision)
+    for id in (2, "2", 0, 7):
+        assert await client.call("ping", id=id) == {}
+    assert misuses(probe) == []
+    for id in (7, "2", 1):  # 1 was that of `initialize`
+        assert await client.call("ping", id=id) == {}
+    with pytest.raises(RpcError, match="no/such"):
+        await client.call("no/such", id=2)
+    assert await other.call("ping", id=7) == {}
+    found = probe.events("client.misuse")
+    assert {(event["what"], event["clause"].split(":")[0]) for event in found} == {
+        ("id used before", f"{revision} basic, Requests")
+    }
+    assert [event["detail"] for event in found] == ["id 7 of ping", "id '2' of ping", "id 1 of ping", "id 2 of no/such"]
+
+
+async def test_the_id_of_a_request_that_never_began_may_come_again(autojump_clock: MockClock) -> None:
+    """429 asks for that; the other request of the batch never began, either."""
+    async with running(max_in_flight=1) as probe:
+        client = await probe.client("2025-03-26")
+        async with client.post([json.loads(ping()) | {"id": id} for id in ("a", "b")]) as answer:
+            assert answer.status == 429
+        for id in ("a", "b"):
+            assert await client.call("ping", id=id) == {}
+        assert misuses(probe) == []
+
+
+async def test_a_repeated_request_is_recorded_also_where_the_first_had_no_answer(autojump_clock: MockClock) -> None:
+    async with running() as probe:
+        client = await probe.client()
+        again = client.request("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 100}}, "again")
+        async with client.post(again) as answer:
+            answer.hang_up()
+        await trio.sleep(1)
+        await client.tool("simple_tool")
+        assert misuses(probe) == []
+        async with client.post(again) as answer:
+            assert (await client.read(answer))[-1].message["result"]
+        assert misuses(probe) == ["id used before"]
 
 
 # Anything at all.

@@ -14,6 +14,7 @@ from probe.engine.tool import Tool, ToolContext, ToolResult, structured
 
 from ..support.http import Answer
 from ..support.legacy import ALL_CAPABILITIES, Legacy
+from ..support.malformed import MALFORMED, malformed
 from ..support.probe import Probe, running
 
 SAMPLED = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hello"}}
@@ -181,6 +182,88 @@ async def test_a_malformed_result_is_a_tool_error_that_says_what_is_wrong(
         assert "malformed" in outcome["content"][0]["text"]
         assert part in outcome["content"][0]["text"]
         assert misuses(probe) == ["malformed result"]
+
+
+async def refuse(client: Legacy, body: Any, status: int = 400) -> None:
+    """POST what is no message of the revision."""
+    async with client.post(body) as answer:
+        error = await answer.json()
+        assert (answer.status, error["error"]["code"]) == (status, -32600)
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+async def test_a_malformed_answer_is_refused_and_fails_the_question_at_once(
+    kind: str, autojump_clock: MockClock
+) -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client()
+        began = trio.current_time()
+        async with client.post(call(client, "elicit")) as answer:
+            asked = await question(client, answer)
+            await refuse(client, malformed(kind, asked["id"]))
+            result = await response(client, answer)
+        assert trio.current_time() == began
+        assert result["isError"]
+        assert result["content"][0]["text"].startswith("The client's answer to elicitation/create is malformed: ")
+        assert client.noted("notifications/cancelled") == [], "it was answered, so nothing is withdrawn"
+        (misuse,) = probe.events("client.misuse")
+        assert (misuse["what"], misuse["clause"]) == ("malformed answer", "2025-11-25 basic, Responses")
+        assert misuse["detail"].startswith(f"id {asked['id']}: ")
+        await client.answer(asked["id"], ACCEPTED)
+        assert misuses(probe) == ["malformed answer", "answer without a question"]
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize("tool", ["sample", "elicit", "roots", "ping"])
+async def test_a_malformed_answer_fails_every_kind_of_question(
+    tool: str, revision: str, autojump_clock: MockClock
+) -> None:
+    if (tool, revision) == ("elicit", "2025-03-26"):
+        return
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client(revision)
+        began = trio.current_time()
+        async with client.post(call(client, tool)) as answer:
+            asked = await question(client, answer)
+            await refuse(client, malformed("result is no object", asked["id"]))
+            text = (await response(client, answer))["content"][0]["text"]
+        assert trio.current_time() == began
+        fault = '"result" must be an object, got an integer'
+        assert text == f"The client's answer to {asked['method']} is malformed: {fault}"
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25"])
+async def test_an_answer_in_a_batch_that_is_refused_fails_its_question(
+    revision: str, autojump_clock: MockClock
+) -> None:
+    """Nothing of such a batch is taken, so a good answer in it would be waited for, too."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client(revision)
+        began = trio.current_time()
+        async with client.post(call(client, "roots", "a")) as one, client.post(call(client, "sample", "b")) as other:
+            good, bad = await question(client, one), await question(client, other)
+            answers = [{"jsonrpc": "2.0", "id": good["id"], "result": ROOTS}, malformed("neither", bad["id"])]
+            await refuse(client, answers)
+            results = [await response(client, answer) for answer in (one, other)]
+        assert trio.current_time() == began
+        assert all("in a batch that is refused" in result["content"][0]["text"] for result in results)
+        assert misuses(probe) == ["malformed answer"] * 2
+
+
+async def test_what_is_no_answer_to_an_open_question_fails_none(autojump_clock: MockClock) -> None:
+    """A message with `params` or `method` is a request of the client, which has ids of its own."""
+    async with running(toolsets=TOOLSETS) as probe:
+        client, other = await probe.client(), await probe.client()
+        async with client.post(call(client, "elicit")) as answer:
+            asked = await question(client, answer)
+            for stray in (malformed("both", asked["id"] + 1), malformed("both", str(asked["id"]))):
+                await refuse(client, stray)
+            for own in ({"params": {}}, {"method": 5}, {"method": "", "result": 5}):
+                await refuse(client, {"jsonrpc": "2.0", "id": asked["id"], **own})
+            await refuse(other, malformed("both", asked["id"]))
+            assert misuses(probe) == []
+            await client.answer(asked["id"], ACCEPTED)
+            assert (await response(client, answer))["structuredContent"] == ACCEPTED
 
 
 @pytest.mark.proves("2025-11-25/cancellation/1", "2025-11-25/lifecycle/1", "2025-11-25/lifecycle/2")

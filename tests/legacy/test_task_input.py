@@ -18,6 +18,7 @@ from probe.wire.jsonrpc import classify
 from ..support.http import messages
 from ..support.inside import engine_tasks
 from ..support.legacy import Legacy, RpcError
+from ..support.malformed import MALFORMED, malformed
 from ..support.probe import Probe, running
 
 RELATED = "io.modelcontextprotocol/related-task"
@@ -255,6 +256,25 @@ async def test_an_error_instead_of_an_answer_fails_the_task(probe: Probe, autoju
     assert events[-1]["result"]["isError"] is True
     assert "no screen" in events[-1]["result"]["content"][0]["text"]
     assert await status(client, task) == "failed"
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+async def test_a_malformed_answer_fails_the_task_at_once(
+    kind: str, probe: Probe, autojump_clock: MockClock
+) -> None:
+    client = await probe.client()
+    task = await paused(client)
+    began = trio.current_time()
+    async with client.post(client.request("tasks/result", task)) as answer:
+        (_, question) = await answer.first(2)
+        async with client.post(malformed(kind, question.message["id"])) as refused:
+            assert refused.status == 400
+        events = messages(await client.read(answer))
+    assert trio.current_time() == began
+    assert events[-1]["result"]["isError"] is True
+    assert "The client's answer to elicitation/create is malformed: " in events[-1]["result"]["content"][0]["text"]
+    assert await status(client, task) == "failed"
+    assert [event["what"] for event in probe.events("client.misuse")] == ["malformed answer"]
 
 
 @pytest.mark.proves("2025-11-25/lifecycle/2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ SLOWLY: dict[str, Any] = {"requests_per_second": 0.5, "request_burst": 3}
 PROXIED: dict[str, Any] = {**SLOWLY, "trusted_proxies": LOCAL}
 
 
+SECRET = "known-to-this-test"
 SERVED = 426
 """What `/ws` says to a request that is no handshake: it loads nothing, so virtual time may be used."""
 
@@ -134,12 +136,20 @@ async def test_nobody_is_believed_unless_the_operator_says_so(autojump_clock: Mo
         assert {await status(probe.app, headers=said(ANN)) for _ in range(10)} == {SERVED}
 
 
-@pytest.mark.parametrize("header", ["garbage", "127.0.0.1", "::1", "unknown", ANN + ", ,"])
+@pytest.mark.parametrize("header", ["garbage", "unknown", ANN + ", ,", "garbage, 127.0.0.1"])
 async def test_who_cannot_be_known_has_limits_all_the_same(header: str, autojump_clock: MockClock) -> None:
     async with running(**PROXIED) as probe:
         await spend(probe.app, said(header))
         assert await status(probe.app, headers=said(header)) == 429
         assert await status(probe.app, headers=said("more garbage")) == 429, "all of them together"
+
+
+@pytest.mark.parametrize("header", ["127.0.0.1", "::1", "127.0.0.1, 127.0.0.2"])
+async def test_a_client_on_the_proxy_s_machine_has_no_limits_as_without_a_proxy(
+    header: str, autojump_clock: MockClock
+) -> None:
+    async with running(**PROXIED) as probe:
+        assert {await status(probe.app, headers=said(header)) for _ in range(10)} == {SERVED}
 
 
 async def test_several_headers_are_one_list(autojump_clock: MockClock) -> None:
@@ -152,15 +162,35 @@ async def test_several_headers_are_one_list(autojump_clock: MockClock) -> None:
         assert await status(probe.app, headers=said(BEN)) == SERVED
 
 
-async def test_the_event_log_shows_the_client_and_not_the_proxy(autojump_clock: MockClock) -> None:
+async def test_the_event_log_shows_the_client_and_its_proxy(autojump_clock: MockClock) -> None:
     async with running(trusted_proxies=LOCAL) as probe:
         client = Modern(probe.app, "/mcp")
         async with client.post(client.request("server/discover"), said(ANN)) as answer:
             await answer.json()
         (request,) = probe.events("http.request")
-        assert request["client"] == f"{ANN}:0"
+        assert (request["client"], request["peer"]) == (ANN, "127.0.0.1:50000"), "the client's port is not known"
         assert ["x-forwarded-for", ANN] in [list(pair) for pair in request["headers"]], "as received, as evidence"
         assert [event["client"] for event in probe.events("client.seen")] == [ANN]
+
+
+@pytest.mark.parametrize("path", ["/ws", "/toolhost"])
+async def test_a_connection_is_logged_with_the_client_and_its_proxy(path: str, autojump_clock: MockClock) -> None:
+    async with running(trusted_proxies=LOCAL, toolhost_secret=SECRET) as probe:
+        headers = [(b"authorization", f"Bearer {SECRET}".encode())] if path == "/toolhost" else []
+        socket = Socket(probe, LOCAL, path, [*headers, (b"x-forwarded-for", b"2001:db8::1")])
+        socket.leave()
+        await socket.run()
+        seen = probe.events("http.request") + probe.events("connection.opened") + probe.events("host.connected")
+        assert [(event["client"], event["peer"]) for event in seen] == [("2001:db8::1", "127.0.0.1:50000")] * 2
+
+
+async def test_an_ipv6_address_with_a_port_has_brackets_and_is_its_own_peer(autojump_clock: MockClock) -> None:
+    async with running(trusted_proxies=LOCAL) as probe:
+        client = Modern(seen_from(probe.app, "2001:db8::1"), "/mcp")
+        async with client.post(client.request("server/discover"), said(ANN)) as answer:
+            await answer.json()
+        (request,) = probe.events("http.request")
+        assert (request["client"], request["peer"]) == ("[2001:db8::1]:50000", None)
 
 
 @pytest.mark.parametrize("value", ["nonsense", "10.0.0.1/8", "127.0.0.1, 0.0.0.0/0"])
@@ -202,7 +232,9 @@ async def test_a_body_below_a_piece_counts_once(autojump_clock: MockClock) -> No
 class Socket:
     """The application's side of a WebSocket: what the client says is put into `say`."""
 
-    def __init__(self, probe: Probe, address: str, path: str = "/ws") -> None:
+    def __init__(
+        self, probe: Probe, address: str, path: str = "/ws", headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
         self.say, self._receive = trio.open_memory_channel[dict[str, Any]](100)
         self.sent: list[dict[str, Any]] = []
         self.heard: list[tuple[float, Any]] = []
@@ -213,8 +245,8 @@ class Socket:
             "http_version": "1.1",
             "path": path,
             "query_string": b"",
-            "headers": [(b"host", b"127.0.0.1:8000")],
-            "subprotocols": ["mcp"],
+            "headers": [(b"host", b"127.0.0.1:8000"), *headers],
+            "subprotocols": ["mcp", SUBPROTOCOL],
             "client": (address, 50000),
         }
         self.say.send_nowait({"type": "websocket.connect"})

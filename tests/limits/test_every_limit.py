@@ -90,7 +90,12 @@ EDGES: dict[str, str] = {
     " limits/test_doorman.py::test_messages_are_read_as_slowly_as_the_rate_says",
     "request_burst": "limits/test_doorman.py::test_beyond_the_burst_a_page_is_429_until_it_may_come_again",
     "address_share": "limits/test_shares.py::test_sessions limits/test_shares.py::test_all_may_be_one_s",
-    "max_connections": "sockets/test_limits_and_end.py::test_connections_beyond_the_limit_are_closed_at_once",
+    "max_connections": "sockets/test_limits_and_end.py::test_connections_beyond_the_limit_are_closed_at_once"
+    " limits/test_open_files.py::test_without_a_place_pages_are_served_and_the_protocols_are_busy",
+    "reserved_connections": "limits/test_open_files.py::test_who_has_asked_for_nothing_for_longest_makes_room"
+    " limits/test_open_files.py::test_connections_that_make_room_are_bounded_until_they_have_ended",
+    "reserved_files": "limits/test_open_files.py::"
+    "test_idle_connections_beyond_the_limit_of_descriptors_do_not_keep_anybody_out",
     "max_websockets": "sockets/test_websocket_endpoint.py::test_one_too_many_is_refused_until_another_goes",
     "max_tool_hosts": "hosting/test_handshake.py::test_one_host_more_than_may_be_connected_is_told_to_come_later",
     "max_host_tools": "hosting/test_registration.py::test_more_tools_than_may_be_are_refused_whole",

@@ -19,7 +19,8 @@ import trio
 
 from probe.core.addresses import networks
 from probe.core.shares import SMALL_BYTES
-from probe.listener import server as door
+from probe.listener import door
+from probe.listener import server as listening
 from probe.listener.incomplete import Incomplete
 
 from ..sockets.apps import Recorder, silent
@@ -85,7 +86,7 @@ async def test_so_may_this_machine(start, dial) -> None:  # noqa: F811
 
 
 def test_the_listener_takes_the_same_list_as_the_doorman() -> None:
-    assert door.networks is networks
+    assert listening.networks is networks
 
 
 # -- requests, through a proxy
@@ -340,7 +341,7 @@ def incomplete(monkeypatch: pytest.MonkeyPatch) -> list[Incomplete]:
             super().__init__(most, share)
             made.append(self)
 
-    monkeypatch.setattr(door, "Incomplete", Kept)
+    monkeypatch.setattr(listening, "Incomplete", Kept)
     return made
 
 

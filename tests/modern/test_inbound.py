@@ -133,6 +133,7 @@ LADDER: list[tuple[str, Callable[[Draft], None], int, int]] = [
     ("Origin", header("origin", "http://evil.example"), 403, INVALID_REQUEST),
     ("HTTP method", lambda draft: setattr(draft, "method", "PUT"), 405, INVALID_REQUEST),
     ("Content-Type", header("content-type", "text/plain"), 415, INVALID_REQUEST),
+    ("Content-Encoding", header("content-encoding", "gzip"), 415, INVALID_REQUEST),
     ("Accept", header("accept", "application/json"), 406, INVALID_REQUEST),
     ("JSON", lambda draft: setattr(draft, "body", b"{"), 400, -32700),
     ("selection", lambda draft: setattr(draft, "target", "/mcp?tools=nope"), 400, INVALID_PARAMS),
@@ -146,7 +147,7 @@ LADDER: list[tuple[str, Callable[[Draft], None], int, int]] = [
     ("Mcp-Param", header("mcp-param-region", "ap-south"), 400, HEADER_MISMATCH),
     ("inputResponses", param("inputResponses", []), 400, INVALID_PARAMS),
 ]
-WITHOUT_ID = {"Host", "Origin", "HTTP method", "Content-Type", "Accept", "JSON"}
+WITHOUT_ID = {"Host", "Origin", "HTTP method", "Content-Type", "Content-Encoding", "Accept", "JSON"}
 
 
 @pytest.mark.proves(

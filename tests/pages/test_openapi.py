@@ -22,6 +22,7 @@ from probe.observe.tables import TABLES
 from ..support import openapi as held
 from ..support.api import LOCAL
 from ..support.http import exchange
+from ..support.legacy import RpcError
 from ..support.probe import Probe, running
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "openapi.json"
@@ -87,6 +88,8 @@ async def test_what_the_feed_sends_is_as_described(autojump_clock: MockClock) ->
         await client.tool("simple_tool")
         task = {"name": "pure_task", "arguments": {"durationMs": 1000}, "task": {"ttl": 60_000}}
         await client.call("tools/call", task)
+        with pytest.raises(RpcError):
+            await client.call("no/such")
         target = f"/dashboard/events?tables={','.join(TABLES)}&since=other-1"
         text = b""
         async with exchange(probe.app, "GET", target, LOCAL) as answer:

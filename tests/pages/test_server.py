@@ -18,6 +18,7 @@ from probe.endpoints.paths import Paths
 from probe.observe.events import HostClosed, HostConnected
 from probe.settings import Limits, Settings, described
 from probe.tools.catalogue import TOOLSETS
+from probe.wire.revisions import LEGACY
 
 from ..support.api import LOCAL, page, refusal
 from ..support.http import exchange
@@ -201,9 +202,17 @@ async def test_every_tool_is_shown_as_it_is(probe: Probe) -> None:
             assert shown["input_schema"] == entry["inputSchema"]
             assert shown["output_schema"] == tool.output_schema
             assert (shown["toolset"], shown["task_support"]) == (group.name, tool.task_support)
-            assert (shown["since"], shown["until"]) == (tool.since, tool.until)
+            assert (shown["since"], shown["until"]) == (tool.offered_since, tool.until)
             assert shown["shows"] == tool.shows != ""
             assert shown["requires"] == list(tool.requires)
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+async def test_a_tool_is_said_to_run_in_a_revision_exactly_where_that_lists_it(revision: str, probe: Probe) -> None:
+    client = await probe.client(revision)
+    listed = [tool["name"] for tool in (await client.call("tools/list"))["tools"]]
+    shown = (await page(probe, "/api/tools"))["tools"]
+    assert [tool["name"] for tool in shown if tool["since"] <= revision <= tool["until"]] == listed
 
 
 async def test_every_tool_leads_to_its_place_in_the_documentation(probe: Probe) -> None:

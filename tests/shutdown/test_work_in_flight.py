@@ -52,7 +52,7 @@ async def stopping(server: Server, number: signal.Signals = signal.SIGTERM) -> N
     await server.program.said("stopping:")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_the_drain_as_everybody_sees_it(dial: Dialer, number: signal.Signals) -> None:
     """Not ready at once, yet alive; what is new is refused with a time to come again; what runs may finish."""
     async with serving("--grace-s", "60", "--toolhost-secret", SECRET) as server:
@@ -84,6 +84,18 @@ async def test_the_drain_as_everybody_sees_it(dial: Dialer, number: signal.Signa
         assert await server.program.ended() == 0
         began, stopped = [line for line in server.program.lines if "listens on" in line or "stopping:" in line]
         assert ("listens on" in began, "within 60 s; signal again to stop at once" in stopped) == (True, True)
+
+
+async def test_a_hangup_that_the_process_ignores_from_its_start_does_not_drain(dial: Dialer) -> None:
+    """As under `nohup`. If it counted, SIGTERM would be the second signal, for which no work is waited."""
+    async with serving("--grace-s", "60", before="trap '' HUP") as server:
+        runs = await dial.wire(server.port)
+        await runs.send(post(steps(20, 50)))
+        await runs.read_until(b'"progress":1')
+        server.program.signal(signal.SIGHUP)
+        await stopping(server)
+        assert events(await runs.read_to_end())[-1]["result"]["structuredContent"]["done"] is True
+        assert await server.program.ended() == 0
 
 
 async def test_what_takes_too_long_ends_with_its_last_message_everywhere(dial: Dialer, tmp_path: Any) -> None:

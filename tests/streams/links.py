@@ -213,6 +213,7 @@ class HttpLink(Link):
         if self.client.http is not None:
             return None
         self.client.http = Legacy(self.probe.app, "/mcp?tools=all")
+        self.client.http.ids = self.client.ids
         return await self.client.http.initialize(self.client.revision, dict(self.client.capabilities))
 
     @property

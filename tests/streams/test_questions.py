@@ -11,6 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from ..support.calls import misuses, outcome
+from ..support.malformed import malformed
 from ..support.probe import Probe, running
 from .links import END, Link, linked, shape
 from .tools import ALL, ANSWERS, QUESTIONS
@@ -48,6 +49,21 @@ async def test_a_question_survives_a_disconnect(link: Link, kind: str, waits: bo
     assert shape(rest) == ["it", END, "r"]
     assert heard(rest) == ANSWERS[kind]
     assert misuses(link.probe) == []
+
+
+async def test_a_malformed_answer_fails_it_at_once(link: Link, autojump_clock: MockClock) -> None:
+    """The refusal comes over HTTP in the response, on a pipe as an error without an id."""
+    await link.start("ask", {"waitMs": 0}, id="it")
+    asked, began = question(await link.now()), trio.current_time()
+    await link.say(malformed("result is no object", asked["id"]))
+    said = await link.now()
+    assert trio.current_time() == began
+    (refusal,) = [message for message in said if "id" not in message and "error" in message]
+    assert refusal["error"]["code"] == -32600
+    (answer,) = [message for message in said if message.get("id") == "it"]
+    fault = '"result" must be an object, got an integer'
+    assert answer["result"]["content"][0]["text"] == f"The client's answer to elicitation/create is malformed: {fault}"
+    assert misuses(link.probe) == ["malformed answer"]
 
 
 async def test_it_is_answered_once(link: Link, autojump_clock: MockClock) -> None:

@@ -59,7 +59,7 @@ class _Judge:
 
     def take(self, event: dict[str, Any]) -> None:
         """Learn from one event, or judge it."""
-        session = event.get("session")
+        session: Any = event.get("session")
         match event["kind"]:
             case "session.opened":
                 self._revisions[session] = event["revision"]
@@ -80,8 +80,11 @@ class _Judge:
     def _legacy(self, session: Any, message: dict[str, Any]) -> None:
         # `initialize` was received before there was a session
         method, task = self._asked.get((session, message.get("id")), ("initialize", False))
-        given = {} if "method" in message else {"method": method, "task": task}
-        schema(self._revisions[session]).check_message(message, **given)
+        official = schema(self._revisions[session])
+        if "method" in message:
+            official.check_message(message)
+        else:
+            official.check_message(message, method=method, task=task)
         self.checked += 1
 
 

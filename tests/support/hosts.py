@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 import trio
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 from trio.testing import wait_all_tasks_blocked
 
 from probe.wire.toolhost import MESSAGES, SUBPROTOCOL, RegisterResult
@@ -323,7 +323,8 @@ class Call:
 
     async def run(self) -> None:
         """Send the request and read its response to the end."""
-        client, gone = self._client, {"gone": self._gone} if isinstance(self._client, Modern) else {}
+        client = self._client
+        gone: dict[str, Any] = {"gone": self._gone} if isinstance(client, Modern) else {}
         async with client.post(self._request, **gone) as answer:
             if answer.headers.get("content-type") == "application/json":
                 self._hear(await answer.json())

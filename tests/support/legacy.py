@@ -20,7 +20,7 @@ HEADERS = {
 }
 Respond = Callable[[dict[str, Any]], dict[str, Any] | None]
 """The client's result for a request of the server; None: it never answers."""
-ALL_CAPABILITIES = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
+ALL_CAPABILITIES: dict[str, Any] = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
 
 
 class RpcError(Exception):

@@ -131,6 +131,9 @@ async def speaking(*arguments: str, command: Sequence[str] = STDIO) -> AsyncIter
             env={name: value for name, value in os.environ.items() if not name.startswith("MCP_PROBE_")},
         )
         try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
             async with process.stdin, process.stdout, process.stderr:
                 yield Stdio(process)
         finally:

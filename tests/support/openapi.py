@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from probe.endpoints.pages.openapi import document
 
@@ -41,15 +41,15 @@ def operation(path: str) -> dict[str, Any] | None:
     """What is described for a path; one without an id goes before one with."""
     for template in sorted(DOCUMENT["paths"], key=lambda item: "{" in item):
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template.replace(".", r"\.")), path):
-            return DOCUMENT["paths"][template]["get"]
+            described: dict[str, Any] = DOCUMENT["paths"][template]["get"]
+            return described
     return None
 
 
 @cache
 def validator(schema: str) -> Draft202012Validator:
-    """Of one schema, given as JSON. Objects may have no other members than those described."""
-    components = json.loads(json.dumps(DOCUMENT["components"]))
-    return Draft202012Validator({**json.loads(schema), "components": closed(components)})
+    """The validator of one schema, given as JSON. Objects may have no other members than those described."""
+    return Draft202012Validator({**json.loads(schema), "components": COMPONENTS})
 
 
 def closed(value: Any) -> Any:
@@ -62,8 +62,11 @@ def closed(value: Any) -> Any:
     if value.get("type") == "object" and isinstance(value.get("properties"), dict):
         value.setdefault("additionalProperties", False)
     if "discriminator" in value:
-        # All of `oneOf` would be tried for each of hundreds of entries.
+        # All of `oneOf` would be tried for each of hundreds of entries, and the fault would not be named.
         by, mapping = value["discriminator"]["propertyName"], value["discriminator"]["mapping"]
         chosen = [{"if": {"properties": {by: {"const": name}}}, "then": {"$ref": ref}} for name, ref in mapping.items()]
         return {"required": [by], "properties": {by: {"enum": list(mapping)}}, "allOf": chosen}
     return value
+
+
+COMPONENTS = closed(DOCUMENT["components"])

@@ -23,6 +23,7 @@ from .legacy import ALL_CAPABILITIES, RpcError
 from .modern import PREFIX, VERSION, WITH_TASKS
 from .schemas import schema
 
+Stapled = trio.StapledStream[Any, Any]
 STREAMS = {**ALL_CAPABILITIES, "experimental": {"streams": {}}}
 MARK = "mcp-probe/stream"
 
@@ -30,7 +31,7 @@ MARK = "mcp-probe/stream"
 class Pipe:
     """One connection. `heard` has every message in order of arrival; `ending` is how the server says it ended."""
 
-    def __init__(self, stream: trio.StapledStream, ids: Any = None) -> None:
+    def __init__(self, stream: Stapled, ids: Any = None) -> None:
         self._stream = stream
         self._rest = bytearray()
         self.ids = ids or count(1)
@@ -158,7 +159,7 @@ async def pipe(
     origin: str = "http://127.0.0.1:8000",
     selection: str = "all",
     ids: Any = None,
-    pair: Callable[[], tuple[trio.StapledStream, trio.StapledStream]] = memory_stream_pair,
+    pair: Callable[[], tuple[Stapled, Stapled]] = memory_stream_pair,
 ) -> AsyncIterator[Pipe]:
     """A connection to the engine; the block's end drops it and waits until the server is done with it.
 

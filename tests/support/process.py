@@ -145,10 +145,14 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(*arguments: str, port: int = 0, **environment: Any) -> AsyncIterator[Server]:
-    """As `served`, for a test that stops or kills the server: one that still runs after the block is told to end."""
+async def serving(*arguments: str, port: int = 0, before: str = "", **environment: Any) -> AsyncIterator[Server]:
+    """As `served`, for a test that stops or kills the server: one that still runs after the block is told to end.
+
+    `before` is a command of the shell that prepares the process, such as `ulimit -n 256`.
+    """
     command = [sys.executable, "-m", "probe", "serve", "--port", str(port), "--grace-s", "1", *arguments]
-    async with followed(command, environment) as program:
+    prepared = ["sh", "-c", f'{before}; exec "$@"', "sh", *command] if before else command
+    async with followed(prepared, environment) as program:
         found = re.search(r"https?://\S+:(\d+)/mcp", await program.said("listens on"))
         assert found, program.lines
         yield Server(found[0], int(found[1]), program)

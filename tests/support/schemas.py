@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft7Validator, Draft202012Validator
+from jsonschema_rs import Draft7Validator, Draft202012Validator, ValidationError
 
 _FOLDER = Path(__file__).parent.parent / "schemas"
 # Methods whose result type has another name than the request type.
@@ -38,7 +38,7 @@ class RevisionSchema:
         self.document = json.loads((_FOLDER / revision / "schema.json").read_text())
         self._key = "$defs" if "$defs" in self.document else "definitions"
         self.definitions: dict[str, Any] = self.document[self._key]
-        self._by_method = {
+        self._by_method: dict[str, str] = {
             definition["properties"]["method"]["const"]: name
             for name, definition in self.definitions.items()
             if "const" in definition.get("properties", {}).get("method", {})
@@ -46,10 +46,9 @@ class RevisionSchema:
 
     def check(self, value: Any, definition: str) -> None:
         """Raises `SchemaViolationError` unless the value fits the definition."""
-        errors = sorted(self._validator(definition).iter_errors(value), key=lambda error: list(error.path))
-        if errors:
-            where = "/".join(str(part) for part in errors[0].path)
-            raise SchemaViolationError(f"{self.revision} {definition} at {where!r}: {errors[0].message}\n{value}")
+        error = next(self._validator(definition).iter_errors(value), None)
+        if error is not None:
+            raise SchemaViolationError(f"{self.revision} {definition} at {place(error)!r}: {error.message}\n{value}")
 
     def check_message(self, message: Any, *, method: str | None = None, task: bool = False) -> None:
         """Check a request, notification or response; `method` is the method a response answers."""
@@ -76,8 +75,7 @@ class RevisionSchema:
 
     def fits(self, value: Any, part: Any) -> bool:
         """Whether a value fits a part of the document."""
-        validator = Draft202012Validator if self._key == "$defs" else Draft7Validator
-        return bool(validator({self._key: self.definitions, **part}).is_valid(value))
+        return self._compiled(json.dumps(part)).is_valid(value)
 
     def request_of(self, method: str) -> str:
         """The name of the definition of a request."""
@@ -95,10 +93,19 @@ class RevisionSchema:
     def _first(self, *names: str) -> str:
         return next(name for name in names if name in self.definitions)
 
+    def _validator(self, definition: str) -> Draft7Validator | Draft202012Validator:
+        return self._compiled(json.dumps({"$ref": f"#/{self._key}/{definition}"}))
+
     @cache  # noqa: B019 - one instance per revision, for the whole run
-    def _validator(self, definition: str) -> Any:
-        schema = {self._key: self.definitions, "$ref": f"#/{self._key}/{definition}"}
-        return (Draft202012Validator if self._key == "$defs" else Draft7Validator)(schema)
+    def _compiled(self, part: str) -> Draft7Validator | Draft202012Validator:
+        schema = {self._key: self.definitions, **json.loads(part)}
+        # formats are only annotations to the newer dialect, and to both they are in what the server is held to
+        return Draft202012Validator(schema) if self._key == "$defs" else Draft7Validator(schema, validate_formats=False)
+
+
+def place(error: ValidationError) -> str:
+    """Where in a message it does not fit its schema."""
+    return "/".join(map(str, error.instance_path))
 
 
 @cache

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import trio
@@ -58,11 +59,29 @@ async def test_a_host_connects_and_registers(network: Network, autojump_clock, n
     params = await peer.register()
     assert len(params.pop("instance")) >= 32
     assert params == {
+        "protocol": "1.1",
         "name": "demo",
         "version": "1.2",
         "library": f"mcp-probe/{__version__}",
         "tools": [echo.definition.dump()],
     }
+    await wait_all_tasks_blocked()
+    assert started == [["demo__echo"]]
+
+
+@pytest.mark.parametrize("said", [{}, {"protocol": "1.0"}, {"protocol": "1.12", "mood": {"level": 9}}])
+async def test_a_server_of_another_minor_version_is_understood(
+    network: Network, said: dict[str, Any], autojump_clock, nursery: trio.Nursery
+) -> None:
+    started: list[list[str]] = []
+
+    async def start() -> None:
+        started.append(await nursery.start(host().serve, URL, SECRET))
+
+    nursery.start_soon(start)
+    peer = await network.accept()
+    request = await peer.read()
+    await peer.send({"jsonrpc": "2.0", "id": request["id"], "result": {**accepted(request["params"]), **said}})
     await wait_all_tasks_blocked()
     assert started == [["demo__echo"]]
 

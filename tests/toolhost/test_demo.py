@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 import trio
@@ -75,6 +77,13 @@ async def test_a_call_with_nothing_works(tool: Tool[..., Any], autojump_clock) -
     if tool.waits:
         with pytest.raises(ToolError) if tool is demo.failing else trio.fail_after(3600):
             await call()
+
+
+def test_the_export_has_a_picture() -> None:
+    assert demo.export_messages.definition.icons is not None
+    (icon,) = demo.export_messages.definition.icons
+    picture = base64.b64decode(icon.src.removeprefix("data:image/svg+xml;base64,"), validate=True)
+    assert ET.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
 
 
 def test_the_longest_export_is_within_its_ceiling() -> None:

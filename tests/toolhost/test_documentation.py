@@ -20,7 +20,7 @@ import trio
 from trio_websocket import WebSocketRequest, serve_websocket
 
 from probe.toolhost import Host, Report, ToolContext, ToolError
-from probe.wire.toolhost import MESSAGES, FailureData, InvalidMessageError, read_failure, read_params, read_result
+from probe.wire.toolhost import MESSAGES, FailureData, Icon, InvalidMessageError, read_failure, read_params, read_result
 from probe.wire.toolhost_schema import document, encoded
 
 from .network import SCHEMA, SECRET, SUBPROTOCOL, Peer, check
@@ -80,6 +80,13 @@ VALUES: list[tuple[str, dict[str, Any]]] = [
     ("UpdateParams", {"tools": [{"name": "a b", "inputSchema": {}}]}),
     ("UpdateParams", {"tools": [{"name": "a"}]}),
     ("UpdateParams", {"tools": [{"name": "a", "inputSchema": {}, "idleMs": 99}]}),
+    ("Icon", {"src": "https://example.org/a.png", "sizes": ["any"], "theme": "dark", "unknown": 1}),
+    ("Icon", {"src": "data:image/png;base64,QQ==", "mimeType": "image/png"}),
+    ("Icon", {"src": "http://example.org/a.png"}),
+    ("Icon", {"src": "data:image/png;base64,QQ="}),
+    ("Icon", {"src": "https://" + "a" * 16_377}),
+    ("Icon", {"src": "https://a", "sizes": ["48"]}),
+    ("Icon", {"src": "https://a", "theme": "blue"}),
 ]
 
 
@@ -88,6 +95,7 @@ def test_a_schema_and_its_model_agree(name: str, value: dict[str, Any]) -> None:
     schema = {**SCHEMA["$defs"][name], "$defs": SCHEMA["$defs"]}
     by_schema = jsonschema.Draft202012Validator(schema).is_valid(value)
     models = {model.__name__: model for pair in MESSAGES.values() for model in pair if model is not None}
+    models[Icon.__name__] = Icon
     try:
         if name == FailureData.__name__:
             read_failure(value)

@@ -54,6 +54,7 @@ class Words(RootModel[list[str]]):
     name="paint-it",
     title="Paint",
     annotations={"readOnlyHint": False},
+    icons=({"src": "https://example.org/brush.png", "sizes": ["48x48"], "theme": "light"},),
     idle_s=0.1,
     ceiling_s=3600,
 )
@@ -100,6 +101,7 @@ def test_the_options_and_the_docstring_make_the_definition() -> None:
         "title": "Paint",
         "description": "Paint something.\n\nTwice.",
         "annotations": {"readOnlyHint": False},
+        "icons": [{"src": "https://example.org/brush.png", "sizes": ["48x48"], "theme": "light"}],
         "idleMs": 100,
         "ceilingMs": 3_600_000,
     }
@@ -346,6 +348,8 @@ def test_the_context_is_found_by_its_annotation(annotation: Any) -> None:
         ({"idle_s": 0.05}, "idle_ms"),
         ({"ceiling_s": 3601}, "ceiling_ms"),
         ({"annotations": {"readOnlyHint": object()}}, "annotations"),
+        ({"icons": [{"src": "http://a"}]}, r"the tool 'without_parameters' .* icons\.0\.src: Should be an https"),
+        ({"icons": [{"src": "https://a"}] * 9}, "icons: List should have at most 8 items"),
     ],
 )
 def test_an_option_out_of_its_bounds(options: dict[str, Any], says: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from probe.wire.jsonrpc import (
     MalformedError,
+    MalformedResponse,
     Notification,
     Request,
     Response,
@@ -21,6 +22,7 @@ from probe.wire.jsonrpc import (
     error_response,
     id_length,
     is_id,
+    malformed_responses,
     notification,
     parse,
     request,
@@ -179,6 +181,8 @@ def test_a_message_is_recognised(value: Any, message: Any) -> None:
         ({"jsonrpc": "1.0", "id": 5, "method": "ping"}, 5, '"jsonrpc"'),
         ({"jsonrpc": 2.0, "id": 5, "method": "ping"}, 5, '"jsonrpc"'),
         ({"id": 5, "method": "ping"}, 5, '"jsonrpc"'),
+        # the id of an answer is the receiver's own
+        ({"jsonrpc": "1.0", "id": 5, "result": {}}, None, '"jsonrpc"'),
         (V, None, "neither"),
         ({**V, "id": 5}, 5, "neither"),
         ({**V, "id": 5, "method": ""}, 5, '"method"'),
@@ -214,6 +218,35 @@ def test_anything_else_is_malformed_and_says_about_what(value: Any, id: Any, abo
         classify(value)
     assert about in str(caught.value)
     assert (caught.value.syntax, caught.value.id) == (False, id)
+
+
+ONE = MalformedResponse(1, "why")
+OF_A_BATCH = "it came in a batch that is refused: why"
+
+
+@pytest.mark.parametrize(
+    ("value", "answers"),
+    [
+        ({**V, "id": 1, "result": 5}, [ONE]),
+        ({**V, "id": 1, "result": {}, "error": ERROR}, [ONE]),
+        ({**V, "id": 1}, [ONE]),
+        ({"id": 1, "result": {}}, [ONE]),
+        ({**V, "id": "1", "error": 5}, [MalformedResponse("1", "why")]),
+        # requests of the sender, who numbers them itself
+        ({**V, "id": 1, "method": 5}, []),
+        ({**V, "id": 1, "params": {}}, []),
+        # nobody knows what these answer
+        ({**V, "result": 5}, []),
+        ({**V, "id": 1.0, "result": {}}, []),
+        ({**V, "id": True, "result": {}}, []),
+        (5, []),
+        ([5, {**V, "id": 1, "result": {}}, [{**V, "id": 2}]], [MalformedResponse(1, OF_A_BATCH)]),
+    ],
+)
+def test_the_answers_in_what_was_refused_are_found(value: Any, answers: list[MalformedResponse]) -> None:
+    found = malformed_responses(value, "why")
+    assert found == answers
+    assert [type(answer.id) for answer in found] == [type(answer.id) for answer in answers]
 
 
 @given(json_values)

@@ -42,7 +42,9 @@ test("what became of a cancelled dispatch is told in words", () => {
 });
 
 test("tool hosts come and go in words", () => {
-  expect(told("host.connected", { connection: "h3", client: "127.0.0.1:5" })).toBe("h3 from 127.0.0.1:5, not registered yet");
+  expect(told("host.connected", { connection: "h3", client: "127.0.0.1:5", peer: null })).toBe("h3 from 127.0.0.1:5, not registered yet");
+  const proxied = { connection: "h4", client: "203.0.113.1", peer: "127.0.0.1:5" };
+  expect(told("host.connected", proxied)).toBe("h4 from 203.0.113.1 through 127.0.0.1:5, not registered yet");
   const names = { connection: "h3", host: "demo", tools: ["demo__a", "demo__b"] };
   expect(told("host.registered", { ...names, version: "1.4", library: "mcp-probe/0.1", replaced: "h2" })).toBe(
     "h3 is demo 1.4 (mcp-probe/0.1), in place of h2, with 2 tools: demo__a, demo__b",

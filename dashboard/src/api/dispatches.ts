@@ -1,6 +1,7 @@
 import { scalarText } from "~/ui/json";
 import { stateOf } from "~/ui/states";
 import { formatDuration, formatSeconds } from "~/ui/time-format";
+import { cameFrom } from "./client-name";
 import type { DispatchExpired, DispatchExtended, DispatchSent, DispatchSettled, DispatchStopped, Entry, HostRegistered } from "./schema";
 
 /** A time that somebody set: whole seconds are said as such. */
@@ -79,7 +80,7 @@ export function stopped({ host, dispatch, how, after_ms }: DispatchStopped): str
 function describeHost(entry: Entry): string | null {
   switch (entry.kind) {
     case "host.connected":
-      return `${entry.connection} from ${entry.client}, not registered yet`;
+      return `${entry.connection} ${cameFrom(entry)}, not registered yet`;
     case "host.registered":
       return registered(entry);
     case "host.updated":

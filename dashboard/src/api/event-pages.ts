@@ -9,7 +9,7 @@ const PAGES = 20;
 export interface Found {
   /** Newest first. */
   events: readonly Entry[];
-  /** Whether the log was read back to its beginning. */
+  /** Whether the log was read back to its first entry, and nothing had been pushed out of it. */
   complete: boolean;
 }
 
@@ -17,10 +17,12 @@ export interface Found {
 export async function newestEvents(query: Query, most: number, signal: AbortSignal): Promise<Found> {
   const events: Entry[] = [];
   let before: number | null = NEWEST;
+  let evicted = false;
   for (let pages = 0; pages < PAGES && before !== null && events.length < most; pages += 1) {
     const page: EventPage = await get<EventPage>("/events", { ...query, before, limit: most - events.length }, signal);
     events.push(...page.events);
     before = page.next;
+    evicted = page.gap !== null;
   }
-  return { events, complete: before === null };
+  return { events, complete: before === null && !evicted };
 }

@@ -1,6 +1,7 @@
 import { shareText } from "~/ui/share";
 import { type JsonNumber, at, brief, scalarText } from "~/ui/json";
 import { stateOf } from "~/ui/states";
+import { cameFrom } from "./client-name";
 import { describeDispatch } from "./dispatches";
 import type { Entry } from "./schema";
 
@@ -91,7 +92,7 @@ export function describe(entry: Entry): string {
     case "stream.lost":
       return `${entry.stream}, ${stateOf(entry.why).label}, ${counted(entry.messages, "message")} never sent`;
     case "connection.opened":
-      return `${entry.connection}, ${entry.transport} from ${entry.client}`;
+      return `${entry.connection}, ${entry.transport} ${cameFrom(entry)}`;
     case "connection.closed":
       return `${entry.connection}, by ${entry.by}${entry.code === null ? "" : `, code ${entry.code}`}, after ${counted(entry.messages, "message")}`;
     case "client.misuse":

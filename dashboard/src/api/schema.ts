@@ -106,6 +106,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** how many entries of each group the log keeps */
+        get: operations["api_counts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -183,6 +200,23 @@ export interface paths {
         };
         /** this description */
         get: operations["api_openapi_json"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** errors answered because of what a client sent */
+        get: operations["api_refusals"];
         put?: never;
         post?: never;
         delete?: never;
@@ -479,6 +513,15 @@ export interface components {
              */
             table: "calls";
         };
+        /** @description Rows of counts that are new or have changed. */
+        ChangedCounts: {
+            rows: components["schemas"]["CountsRow"][];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            table: "counts";
+        };
         /** @description Rows of hosts that are new or have changed. */
         ChangedHosts: {
             rows: components["schemas"]["HostRow"][];
@@ -487,6 +530,15 @@ export interface components {
              * @enum {string}
              */
             table: "hosts";
+        };
+        /** @description Rows of refusals that are new or have changed. */
+        ChangedRefusals: {
+            rows: components["schemas"]["RefusalRow"][];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            table: "refusals";
         };
         /** @description Rows of sessions that are new or have changed. */
         ChangedSessions: {
@@ -585,7 +637,7 @@ export interface components {
          * @description A connection that carries all messages both ways is open: `websocket` or `stdio`.
          *
          *     `exchange` is the HTTP request that became a WebSocket; of standard streams it is a number that no request has.
-         *     `client` is its address and port, or `stdio`.
+         *     `client` and `peer` are those of the request; on standard streams they are `stdio` and None.
          */
         ConnectionOpened: {
             at: number;
@@ -599,8 +651,41 @@ export interface components {
             kind: "connection.opened";
             mono: number;
             pair: number | null;
+            peer: string | null;
             seq: number;
             transport: string;
+        };
+        /**
+         * @description How many entries the log keeps, from `first` to `last`, and how many of them are of each group of kinds.
+         *
+         *     An entry is in the group of its kind; it counts in `problems` as well where it tells of an error, a refusal, a
+         *     limit, a loss or a violation. `deliveries` (`message.delivered`) are not among the `messages`. `received` and `sent`
+         *     are messages and HTTP heads by their direction, without deliveries.
+         */
+        CountsRow: {
+            calls: number;
+            deliveries: number;
+            entries: number;
+            first: number;
+            hosts: number;
+            http: number;
+            id: string;
+            last: number;
+            messages: number;
+            problems: number;
+            received: number;
+            sent: number;
+            server: number;
+            sessions: number;
+            streams: number;
+            tasks: number;
+        };
+        /** @description Counts of the entries that the log keeps, in one row, as of the entry `seq`; `next` is always null. */
+        CountsTable: {
+            counts: components["schemas"]["CountsRow"][];
+            next: string | null;
+            run: string;
+            seq: number;
         };
         /** @description A tool host was told to stop a dispatch; `cause` is what ended the call. */
         DispatchCancelled: {
@@ -803,7 +888,7 @@ export interface components {
             since: number;
         };
         /** @description Rows of one table that have changed, whole, by their `id`. */
-        FeedRows: components["schemas"]["ChangedTasks"] | components["schemas"]["ChangedCalls"] | components["schemas"]["ChangedSessions"] | components["schemas"]["ChangedStreams"] | components["schemas"]["ChangedHosts"];
+        FeedRows: components["schemas"]["ChangedTasks"] | components["schemas"]["ChangedCalls"] | components["schemas"]["ChangedSessions"] | components["schemas"]["ChangedStreams"] | components["schemas"]["ChangedHosts"] | components["schemas"]["ChangedRefusals"] | components["schemas"]["ChangedCounts"];
         /** @description Entries from `first` to `last`, both included, were pushed out of the log before this reader came. */
         Gap: {
             first: number;
@@ -831,7 +916,11 @@ export interface components {
             pair: number | null;
             seq: number;
         };
-        /** @description A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`. */
+        /**
+         * @description A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`.
+         *
+         *     `client` and `peer` are those of its request.
+         */
         HostConnected: {
             at: number;
             client: string;
@@ -844,6 +933,7 @@ export interface components {
             kind: "host.connected";
             mono: number;
             pair: number | null;
+            peer: string | null;
             seq: number;
         };
         /**
@@ -989,7 +1079,12 @@ export interface components {
             session: string | null;
             stream: string | null;
         };
-        /** @description The head of an HTTP request arrived; `headers` are as received, secrets hidden. */
+        /**
+         * @description The head of an HTTP request arrived; `headers` are as received, secrets hidden.
+         *
+         *     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
+         *     proxy that speaks for it, None where the request came from the client itself.
+         */
         HttpRequest: {
             at: number;
             client: string;
@@ -1008,6 +1103,7 @@ export interface components {
             mono: number;
             pair: number | null;
             path: string;
+            peer: string | null;
             query: string;
             seq: number;
         };
@@ -1184,6 +1280,34 @@ export interface components {
             type: string;
         };
         /**
+         * @description An error that the server answered because of what the client sent; `id` is the number of its entry in the log.
+         *
+         *     `session` is null where no client is known. `status` is that of the HTTP response, null where the error came on an
+         *     open event stream or on a connection that carries all messages. `method` is the refused request's, null where none
+         *     could be read. `code` and the beginning of `message` are those of the JSON-RPC error.
+         */
+        RefusalRow: {
+            at: number;
+            code: number;
+            exchange: number | null;
+            id: string;
+            message: string;
+            method: string | null;
+            session: string | null;
+            status: number | null;
+        };
+        /**
+         * @description The newest errors that the server answered because of what a client sent, as of the entry `seq`, the newest last.
+         *
+         *     `next` is the cursor of the page with those before, null where there are none.
+         */
+        RefusalTable: {
+            next: string | null;
+            refusals: components["schemas"]["RefusalRow"][];
+            run: string;
+            seq: number;
+        };
+        /**
          * @description The server itself: what it is, how it is set, and how much of its limits is used.
          *
          *     `mcp` is where clients connect, null where the server speaks MCP on its standard input and output.
@@ -1260,9 +1384,14 @@ export interface components {
         /**
          * @description A session of the legacy era, or the requests of one modern client.
          *
+         *     The row `unattributed` holds the counts of what no client is known for: its `era` and `transport` are null,
+         *     `requests` stays 0, and names and `capabilities` are empty.
+         *
          *     `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
          *     says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name;
-         *     `misuse` what it did that its revision forbids. `capabilities` are those that it declared last.
+         *     `misuse` counts what the server noted as forbidden by the revision (`client.misuse`), `refused` the errors that the
+         *     server answered because of what the client sent (each is a `RefusalRow`). `capabilities` are those that it declared
+         *     last.
          */
         SessionRow: {
             /** @description Any JSON value. */
@@ -1270,8 +1399,8 @@ export interface components {
             client_name: string;
             client_version: string;
             closed: string | null;
-            /** @enum {string} */
-            era: "legacy" | "modern";
+            /** @enum {string|null} */
+            era: "legacy" | "modern" | null;
             id: string;
             last_at: number;
             methods: {
@@ -1279,13 +1408,14 @@ export interface components {
             };
             misuse: number;
             opened_at: number;
+            refused: number;
             requests: number;
             revision: string;
             tools: {
                 [key: string]: number;
             };
-            /** @enum {string} */
-            transport: "http" | "websocket" | "stdio";
+            /** @enum {string|null} */
+            transport: "http" | "websocket" | "stdio" | null;
         };
         /**
          * @description Sessions and modern clients that are known as of the entry `seq`, the newest last.
@@ -1549,7 +1679,9 @@ export type CallRow = components['schemas']['CallRow'];
 export type CallSettled = components['schemas']['CallSettled'];
 export type CallStarted = components['schemas']['CallStarted'];
 export type ChangedCalls = components['schemas']['ChangedCalls'];
+export type ChangedCounts = components['schemas']['ChangedCounts'];
 export type ChangedHosts = components['schemas']['ChangedHosts'];
+export type ChangedRefusals = components['schemas']['ChangedRefusals'];
 export type ChangedSessions = components['schemas']['ChangedSessions'];
 export type ChangedStreams = components['schemas']['ChangedStreams'];
 export type ChangedTasks = components['schemas']['ChangedTasks'];
@@ -1557,6 +1689,8 @@ export type ClientMisuse = components['schemas']['ClientMisuse'];
 export type ClientSeen = components['schemas']['ClientSeen'];
 export type ConnectionClosed = components['schemas']['ConnectionClosed'];
 export type ConnectionOpened = components['schemas']['ConnectionOpened'];
+export type CountsRow = components['schemas']['CountsRow'];
+export type CountsTable = components['schemas']['CountsTable'];
 export type DispatchCancelled = components['schemas']['DispatchCancelled'];
 export type DispatchExpired = components['schemas']['DispatchExpired'];
 export type DispatchExtended = components['schemas']['DispatchExtended'];
@@ -1593,6 +1727,8 @@ export type MessageEmitted = components['schemas']['MessageEmitted'];
 export type MessageReceived = components['schemas']['MessageReceived'];
 export type MessagesDelivered = components['schemas']['MessagesDelivered'];
 export type Problem = components['schemas']['Problem'];
+export type RefusalRow = components['schemas']['RefusalRow'];
+export type RefusalTable = components['schemas']['RefusalTable'];
 export type Server = components['schemas']['Server'];
 export type ServerState = components['schemas']['ServerState'];
 export type SessionClosed = components['schemas']['SessionClosed'];
@@ -2168,6 +2304,65 @@ export interface operations {
             };
         };
     };
+    api_counts: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: `next` of the one before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description how many entries of each group the log keeps */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CountsTable"];
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     api_events: {
         parameters: {
             query?: {
@@ -2526,6 +2721,65 @@ export interface operations {
             };
         };
     };
+    api_refusals: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: `next` of the one before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description errors answered because of what a client sent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalTable"];
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     api_server: {
         parameters: {
             query?: never;
@@ -2843,7 +3097,7 @@ export interface operations {
                 since?: string;
                 /** @description The id of a stream, which counts within its session. */
                 stream?: string;
-                /** @description Send rows of these that change: tasks, calls, sessions, streams, hosts; several with commas. */
+                /** @description Send rows of these that change: tasks, calls, sessions, streams, hosts, refusals, counts; several with commas. */
                 tables?: string;
                 /** @description Without an id: begin with so many of the newest entries. */
                 tail?: number;

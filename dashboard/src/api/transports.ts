@@ -1,4 +1,4 @@
 import type { SessionRow } from "./schema";
 
 /** What carries messages, in the words of the API. */
-export const TRANSPORTS: readonly SessionRow["transport"][] = ["http", "websocket", "stdio"];
+export const TRANSPORTS: readonly NonNullable<SessionRow["transport"]>[] = ["http", "websocket", "stdio"];

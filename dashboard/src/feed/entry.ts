@@ -1,7 +1,7 @@
-import type { CallRow, Entry, FeedGap, HostRow, SessionRow, StreamRow, TaskRow } from "~/api/schema";
+import type { CallRow, CountsRow, Entry, FeedGap, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow } from "~/api/schema";
 
 /** The tables that the feed keeps up to date. */
-export const TABLES = ["tasks", "calls", "sessions", "streams", "hosts"] as const;
+export const TABLES = ["tasks", "calls", "sessions", "streams", "hosts", "refusals", "counts"] as const;
 export type Table = (typeof TABLES)[number];
 
 /** What is in a row of each of them. */
@@ -11,6 +11,9 @@ export interface Rows {
   sessions: SessionRow;
   streams: StreamRow;
   hosts: HostRow;
+  refusals: RefusalRow;
+  /** One row: how many entries the log of the server keeps. */
+  counts: CountsRow;
 }
 
 /** What the feed shows in order: entries, and the places where some are missing. `key` is unique over runs. */

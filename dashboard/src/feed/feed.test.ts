@@ -13,7 +13,7 @@ test("nothing is opened before start, and stop closes it", () => {
   const fake = new FakeFeed();
   expect(fake.sources).toEqual([]);
   const stop = fake.feed.start();
-  expect(fake.source.url).toBe("/dashboard/events?tables=tasks%2Ccalls%2Csessions%2Cstreams%2Chosts&tail=500");
+  expect(fake.source.url).toBe("/dashboard/events?tables=tasks%2Ccalls%2Csessions%2Cstreams%2Chosts%2Crefusals%2Ccounts&tail=500");
   stop();
   expect(fake.source.readyState).toBe(fake.source.CLOSED);
 });
@@ -139,7 +139,7 @@ test("rows of a table that this page does not know are left alone", () => {
   const { fake, now } = started();
   fake.source.hello("a");
   fake.source.say("rows", { table: "hosts", rows: [{ id: "h" }] });
-  expect(Object.keys(now().tables)).toEqual(["tasks", "calls", "sessions", "streams", "hosts"]);
+  expect(Object.keys(now().tables)).toEqual(["tasks", "calls", "sessions", "streams", "hosts", "refusals", "counts"]);
 });
 
 test("clear forgets the items, and what comes next is shown", () => {

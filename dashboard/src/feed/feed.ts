@@ -55,7 +55,7 @@ interface Place {
 
 const NOWHERE: Place = { id: "", seq: 0, total: 0 };
 
-const NO_TABLES: Snapshot["tables"] = { tasks: [], calls: [], sessions: [], streams: [], hosts: [] };
+const NO_TABLES: Snapshot["tables"] = { tasks: [], calls: [], sessions: [], streams: [], hosts: [], refusals: [], counts: [] };
 
 /**
  * The live view of the server: one EventSource, everything bounded, one new snapshot per frame at most.
@@ -72,6 +72,8 @@ export class Feed {
     sessions: new Map(),
     streams: new Map(),
     hosts: new Map(),
+    refusals: new Map(),
+    counts: new Map(),
   };
   // tables whose next rows begin anew, and those that changed since the last snapshot
   readonly #stale = new Set<Table>();
@@ -246,7 +248,7 @@ export class Feed {
     const rows = <Name extends Table>(table: Name): readonly Rows[Name][] =>
       this.#changed.has(table) ? [...this.#rows[table].values()] : before.tables[table];
     const narrowed = this.#session === null ? null : { session: this.#session, after: this.#whole.seq };
-    const tables = { tasks: rows("tasks"), calls: rows("calls"), sessions: rows("sessions"), streams: rows("streams"), hosts: rows("hosts") };
+    const tables = { tasks: rows("tasks"), calls: rows("calls"), sessions: rows("sessions"), streams: rows("streams"), hosts: rows("hosts"), refusals: rows("refusals"), counts: rows("counts") };
     this.#snapshot = {
       status: this.#status,
       items: total === before.total && !this.#cleared ? before.items : this.#ring.snapshot(),

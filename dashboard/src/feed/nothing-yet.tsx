@@ -13,7 +13,9 @@ interface NothingYetProps {
 /** What a view shows that has nothing to show: how to connect a client as long as none ever has, else what to do with it. */
 export function NothingYet({ title, children }: NothingYetProps) {
   const address = useMcpAddress();
-  const nobody = useFeed(({ hello, tables }) => hello !== null && tables.sessions.length === 0);
+  const waiting = useFeed(({ hello }) => hello === null);
+  const nobody = useFeed(({ tables }) => tables.sessions.length === 0);
+  if (waiting) return <EmptyState title="Waiting for the server">What it knows is not here yet.</EmptyState>;
   if (nobody) return <NothingConnected address={address}>{children}</NothingConnected>;
   return (
     <EmptyState title={title}>

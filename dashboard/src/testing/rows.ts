@@ -1,4 +1,4 @@
-import type { CallRow, Entry, HostRow, SessionRow, StreamRow, TaskRow } from "~/api/schema";
+import type { CallRow, CountsRow, Entry, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow } from "~/api/schema";
 
 /** A call that has ended well, with whatever a test wants to be different. */
 export function callRow(more: Partial<CallRow> = {}): CallRow {
@@ -93,6 +93,7 @@ export function sessionRow(more: Partial<SessionRow> = {}): SessionRow {
     methods: {},
     tools: {},
     misuse: 0,
+    refused: 0,
     capabilities: {},
     ...more,
   };
@@ -148,6 +149,17 @@ export function hostRow(more: Partial<HostRow> = {}): HostRow {
     misuse: 0,
     ...more,
   };
+}
+
+/** A request that was refused with HTTP 400. */
+export function refusalRow(more: Partial<RefusalRow> = {}): RefusalRow {
+  return { id: "9", at: 1_795_258_466, session: "s1", exchange: 4, method: "tools/call", status: 400, code: -32020, message: "Header mismatch: Mcp-Name", ...more };
+}
+
+/** What the server counts in a log of so many entries. */
+export function countsRow(more: Partial<CountsRow> = {}): CountsRow {
+  const groups = { received: 0, sent: 0, deliveries: 0, messages: 0, http: 0, calls: 0, tasks: 0, streams: 0, sessions: 0, hosts: 0, server: 0, problems: 0 };
+  return { id: "log", first: 1, last: 100, entries: 100, ...groups, ...more };
 }
 
 /** An entry of the log, `ms` after the others' beginning; what of its kind a test does not need is left out. */

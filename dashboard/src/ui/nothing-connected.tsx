@@ -9,10 +9,10 @@ interface NothingConnectedProps {
   children: ReactNode;
 }
 
-/** What every view shows while no client has ever connected. */
+/** What every view shows while no client has connected since the server started. */
 export function NothingConnected({ address, children }: NothingConnectedProps) {
   return (
-    <EmptyState title="No client has connected yet">
+    <EmptyState title="No client has connected since the server started">
       <p>{children}</p>
       <br />
       <ConnectClient address={address} />

@@ -27,6 +27,8 @@ _LONGEST = 64
 # Proxies write 192.0.2.1, 192.0.2.1:4711, 2001:db8::1 and [2001:db8::1]:4711.
 _HOP = re.compile(r"\[(?P<six>[^\[\]]*)\](?::[0-9]{1,5})?|(?P<four>[^:\[\]]*):[0-9]{1,5}|(?P<bare>[^\[\]]*)")
 
+_ENDPOINT = re.compile(r"(?:\[(?P<six>[^\[\]]+)\]|(?P<four>[^:\[\]]+)):(?P<port>[0-9]+)")
+
 
 class NetworksError(ValueError):
     """Something in a list of networks is none, or is everything; the message names it."""
@@ -54,11 +56,20 @@ def _unmapped(network: Network) -> Network:
     return IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
 
 
+def client_of(peer: str, headers: Iterable[tuple[bytes, bytes]], trusted: Sequence[Network]) -> str:
+    """The address of the client whose request has these headers, their names in lower case, and came from a peer."""
+    if not trusted:
+        return peer
+    values = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
+    return forwarded_client(peer, ",".join(values), trusted)
+
+
 def forwarded_client(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """The address of the client, by the peer's and the `X-Forwarded-For` header (empty where there is none).
 
-    Each proxy appends whom it heard from, so they are read from the right, as long as the one before is trusted. The
-    client is `UNKNOWN` where a trusted proxy appended what is no address, or what names no machine but its own.
+    Each proxy appends whom it heard from, so they are read from the right, as long as the one before is trusted. A
+    loopback address is the machine of the proxy that appended it, and trusted as that is: another proxy may run there,
+    or the client itself. The client is `UNKNOWN` where a trusted proxy appended what is no address.
     """
     if not forwarded.strip() or not is_within(peer, trusted):
         return peer
@@ -68,14 +79,13 @@ def forwarded_client(peer: str, forwarded: str, trusted: Sequence[Network]) -> s
         if found is None:
             return UNKNOWN
         client = str(found)
-        if not is_within(client, trusted):
+        if not (found.is_loopback or is_within(client, trusted)):
             break
-    # This machine is without limits, and whoever comes through a proxy is not at it: or cannot be told from others.
-    return UNKNOWN if client_key(client) is None else client
+    return client
 
 
 def client_key(address: str) -> str | None:
-    """What limits of one client count by: the address, of IPv6 its /64; None for this machine, which has none."""
+    """What limits of one client count by: the address, of IPv6 its /64; None for loopback, which has none."""
     known = _parsed(address)
     if known is None:
         return address
@@ -84,6 +94,19 @@ def client_key(address: str) -> str | None:
     if isinstance(known, IPv6Address):
         return str(IPv6Network((known, _SITE_BITS), strict=False))
     return str(known)
+
+
+def endpoint(address: str, port: int | None) -> str:
+    """Address and port in one text, an IPv6 address in brackets (RFC 3986, section 3.2.2); without a port as it is."""
+    if port is None:
+        return address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def parts(endpoint: str) -> tuple[str, int | None]:
+    """The address and the port of such a text."""
+    found = _ENDPOINT.fullmatch(endpoint)
+    return (endpoint, None) if found is None else (found["six"] or found["four"], int(found["port"]))
 
 
 def is_within(address: str, trusted: Sequence[Network]) -> bool:

@@ -3,6 +3,7 @@
     1 Host, 2 Origin          403    2025-11-25 basic/transports, Security Warning
     3 HTTP method             405    "a single HTTP endpoint path … that supports both POST and GET methods"
     4 Content-Type            415    Sending Messages to the Server
+      Content-Encoding        415    RFC 9110 section 15.5.16
     5 Accept                  406    "The client MUST include an Accept header, listing both …"
     6 MCP-Protocol-Version    400    "invalid or unsupported MCP-Protocol-Version, it MUST respond with 400"
     7 MCP-Session-Id          400 when missing, 404 when unknown (the session table is the engine's)
@@ -91,8 +92,21 @@ def check_post(head: HttpHead) -> None:
     if media != _JSON or any(name not in ("utf-8", "utf8") for name in charset):
         why = f"Unsupported Media Type: Content-Type must be {_JSON} in UTF-8"
         raise Rejection(Refusal.UNSUPPORTED_MEDIA_TYPE, why)
+    _check_encoding(head)
     if not (accepts(head, _JSON) and accepts(head, _EVENTS)):
         raise Rejection(Refusal.NOT_ACCEPTABLE, f"Not Acceptable: Accept must list both {_JSON} and {_EVENTS}")
+
+
+def _check_encoding(head: HttpHead) -> None:
+    """RFC 9110, 8.4: `identity` means no encoding, and several codings stand in one list.
+
+    RFC 9110, 15.5.16: "If the problem was caused by an unsupported content coding, the Accept-Encoding response header
+    field ought to be used to indicate which (if any) content codings would have been accepted".
+    """
+    codings = [coding.strip(" \t") for coding in head.all("content-encoding").split(",")]
+    if any(coding.lower() not in ("", "identity") for coding in codings):
+        why = "Unsupported Content-Encoding: this server reads bodies without one (identity)"
+        raise Rejection(Refusal.UNSUPPORTED_CODING, why, headers=((b"accept-encoding", b"identity"),))
 
 
 def check_get(head: HttpHead) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from ..core.addresses import client_key, forwarded_client, networks
+from ..core.addresses import client_key, client_of, networks
 from ..core.modern_inbound import era_of_unread
 from ..core.rates import Rates, Verdict
 from ..engine.engine import Engine
@@ -42,13 +42,13 @@ class Doorman:
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
 
     def introduce(self, scope: Scope) -> Scope:
-        """The scope with the client's own address."""
-        address, _port = scope.get("client") or ("", 0)
-        if not self._trusted:
-            return scope
-        values = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
-        client = forwarded_client(address, ",".join(values), self._trusted)
-        return scope if client == address else {**scope, "client": (client, 0)}
+        """The scope with the client's own address.
+
+        Beyond ASGI, the client's port is None where a proxy speaks for it; then `peer` is the proxy's address and port.
+        """
+        peer = scope.get("client") or ("", None)
+        client = client_of(peer[0], scope["headers"], self._trusted)
+        return scope if client == peer[0] else {**scope, "client": (client, None), "peer": peer}
 
     async def admits(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Whether the request may go on; else it is answered with 429."""
@@ -57,7 +57,7 @@ class Doorman:
             return True
         wait_s = self._noted(self._rates.take(key, self._now())).wait_s
         if wait_s:
-            await self._refuse(scope, receive, send, ceil(wait_s))
+            await turn_away(scope, receive, send, too_many(_WHY, ceil(wait_s)))
         return not wait_s
 
     def weighing(self, scope: Scope, receive: Receive) -> Receive:
@@ -83,19 +83,20 @@ class Doorman:
             self._engine.log.append(LimitReached(None, "requests_per_second", most))
         return verdict
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send, wait_s: int) -> None:
-        rejection = too_many(_WHY, wait_s)
-        status, headers = rejection.refusal.status, rejection.headers
-        if scope["type"] == "websocket":
-            await receive()
-            scope, send = {**scope, "method": "GET"}, before_upgrade(send)
-            speaks_mcp = scope["path"] == "/ws"
-        else:
-            speaks_mcp = scope["path"] == "/mcp"
-        if speaks_mcp:
-            await respond(send, status, [*JSON_HEADERS, *headers], encode(_error(scope, rejection)))
-        else:
-            await refuse(send, http_head(scope), RefusedError(status, _WHY, headers))
+
+async def turn_away(scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:
+    """Refuse a request of any kind before it is read, in the form that its path answers in."""
+    status, headers = rejection.refusal.status, rejection.headers
+    if scope["type"] == "websocket":
+        await receive()
+        scope, send = {**scope, "method": "GET"}, before_upgrade(send)
+        speaks_mcp = scope["path"] == "/ws"
+    else:
+        speaks_mcp = scope["path"] == "/mcp"
+    if speaks_mcp:
+        await respond(send, status, [*JSON_HEADERS, *headers], encode(_error(scope, rejection)))
+    else:
+        await refuse(send, http_head(scope), RefusedError(status, rejection.message, headers))
 
 
 class _WeighedBody:
@@ -126,5 +127,5 @@ def _error(scope: Scope, rejection: Rejection) -> Json:
 
 
 def _key(scope: Scope) -> str | None:
-    address, _port = scope.get("client") or ("", 0)
+    address, _port = scope.get("client") or ("", None)
     return client_key(address)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.addresses import client_key
+from ..core.addresses import client_key, endpoint
 from ..core.inbound import HttpHead
 from ..engine.outbox import Outbox
 from ..observe import redaction
@@ -28,8 +28,10 @@ class Exchange:
     """One HTTP request with its response.
 
     `session` is the label of its session or modern client, once that is known. `address` is the client's, without its
-    port, and `holder` by what its share of limits counts, if it does. `origin` is scheme and authority under which the
-    client reaches this server, as `public_url` says or else as the request was addressed.
+    port, and `holder` by what its share of limits counts, if it does. `client` is the address with the port, as far as
+    that is known; `peer` is the same of a proxy that speaks for the client, None where there is none. `origin` is
+    scheme and authority under which the client reaches this server, as `public_url` says or else as the request was
+    addressed.
     """
 
     def __init__(
@@ -53,10 +55,11 @@ class Exchange:
         self.log = log
         self._unsent = unsent
         self._outbox = outbox
-        host, port = scope.get("client") or ("", 0)
+        host, port = scope.get("client") or ("", None)
         self.address = str(host)
         self.holder = client_key(self.address)
-        self._peer = f"{host}:{port}"
+        self.client = endpoint(self.address, port)
+        self.peer = endpoint(*scope["peer"]) if "peer" in scope else None
         self._stream: str | None = None
         self._over = False
         self._record(scope)
@@ -119,8 +122,9 @@ class Exchange:
                 path=scope["path"],
                 query=redaction.query(self.query),
                 http_version=scope["http_version"],
-                client=self._peer,
+                client=self.client,
                 headers=redaction.headers(scope["headers"]),
+                peer=self.peer,
             )
         )
 

@@ -40,12 +40,22 @@ class LegacyHttp:
         if first is not None:
             await self._initialize(exchange, first, selection)
             return
-        single = None if isinstance(value, list) else [read_message(value, limits)]
         id = read_id(value, limits)
-        session = self._session(exchange, id)
-        messages = single or read_batch(value, session.machine.revision, limits)
+        try:
+            single = None if isinstance(value, list) else [read_message(value, limits)]
+            session = self._session(exchange, id)
+            messages = single or read_batch(value, session.machine.revision, limits)
+        except Rejection as rejection:
+            self._fail_answered(exchange, value, rejection)
+            raise
         self._refuse_while_draining(messages, id)
         await self._answer(exchange, session, messages, batch=single is None)
+
+    def _fail_answered(self, exchange: Exchange, value: Any, rejection: Rejection) -> None:
+        """The questions fail that refused messages were to answer: their client believes that it has answered."""
+        session = self._engine.sessions.find(exchange.head.get(SESSION_HEADER) or "")
+        if session is not None:
+            self._engine.legacy.refused(session, value, rejection.reason)
 
     async def get(self, exchange: Exchange) -> None:
         """Serve one GET: a standalone stream, or the rest of another. Raises `Rejection`."""

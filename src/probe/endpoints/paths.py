@@ -9,12 +9,13 @@ import trio
 
 from ..core.inbound import HttpHead
 from ..engine.engine import Engine
-from ..wire.errors import Rejection
+from ..observe.events import LimitReached
+from ..wire.errors import Rejection, busy
 from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close, host_policy, http_head
 from .browsers import Browsers, check_purpose
 from .call_tail import CallTail
 from .dashboard import Dashboard
-from .doorman import Doorman
+from .doorman import Doorman, turn_away
 from .feed import Feed
 from .health import Health
 from .mcp_http import McpHttp
@@ -25,6 +26,7 @@ from .toolhost import ToolHostEndpoint
 from .websocket import WebSocketEndpoint
 
 _PROTOCOL = ("/mcp", "/ws")
+_RETRY_S = 5
 _ELSEWHERE = "This server speaks MCP on its standard input and output; here are only pages about it: /dashboard, /api"
 
 
@@ -33,7 +35,8 @@ class Paths:
 
     `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `feed` what its dashboards read,
     and `readers` are those of all lasting answers. With `pages_only`, no protocol is served, only what shows it.
-    `metrics` serves `/metrics`, which is not there without.
+    `metrics` serves `/metrics`, which is not there without. `beyond` is the application for connections that have no
+    place.
     """
 
     def __init__(self, engine: Engine, *, pages_only: bool = False, metrics: App | None = None) -> None:
@@ -57,10 +60,26 @@ class Paths:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of any kind."""
+        await self._admit(self._serve, scope, receive, send)
+
+    async def beyond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request on a connection beyond `max_connections`: health and pages; the protocols are busy."""
+        await self._admit(self._serve_pages, scope, receive, send)
+
+    async def _admit(self, serve: App, scope: Scope, receive: Receive, send: Send) -> None:
         scope = self._doorman.introduce(scope)
         send = self._browsers.instruct(scope, send)
         if await self._doorman.admits(scope, receive, send):
-            await self._serve(scope, self._doorman.weighing(scope, receive), send)
+            await serve(scope, self._doorman.weighing(scope, receive), send)
+
+    async def _serve_pages(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket" and scope["path"] not in (*_PROTOCOL, "/toolhost"):
+            await self._serve(scope, receive, send)
+            return
+        most = self._engine.settings.limits.max_connections
+        self._engine.log.append(LimitReached(None, "max_connections", most))
+        rejection = busy(f"There are {most} connections already (max_connections)", _RETRY_S)
+        await turn_away(scope, receive, send, rejection)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/toolhost":

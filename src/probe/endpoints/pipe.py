@@ -93,7 +93,7 @@ class _Pipe:
     async def run(self) -> Ending:
         """Serve until the end."""
         log, peer = self._engine.log, self._peer
-        log.append(ConnectionOpened(self._label, peer.transport, self._exchange, peer.client))
+        log.append(ConnectionOpened(self._label, peer.transport, self._exchange, peer.client, peer.peer))
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._write)
@@ -276,7 +276,11 @@ class _Pipe:
             self._initialize(value, exchange, size)
             return
         batch = isinstance(value, list)
-        messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
+        try:
+            messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
+        except Rejection as rejection:
+            self._engine.legacy.refused(session, value, rejection.reason)
+            raise
         for message in messages:
             if isinstance(message, Request) and message.id in self._modern:
                 raise self._modern.duplicate(message, exchange, session.label)

@@ -57,7 +57,7 @@ class ToolHostEndpoint:
         self.open += 1
         try:
             if await accept(self._engine, exchange, send, SUBPROTOCOL):
-                await self._converse(scope, exchange.number, WebSocketWire(receive, send))
+                await self._converse(exchange, WebSocketWire(receive, send))
         finally:
             self.open -= 1
             self._changed.unpark_all()
@@ -108,9 +108,8 @@ class ToolHostEndpoint:
         except OSError:
             exchange.close("client")
 
-    async def _converse(self, scope: Scope, number: int, wire: WebSocketWire) -> None:
-        host, port = scope.get("client") or ("", 0)
-        connection = HostConnection(self._engine, self._roster, number, f"{host}:{port}")
+    async def _converse(self, exchange: Exchange, wire: WebSocketWire) -> None:
+        connection = HostConnection(self._engine, self._roster, exchange.number, exchange.client, exchange.peer)
         ending = Ending(_GOING_AWAY, "the server stopped")
         try:
             reader = _UntilBroken(wire)

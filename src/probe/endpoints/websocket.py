@@ -146,9 +146,14 @@ class WebSocketEndpoint:
             raise Rejection(Refusal.INVALID_REQUEST, why)
         selection = self._selection(exchange.query)
         self._check_room(exchange.holder)
-        host, port = scope.get("client") or ("", 0)
         return Peer(
-            "websocket", exchange.address, exchange.origin, selection, f"{host}:{port}", exchange.number
+            transport="websocket",
+            address=exchange.address,
+            origin=exchange.origin,
+            selection=selection,
+            client=exchange.client,
+            exchange=exchange.number,
+            peer=exchange.peer,
         )
 
     def _selection(self, query: str) -> str:

@@ -21,6 +21,7 @@ class WireBrokenError(Exception):
 class Peer:
     """Who is at the other end. `client` is the address with its port, `exchange` the upgrade request, if there was one.
 
+    `peer` is the address and port of a proxy that speaks for the client, None where there is none.
     `origin` is where the peer reaches this server's pages, empty when it cannot; `selection` the tools it asks for.
     """
 
@@ -30,6 +31,7 @@ class Peer:
     selection: str
     client: str = "stdio"
     exchange: int | None = None
+    peer: str | None = None
 
     @property
     def holder(self) -> str | None:

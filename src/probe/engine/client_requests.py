@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import trio
 
-from ..wire.jsonrpc import Json, RequestId, Response
+from ..wire.jsonrpc import Json, MalformedResponse, RequestId, Response
 from .tool import ClientRequestError
 
 
 @dataclass(slots=True, eq=False)
 class _Pending:
     answered: trio.Event
-    response: Response | None = None
+    answer: Response | MalformedResponse | None = None
 
 
 class ClientRequests:
@@ -32,12 +32,15 @@ class ClientRequests:
         self._next = 0
         self._pending: dict[RequestId, _Pending] = {}
 
-    def resolve(self, response: Response) -> bool:
-        """A client's answer arrived. False: nothing waits for this id (unknown, answered before, or given up)."""
-        pending = None if response.id is None else self._pending.pop(response.id, None)
+    def resolve(self, answer: Response | MalformedResponse) -> bool:
+        """A client's answer arrived, or a message that was refused instead of being one.
+
+        False: nothing waits for this id (unknown, answered before, or given up).
+        """
+        pending = None if answer.id is None else self._pending.pop(answer.id, None)
         if pending is None:
             return False
-        pending.response = response
+        pending.answer = answer
         pending.answered.set()
         return True
 
@@ -53,7 +56,7 @@ class ClientRequests:
         On time-out, and when the asking work is cancelled, the question is withdrawn by `withdraw(id, reason)`
         (2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). Whether that is
         sent is the caller's to say: nothing more is sent for a call that its client has cancelled, not even this.
-        Raises `ClientRequestError` on time-out and for an error answer.
+        Raises `ClientRequestError` on time-out, for an error answer and for a malformed one.
         """
         self._next += 1
         id: RequestId = f"{self._prefix}{self._next}" if self._prefix else self._next
@@ -65,21 +68,23 @@ class ClientRequests:
                 await pending.answered.wait()
         except trio.TooSlowError:
             # An answer that came between the end of the time and this step was taken, so it counts.
-            if pending.response is None:
+            if pending.answer is None:
                 withdraw(id, f"no answer within {timeout_s:g} s")
                 raise ClientRequestError(f"The client did not answer {method} within {timeout_s:g} s") from None
         except trio.Cancelled:
-            if pending.response is None:
+            if pending.answer is None:
                 withdraw(id, "the work that asked was cancelled")
             raise
         finally:
             self._pending.pop(id, None)
-        return _result(method, pending.response)
+        return _result(method, pending.answer)
 
 
-def _result(method: str, response: Response | None) -> Json:
-    assert response is not None, "the event is set only together with the response"
-    if response.error is not None:
-        error = response.error
+def _result(method: str, answer: Response | MalformedResponse | None) -> Json:
+    assert answer is not None, "the event is set only together with the answer"
+    if isinstance(answer, MalformedResponse):
+        raise ClientRequestError(f"The client's answer to {method} is malformed: {answer.why}")
+    if answer.error is not None:
+        error = answer.error
         raise ClientRequestError(f"The client answered {method} with error {error['code']}: {error['message']}")
-    return dict(response.result or {})
+    return dict(answer.result or {})

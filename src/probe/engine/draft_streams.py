@@ -27,7 +27,7 @@ from ..observe.events import LimitReached, StreamLost
 from ..observe.log import EventLog
 from ..settings import Settings
 from ..wire.errors import Code, McpError
-from ..wire.jsonrpc import RequestId, Response
+from ..wire.jsonrpc import MalformedResponse, RequestId, Response
 from ..wire.v2025 import draft_streams as wire
 from .calls import CallScope
 from .clock import Clock
@@ -219,9 +219,9 @@ class DraftStreams:
             stream.machine.lose(Lost.SESSION_ENDED)
             self._note(stream)
 
-    def resolve(self, session: Session, response: Response) -> bool:
+    def resolve(self, session: Session, answer: Response | MalformedResponse) -> bool:
         """A client's answer may be to a question on one of the streams that its session holds."""
-        return any(stream.questions.resolve(response) for stream in self._of(session) if stream.holder is session)
+        return any(stream.questions.resolve(answer) for stream in self._of(session) if stream.holder is session)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the calls of streams, and watch the intervals, until cancelled."""

@@ -181,6 +181,7 @@ class Engine:
             most = self.settings.limits.max_sessions
             raise busy(f"Too many sessions: the limit max_sessions is {most}", 60, request.id)
         session.initialize_id = request.id
+        session.used_ids.use(request.id)
         result: Json = {
             "protocolVersion": revision,
             "capabilities": capabilities(offer, streams=session.streams),

@@ -76,6 +76,7 @@ class Observer:
 
     def _take(self, limit: int) -> None:
         page = self._log.since(self._position, limit)
+        self.tables.forget_before(self._log.first)
         if page.gap is not None:
             self._miss(page.gap.first, page.gap.last)
         size = 0

@@ -14,7 +14,7 @@ import mcp_types as types
 
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, clip
-from ..wire.revisions import LEGACY, V2025_11_25
+from ..wire.revisions import LEGACY
 from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
 from .hosted import HostedTools
 from .paging import cursor, position
@@ -89,10 +89,7 @@ class Offer:
 
     def list_tools(self, after: str | None) -> Json:
         """`tools/list`."""
-        # A revision without tasks has no way to call a tool that only runs as one.
-        with_tasks = self.revision >= V2025_11_25
-        shown = [tool.describe() for tool in self._tools() if with_tasks or tool.task_support != "required"]
-        return self._page("tools", "tools", shown, after)
+        return self._page("tools", "tools", [tool.describe() for tool in self._tools()], after)
 
     def list_resources(self, after: str | None) -> Json:
         """`resources/list`."""
@@ -160,7 +157,7 @@ class Offer:
 
     def _tools(self) -> list[Tool]:
         tools = [*self.catalogue.tools.values(), *self._hosted().values()]
-        return [tool for tool in tools if tool.since <= self.revision <= tool.until]
+        return [tool for tool in tools if tool.offered_since <= self.revision <= tool.until]
 
     def _hosted(self) -> Mapping[str, Tool]:
         """The tools of tool hosts that the selection has at this moment."""

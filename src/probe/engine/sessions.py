@@ -19,6 +19,7 @@ import trio
 
 from ..core.call import Cause
 from ..core.session import Input, SessionMachine
+from ..core.used_ids import UsedIds
 from ..observe.events import ClientMisuse, LimitReached, SessionClosed, SessionOpened
 from ..observe.log import EventLog
 from ..observe.records import MOST_CAPABILITIES, bounded
@@ -39,6 +40,10 @@ from .streams import Stream
 from .tool import LogLevel
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
+
+# So many strings of a session are remembered, and as many runs of numbers: at most 100 kB of ids in ASCII. A client
+# that counts takes one run. Beyond it a second use is not noticed.
+_MOST_USED_IDS = 250
 
 
 class Session:
@@ -83,6 +88,7 @@ class Session:
         self.ping: trio.CancelScope | None = None
         self.initialize_id: RequestId | None = None
         self.log_level: LogLevel = "info"
+        self.used_ids = UsedIds(_MOST_USED_IDS)
         self.calls: dict[RequestId, CallScope] = {}
         self.client_requests = ClientRequests()
         self.subscriptions: dict[str, trio.CancelScope] = {}

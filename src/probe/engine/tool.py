@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json, encode
-from ..wire.revisions import V2025_03_26, V2026_07_28
+from ..wire.revisions import V2025_03_26, V2025_11_25, V2026_07_28
 from .params import Param, input_schema, read_arguments
 
 ToolResult: TypeAlias = Json
@@ -155,9 +155,9 @@ class Tool:
     `check` judges arguments together, or those of an `input_schema` of its own, and raises `ArgumentsError`.
     `inputs` are asked before the work begins, and so before there is a task; only multi-round-trip requests can.
     `host` is the tool host that does the work. `steps` tells, of a tool that counts steps, how many a call has by its
-    checked arguments, None for an open number. `announces` names the lists whose change the tool announces. The
-    description is for models; `exercises` tells people what of the protocol the tool is about, and `shows` what a good
-    client shows of it, both in Markdown.
+    checked arguments, None for an open number. `icons` are each an `Icon` of 2025-11-25. `announces` names the lists
+    whose change the tool announces. The description is for models; `exercises` tells people what of the protocol the
+    tool is about, and `shows` what a good client shows of it, both in Markdown.
     """
 
     name: str
@@ -167,6 +167,7 @@ class Tool:
     params: tuple[Param, ...] = ()
     output_schema: Json | None = None
     annotations: Json | None = None
+    icons: tuple[Json, ...] = ()
     task_support: TaskSupport = "forbidden"
     requires: tuple[str, ...] = ()
     idle_s: Seconds | None = None
@@ -182,6 +183,11 @@ class Tool:
     announces: tuple[ListKind, ...] = ()
     exercises: str = ""
     shows: str = ""
+
+    @property
+    def offered_since(self) -> str:
+        """The first revision in which it can be called: a tool that only runs as a task needs one that has tasks."""
+        return max(self.since, V2025_11_25) if self.task_support == "required" else self.since
 
     @property
     def waits(self) -> bool:
@@ -213,6 +219,8 @@ class Tool:
             entry["outputSchema"] = self.output_schema
         if self.annotations is not None:
             entry["annotations"] = self.annotations
+        if self.icons:
+            entry["icons"] = [*self.icons]
         if self.task_support != "forbidden":
             entry["execution"] = {"taskSupport": self.task_support}
         return entry

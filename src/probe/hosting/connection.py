@@ -48,6 +48,7 @@ from ..wire.jsonrpc import (
     result_response,
 )
 from ..wire.toolhost import (
+    VERSION,
     HostCode,
     HostLimits,
     InvalidMessageError,
@@ -101,7 +102,7 @@ class RefusedMessageError(Exception):
 class HostConnection:
     """One connection. `ending` is the close code and why the server ends it; None as long as it does not."""
 
-    def __init__(self, engine: Engine, roster: Roster, exchange: int, client: str) -> None:
+    def __init__(self, engine: Engine, roster: Roster, exchange: int, client: str, peer: str | None = None) -> None:
         settings = engine.settings
         self.label = f"h{exchange}"
         self.ending: tuple[int, str] | None = None
@@ -109,6 +110,7 @@ class HostConnection:
         self._roster = roster
         self._exchange = exchange
         self._client = client
+        self._peer = peer
         self._settings = settings
         self._name: str | None = None
         self._misused = 0
@@ -121,7 +123,7 @@ class HostConnection:
 
     async def serve(self, wire: HostWire) -> None:
         """Serve the connection until it is over, or is to be closed for the reason in `ending`."""
-        self._engine.log.append(HostConnected(self.label, self._exchange, self._client))
+        self._engine.log.append(HostConnected(self.label, self._exchange, self._client, self._peer))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write, wire)
             nursery.start_soon(self._watch_registration)
@@ -273,7 +275,7 @@ class HostConnection:
         bounds = HostLimits(
             dispatches=limits.max_host_dispatches, message_bytes=limits.max_body_bytes, tools=limits.max_host_tools
         )
-        return RegisterResult(host=name, tools=[*tools], limits=bounds).dump()
+        return RegisterResult(protocol=VERSION, host=name, tools=[*tools], limits=bounds).dump()
 
     def _say(self, message: Json) -> None:
         body = encode(message)

@@ -85,6 +85,7 @@ def _tool(host: str, definition: ToolDefinition, settings: Settings, dispatch: R
         input_schema=definition.input_schema,
         output_schema=definition.output_schema,
         annotations=None if definition.annotations is None else definition.annotations.dump(),
+        icons=tuple(icon.dump() for icon in definition.icons or ()),
         idle_s=hosted.idle_s,
         ceiling_s=hosted.ceiling_s,
         check=check,

@@ -1,7 +1,10 @@
 """The listener: HTTP/1.1 and WebSocket, and HTTP/2 by hypercorn with its defects contained, for one ASGI application.
 
     sockets.py              listening sockets and the TLS context; all that can be wrong before the first connection
-    server.py               `serve`: accepts connections, counts them, and contains each one
+    open_files.py           `fit`: the limit of open files, and how many connections it allows
+    server.py               `serve`: accepts connections until it is cancelled
+    accepting.py            accepting when the system is short of descriptors or memory
+    door.py                 who is let in: counts the connections and contains each one
     connection.py           finds the protocol of a connection; `watch` holds all connections to their limits
     transport.py            what a connection stands on, and what all connections share
     turnstile.py            who goes next: one request in each pass of the scheduler, and the clients in turn
@@ -19,7 +22,8 @@
 """
 
 from .calls import App
+from .open_files import fit
 from .server import serve
 from .sockets import ListenError, open_sockets, tls_context
 
-__all__ = ["App", "ListenError", "open_sockets", "serve", "tls_context"]
+__all__ = ["App", "ListenError", "fit", "open_sockets", "serve", "tls_context"]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from ..core.addresses import endpoint
 from ..settings import Settings
 
 BACKLOG = 1024
@@ -72,7 +73,7 @@ def _listening(family: socket.AddressFamily, address: Address) -> socket.socket 
     except OSError as error:
         if error.errno in _NOT_HERE:
             return None
-        raise ListenError(f"cannot listen on {_shown(address)}: {_explained(error)}") from error
+        raise ListenError(f"cannot listen on {endpoint(*address[:2])}: {_explained(error)}") from error
 
 
 def _explained(error: OSError) -> str:
@@ -83,15 +84,10 @@ def _explained(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _shown(address: Address) -> str:
-    host = str(address[0])
-    return f"[{host}]:{address[1]}" if ":" in host else f"{host}:{address[1]}"
-
-
 def urls(sockets: Sequence[socket.socket], *, secure: bool) -> list[str]:
     """The base URL of each listening socket, such as `http://127.0.0.1:8000`."""
     scheme = "https" if secure else "http"
-    return [f"{scheme}://{_shown(found.getsockname())}" for found in sockets]
+    return [f"{scheme}://{endpoint(*found.getsockname()[:2])}" for found in sockets]
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import trio
 from trio.lowlevel import ParkingLot
 
-from ..core.addresses import Network, client_key, forwarded_client, is_within
+from ..core.addresses import Network, client_key, client_of, is_within
 
 
 class Turnstile:
@@ -69,12 +69,8 @@ class Entrance:
     trusted: Sequence[Network]
 
     def client(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-        """The client whose request has these headers; None for all on this machine, who are one."""
-        client = self.peer
-        if self.trusted:
-            values = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
-            client = forwarded_client(self.peer, ",".join(values), self.trusted)
-        return client_key(client)
+        """The client whose request has these headers; None for all on loopback, who are one."""
+        return client_key(client_of(self.peer, headers, self.trusted))
 
     async def enter(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Wait for the turn of the client whose request has these headers."""

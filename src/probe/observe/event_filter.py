@@ -83,6 +83,13 @@ class EventFilter:
 EVERYTHING = EventFilter()
 
 
+def direction_of(event: Event) -> str | None:
+    """`in` to the server or `out` from it; None for what is no message, no head of HTTP and no delivery."""
+    if isinstance(event, HostMessage):
+        return "in" if event.direction == _OF_HOST["in"] else "out"
+    return next((name for name, kinds in _DIRECTIONS.items() if type(event) in kinds), None)
+
+
 def contains(row: bytes, text: str) -> bool:
     """Whether a row in JSON contains a text, which is casefolded, upper and lower case alike.
 

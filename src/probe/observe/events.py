@@ -37,7 +37,11 @@ Rpc: TypeAlias = Literal["request", "notification", "response", "error", "invali
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """The head of an HTTP request arrived; `headers` are as received, secrets hidden."""
+    """The head of an HTTP request arrived; `headers` are as received, secrets hidden.
+
+    `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
+    proxy that speaks for it, None where the request came from the client itself.
+    """
 
     kind: ClassVar[str] = "http.request"
     exchange: int
@@ -47,6 +51,7 @@ class HttpRequest:
     http_version: str
     client: str
     headers: tuple[tuple[str, str], ...]
+    peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class ConnectionOpened:
     """A connection that carries all messages both ways is open: `websocket` or `stdio`.
 
     `exchange` is the HTTP request that became a WebSocket; of standard streams it is a number that no request has.
-    `client` is its address and port, or `stdio`.
+    `client` and `peer` are those of the request; on standard streams they are `stdio` and None.
     """
 
     kind: ClassVar[str] = "connection.opened"
@@ -90,6 +95,7 @@ class ConnectionOpened:
     transport: str
     exchange: int
     client: str
+    peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,12 +401,16 @@ class DispatchStopped:
 
 @dataclass(frozen=True, slots=True)
 class HostConnected:
-    """A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`."""
+    """A tool host gave the secret and is connected; it has not registered yet. `connection` is its label, as `h3`.
+
+    `client` and `peer` are those of its request.
+    """
 
     kind: ClassVar[str] = "host.connected"
     connection: str
     exchange: int
     client: str
+    peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

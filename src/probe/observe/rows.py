@@ -49,14 +49,19 @@ class TaskRow:
 class SessionRow:
     """A session of the legacy era, or the requests of one modern client.
 
+    The row `unattributed` holds the counts of what no client is known for: its `era` and `transport` are null,
+    `requests` stays 0, and names and `capabilities` are empty.
+
     `opened_at` and `last_at` are the times of its first and its latest message, in seconds since the epoch; `closed`
     says why a session ended, and is null for a client. `methods` and `tools` count what it asked for, by name;
-    `misuse` what it did that its revision forbids. `capabilities` are those that it declared last.
+    `misuse` counts what the server noted as forbidden by the revision (`client.misuse`), `refused` the errors that the
+    server answered because of what the client sent (each is a `RefusalRow`). `capabilities` are those that it declared
+    last.
     """
 
     id: str
-    era: Era
-    transport: Transport
+    era: Era | None
+    transport: Transport | None
     revision: str
     client_name: str
     client_version: str
@@ -67,6 +72,7 @@ class SessionRow:
     methods: dict[str, int]
     tools: dict[str, int]
     misuse: int
+    refused: int
     capabilities: bytes
 
     def encoded(self) -> bytes:
@@ -149,7 +155,61 @@ class HostRow:
         return _encoded(self)
 
 
-Row: TypeAlias = TaskRow | SessionRow | StreamRow | HostRow
+@dataclass(frozen=True, slots=True)
+class RefusalRow:
+    """An error that the server answered because of what the client sent; `id` is the number of its entry in the log.
+
+    `session` is null where no client is known. `status` is that of the HTTP response, null where the error came on an
+    open event stream or on a connection that carries all messages. `method` is the refused request's, null where none
+    could be read. `code` and the beginning of `message` are those of the JSON-RPC error.
+    """
+
+    id: str
+    at: float
+    session: str | None
+    exchange: int | None
+    method: str | None
+    status: int | None
+    code: int
+    message: str
+
+    def encoded(self) -> bytes:
+        """The row in JSON."""
+        return _encoded(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CountsRow:
+    """How many entries the log keeps, from `first` to `last`, and how many of them are of each group of kinds.
+
+    An entry is in the group of its kind; it counts in `problems` as well where it tells of an error, a refusal, a
+    limit, a loss or a violation. `deliveries` (`message.delivered`) are not among the `messages`. `received` and `sent`
+    are messages and HTTP heads by their direction, without deliveries.
+    """
+
+    id: str
+    first: int
+    last: int
+    entries: int
+    received: int
+    sent: int
+    deliveries: int
+    messages: int
+    http: int
+    calls: int
+    tasks: int
+    streams: int
+    sessions: int
+    hosts: int
+    server: int
+    problems: int
+
+    def encoded(self) -> bytes:
+        """The row in JSON."""
+        return _encoded(self)
+
+
+Row: TypeAlias = TaskRow | SessionRow | StreamRow | HostRow | RefusalRow | CountsRow
 
 
 def _encoded(row: Row) -> bytes:

@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
+from ..wire.jsonrpc import RequestId
 from . import events
 from .changes import Changes
 from .evidence import Evidence
 from .host_table import HostTable
 from .log import Entry
+from .log_counts import LOG, LogCounts
 from .records import CallRecords
-from .rows import Era, SessionRow, TaskRow, TaskStatus, Transport
+from .refusals import RefusalTable
+from .rows import Era, RefusalRow, SessionRow, TaskRow, TaskStatus, Transport
 from .stream_table import StreamTable
 from .table import Table
 
-TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams", "hosts"]
+TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams", "hosts", "refusals", "counts"]
 TABLES: Final = get_args(TableName)
+
+UNATTRIBUTED: Final = "unattributed"
+"""The row of `sessions` for what no client is known for."""
 
 # Different names that are counted for one client; beyond it they count as one.
 _MOST_NAMES: Final = 100
@@ -34,9 +40,11 @@ class Tables:
         self._records = records
         self._evidence = evidence
         self._tasks: Table[TaskRow] = Table()
-        self._sessions: Table[SessionRow] = Table()
+        self._sessions: Table[SessionRow] = Table(may_go=lambda row: row.id != UNATTRIBUTED)
         self._streams = StreamTable()
         self._hosts = HostTable()
+        self._refusals = RefusalTable(self._has_failed, self._refused)
+        self._counts = LogCounts()
         self._call_changes = Changes(most_calls)
         self.changes: Mapping[TableName, Changes] = {
             "tasks": self._tasks.changes,
@@ -44,6 +52,8 @@ class Tables:
             "sessions": self._sessions.changes,
             "streams": self._streams.table.changes,
             "hosts": self._hosts.table.changes,
+            "refusals": self._refusals.table.changes,
+            "counts": self._counts.changes,
         }
         self._takers: Mapping[type, Callable[[Entry, Any], None]] = {
             events.SessionOpened: self._session_opened,
@@ -59,7 +69,8 @@ class Tables:
     def take(self, entry: Entry) -> Sequence[str]:
         """One more entry. Returns the tool calls that it belongs to."""
         calls = self._evidence.take(entry)
-        for takers in (self._takers, self._streams.takers, self._hosts.takers):
+        self._counts.take(entry)
+        for takers in (self._takers, self._streams.takers, self._hosts.takers, self._refusals.takers):
             taker = takers.get(type(entry.event))
             if taker is not None:
                 taker(entry, entry.event)
@@ -70,6 +81,10 @@ class Tables:
                 self._tasks.changed(record.task)
         return calls
 
+    def forget_before(self, first: int) -> None:
+        """The log keeps no entry before this one: `counts` are of what it keeps."""
+        self._counts.forget_before(first)
+
     def rows(self, table: TableName, ids: Iterable[str]) -> Iterator[bytes]:
         """Rows in JSON, as they are now; what is no longer kept is left out."""
         return (row for row in (self._encoded(table, id) for id in ids) if row is not None)
@@ -78,6 +93,8 @@ class Tables:
         """The ids of a table, the newest last."""
         if table == "calls":
             return [record.call for record in self._records.newest_first()][::-1]
+        if table == "counts":
+            return [LOG]
         return list(self._table(table).rows)
 
     @property
@@ -91,11 +108,15 @@ class Tables:
             "sessions": self._sessions,
             "streams": self._streams.table,
             "hosts": self._hosts.table,
+            "refusals": self._refusals.table,
         }
         return tables[table]
 
     def _encoded(self, table: TableName, id: str) -> bytes | None:
-        row = self._records.get(id) if table == "calls" else self._table(table).rows.get(id)
+        if table == "counts":
+            row: Any = self._counts.row()
+        else:
+            row = self._records.get(id) if table == "calls" else self._table(table).rows.get(id)
         if isinstance(row, TaskRow):
             self._fill_progress(row)
         return None if row is None else row.encoded()
@@ -134,10 +155,28 @@ class Tables:
             methods={},
             tools={},
             misuse=0,
+            refused=0,
             capabilities=event.capabilities,
         )
         self._sessions.add(id, row)
         return row
+
+    def _blamed(self, session: str | None, at: float) -> SessionRow:
+        """The row of a client, or of `unattributed` where none is known or its row has made room."""
+        known = None if session is None else self._sessions.changed(session)
+        row = known or self._sessions.changed(UNATTRIBUTED)
+        if row is None:
+            row = _unattributed(at)
+            self._sessions.add(UNATTRIBUTED, row)
+        row.last_at = at
+        return row
+
+    def _refused(self, refusal: RefusalRow) -> None:
+        self._blamed(refusal.session, refusal.at).refused += 1
+
+    def _has_failed(self, task: RequestId | None) -> bool:
+        row = self._tasks.rows.get(task) if isinstance(task, str) else None
+        return row is not None and row.status == "failed" and row.removed is None
 
     def _session_closed(self, entry: Entry, event: events.SessionClosed) -> None:
         row = self._sessions.changed(event.session)
@@ -153,9 +192,7 @@ class Tables:
                 _count(row.methods, event.method)
 
     def _misused(self, entry: Entry, event: events.ClientMisuse) -> None:
-        row = None if event.session is None else self._sessions.changed(event.session)
-        if row is not None:
-            row.misuse += 1
+        self._blamed(event.session, entry.at).misuse += 1
 
     def _call_started(self, entry: Entry, event: events.CallStarted) -> None:
         row = None if event.session is None else self._sessions.changed(event.session)
@@ -186,6 +223,26 @@ class Tables:
         row = self._tasks.changed(event.task)
         if row is not None:
             row.removed, row.updated_at = event.why, entry.at
+
+
+def _unattributed(at: float) -> SessionRow:
+    return SessionRow(
+        id=UNATTRIBUTED,
+        era=None,
+        transport=None,
+        revision="",
+        client_name="",
+        client_version="",
+        opened_at=at,
+        last_at=at,
+        closed=None,
+        requests=0,
+        methods={},
+        tools={},
+        misuse=0,
+        refused=0,
+        capabilities=b"{}",
+    )
 
 
 def _count(counts: dict[str, int], name: str) -> None:

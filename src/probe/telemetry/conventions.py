@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
+from ..core.addresses import parts
 from ..observe.events import is_session
 from ..wire.jsonrpc import clip, is_id
 from .requests import LONGEST_TRACE, TRACE_MEMBERS, Peer, Request
@@ -82,10 +83,9 @@ def identity(request: Request) -> Attributes:
     if is_session(request.session):
         about["mcp.session.id"] = request.session or ""
     if request.head is not None:
-        host, _, port = request.head.client.rpartition(":")
-        about["client.address"] = host
-        if port.isdecimal():
-            about["client.port"] = int(port)
+        about["client.address"], port = parts(request.head.client)
+        if port is not None:
+            about["client.port"] = port
     return about
 
 

@@ -157,7 +157,7 @@ def _misuse(event: events.ClientMisuse) -> _Said:
 
 def _connection_opened(event: events.ConnectionOpened) -> _Said:
     about = {"connection": event.connection, "transport": event.transport}
-    return _said("connection opened", **about, address=event.client)
+    return _said("connection opened", **about, address=event.client, peer=event.peer)
 
 
 def _connection_closed(event: events.ConnectionClosed) -> _Said:

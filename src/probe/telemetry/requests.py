@@ -70,7 +70,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is kept of the head of an HTTP request: who sent it (`address:port`), and the trace that it is part of."""
+    """What is kept of the head of an HTTP request: the client, with its port where that is known, and its trace."""
 
     version: str
     client: str

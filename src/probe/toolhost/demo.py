@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import time
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,12 @@ _AUTHORS: Final = ("Ada", "Grace", "Alan")
 _LOOK_S: Final = 0.05
 
 READ_ONLY: Final = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+
+# An arrow down onto a line.
+_DOWNLOAD: Final = base64.b64encode(
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#777" stroke-width="2">'
+    b'<path d="M12 3v12M7 10l5 5 5-5M4 20h16"/></svg>'
+).decode()
 
 Channel = Literal["general", "random", "support"]
 Pages = Annotated[int, Field(ge=1, le=100, description="How many pages the channel has")]
@@ -81,6 +88,7 @@ def _message(channel: Channel, number: int) -> Message:
 @tool(
     title="Export messages",
     annotations=READ_ONLY,
+    icons=[{"src": f"data:image/svg+xml;base64,{_DOWNLOAD}", "mimeType": "image/svg+xml", "sizes": ["any"]}],
     # 100 pages of 10 s are 1000 s; the rest is slack.
     ceiling_s=1030,
 )

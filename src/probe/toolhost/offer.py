@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from .. import __version__
 from ..wire.jsonrpc import Json
-from ..wire.toolhost import RegisterParams, UpdateParams
+from ..wire.toolhost import VERSION, RegisterParams, UpdateParams
 from .tool import Tool
 
 
@@ -37,6 +37,7 @@ class Offer:
         """The params of `host.register`. Raises `ValueError` where the name or the version cannot be one."""
         try:
             return RegisterParams(
+                protocol=VERSION,
                 name=self.name,
                 instance=self._instance,
                 version=self._version,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from pydantic import ValidationError
@@ -68,6 +68,7 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] | None = None,
     idle_s: float | None = None,
     ceiling_s: float | None = None,
 ) -> Callable[[Callable[_P, _R]], Tool[_P, _R]]: ...
@@ -80,6 +81,7 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] | None = None,
     idle_s: float | None = None,
     ceiling_s: float | None = None,
 ) -> Tool[_P, _R] | Callable[[Callable[_P, _R]], Tool[_P, _R]]:
@@ -90,9 +92,10 @@ def tool(
     annotation is the output schema for a pydantic model, a dataclass or a TypedDict; `dict[str, …]` has none, and `str`
     is text. The docstring is the description. `async def` runs in trio, `def` in a thread.
 
-    `annotations` are MCP's hints (`{"readOnlyHint": True}`); `idle_s` and `ceiling_s` (seconds, 0.1 to 3600) replace
-    the server's deadlines for this tool. Raises `TypeError` for a signature that cannot be a tool, `ValueError` for an
-    option out of its bounds.
+    `annotations` are MCP's hints (`{"readOnlyHint": True}`). `icons` are MCP's, too: at most 8, each with `src`, and
+    with `mimeType`, `sizes` and `theme` where they are known (docs/tool-hosts.md has the bounds). `idle_s` and
+    `ceiling_s` (seconds, 0.1 to 3600) replace the server's deadlines for this tool. Raises `TypeError` for a signature
+    that cannot be a tool, `ValueError` for an option out of its bounds.
     """
 
     def make(handler: Callable[_P, _R]) -> Tool[_P, _R]:
@@ -104,6 +107,7 @@ def tool(
             "input_schema": arguments.schema,
             "output_schema": output.schema,
             "annotations": None if annotations is None else dict(annotations),
+            "icons": None if icons is None else [dict(icon) for icon in icons],
             "idle_ms": _milliseconds(idle_s),
             "ceiling_ms": _milliseconds(ceiling_s),
         }

@@ -45,6 +45,22 @@ class Code(IntEnum):
     OVERLOADED = 1002
 
 
+CLIENT_CODES = frozenset(
+    {
+        Code.PARSE_ERROR,
+        Code.INVALID_REQUEST,
+        Code.METHOD_NOT_FOUND,
+        Code.INVALID_PARAMS,
+        Code.RESOURCE_NOT_FOUND,
+        Code.HEADER_MISMATCH,
+        Code.MISSING_CLIENT_CAPABILITY,
+        Code.UNSUPPORTED_PROTOCOL_VERSION,
+        Code.RESUMED_TOO_EARLY,
+    }
+)
+"""Codes that speak of what the client sent; the others speak of limits, of a shutdown, of a tool or of lost streams."""
+
+
 class McpError(Exception):
     """A request ends with this JSON-RPC error."""
 
@@ -71,6 +87,7 @@ class Refusal(Enum):
     METHOD_NOT_ALLOWED = (405, Code.INVALID_REQUEST, "the HTTP method is not served, or not without a session")
     NOT_ACCEPTABLE = (406, Code.INVALID_REQUEST, "Accept does not list what the answer may be")
     UNSUPPORTED_MEDIA_TYPE = (415, Code.INVALID_REQUEST, "Content-Type is not application/json in UTF-8")
+    UNSUPPORTED_CODING = (415, Code.INVALID_REQUEST, "Content-Encoding is not identity")
     REQUEST_TIMEOUT = (408, Code.INVALID_REQUEST, "the body does not arrive in time")
     BODY_TOO_LARGE = (413, Code.INVALID_REQUEST, "the body is larger than its limit")
     PARSE_ERROR = (400, Code.PARSE_ERROR, "the body is not JSON")
@@ -119,6 +136,11 @@ class Rejection(Exception):  # noqa: N818 - it is an answer, not a defect
     id: RequestId | None = None
     headers: tuple[tuple[bytes, bytes], ...] = ()
     data: Mapping[str, Any] | None = field(default=None)
+
+    @property
+    def reason(self) -> str:
+        """The message without the name of the error."""
+        return self.message.removeprefix("Invalid Request: ")
 
     def body(self) -> dict[str, Any]:
         """The JSON-RPC error response; `id` is left out, never null, where it could not be read."""

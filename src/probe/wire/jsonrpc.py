@@ -64,6 +64,14 @@ class Response:
 Message: TypeAlias = Request | Notification | Response
 
 
+@dataclass(frozen=True, slots=True)
+class MalformedResponse:
+    """A refused message that was meant to answer the request `id` of this server; `why` says what is wrong with it."""
+
+    id: RequestId
+    why: str
+
+
 def parse(body: bytes, *, max_depth: int) -> Any:
     """JSON from bytes: UTF-8 only, no NaN or Infinity, no lone surrogates, nested at most `max_depth` deep.
 
@@ -132,11 +140,12 @@ def classify(value: Any) -> Message:
     if not isinstance(value, dict):
         raise MalformedError(f"Invalid Request: a message is a JSON object, got {_kind(value)}")
     known_id = value.get("id") if is_id(value.get("id")) else None
+    answers = "method" not in value and ("result" in value or "error" in value)
     if value.get("jsonrpc") != "2.0":
-        raise MalformedError('Invalid Request: "jsonrpc" must be "2.0"', id=known_id)
+        raise MalformedError('Invalid Request: "jsonrpc" must be "2.0"', id=None if answers else known_id)
     if "method" in value:
         return _call(value, known_id)
-    if "result" in value or "error" in value:
+    if answers:
         return _response(value, known_id)
     raise MalformedError('Invalid Request: neither "method" nor "result" nor "error"', id=known_id)
 
@@ -183,6 +192,21 @@ def _kind(value: Any) -> str:
         return "a boolean"
     names = {dict: "an object", list: "an array", str: "a string", int: "an integer", float: "a number"}
     return names[type(value)]
+
+
+def malformed_responses(value: Any, why: str) -> list[MalformedResponse]:
+    """The answers in a JSON value that was refused because of `why`: the value itself, or those of a batch.
+
+    A message without `method` is meant as an answer, even without `result` and `error`; with `params` it is a request
+    whose method is missing, and its id is the sender's own.
+    """
+    batch = isinstance(value, list)
+    said = f"it came in a batch that is refused: {why}" if batch else why
+    return [MalformedResponse(item["id"], said) for item in (value if batch else [value]) if _is_meant_as_answer(item)]
+
+
+def _is_meant_as_answer(value: Any) -> bool:
+    return isinstance(value, dict) and is_id(value.get("id")) and not value.keys() & {"method", "params"}
 
 
 def request(id: RequestId, method: str, params: Json | None) -> Json:

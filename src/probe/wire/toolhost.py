@@ -1,25 +1,54 @@
-"""The messages between this server and tool hosts: docs/tool-hosts.md, version 1.
+"""The messages between this server and tool hosts: docs/tool-hosts.md.
 
 Both ends read and write by these models, so that they cannot disagree about what is valid. Unknown members are ignored:
-a later version may add some.
+a later minor version may add some.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from .jsonrpc import Json, clip
 
 SUBPROTOCOL: Final = "mcp-probe.toolhost.v1"
+VERSION: Final = "1.1"
+"""What both ends of this package speak: the number of the subprotocol, and the minor version."""
 MAX_DEADLINE_MS: Final = 3_600_000
 LONGEST_ERROR: Final = 2000
 """Characters of the message of an error, or of a report, that go on to the client."""
 _LONGEST_TEXT: Final = 10_000
+# A light and a dark icon in a few sizes. Each tools/list repeats them: a tool's icons stay below its two schemas.
+_MOST_ICONS: Final = 8
+_LONGEST_ICON: Final = 16_384
+_MOST_SIZES: Final = 16
+
+# RFC 3986, without user information: whoever lists the tools would read the password.
+_HTTPS: Final = (
+    r"https://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+    r"(?:[/?](?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
+    r"(?:#(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
+)
+_DATA: Final = (
+    r"data:image/[A-Za-z0-9.+-]+(?:;[A-Za-z0-9.+-]+=[A-Za-z0-9.+-]+)*;base64,"
+    r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)"
+)
+_ICON_SOURCE: Final = f"^(?:{_HTTPS}|{_DATA})$"
 
 HostName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,31}$")]
 # With the longest host name and the separator it is within the 128 characters of 2025-11-25 server/tools, Tool Names.
@@ -30,6 +59,26 @@ Cause: TypeAlias = Literal["notification", "disconnect", "tasks_cancel", "deadli
 _Text: TypeAlias = Annotated[str, StringConstraints(max_length=_LONGEST_TEXT)]
 _Label: TypeAlias = Annotated[str, StringConstraints(max_length=200)]
 _Number: TypeAlias = int | Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _check_icon_source(source: str) -> str:
+    """2025-11-25 basic/index, `icons`: "Ensure that the icon URI is either a HTTPS or `data:` URI"."""
+    if re.fullmatch(_ICON_SOURCE, source) is None:
+        why = "Should be an https: URI without a user, or a data: URI with an image in Base64"
+        raise PydanticCustomError("icon_source", why)
+    return source
+
+
+_IconSource: TypeAlias = Annotated[
+    str,
+    StringConstraints(max_length=_LONGEST_ICON),
+    AfterValidator(_check_icon_source),
+    # which the schemas have, and which makes no sentence
+    Field(json_schema_extra={"pattern": _ICON_SOURCE}),
+]
+_IconSize: TypeAlias = Annotated[str, StringConstraints(pattern=r"^(?:any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$")]
+_ImageType: TypeAlias = Annotated[str, StringConstraints(pattern=r"^image/[A-Za-z0-9.+-]{1,100}$")]
+_Version: TypeAlias = Annotated[str, StringConstraints(pattern=r"^1\.(?:0|[1-9][0-9]{0,3})$")]
 
 
 class HostCode(IntEnum):
@@ -66,8 +115,17 @@ class Annotations(_Model):
     open_world_hint: bool | None = None
 
 
+class Icon(_Model):
+    """A picture of a tool (2025-11-25 schema, `Icon`), within bounds of this protocol."""
+
+    src: _IconSource
+    mime_type: _ImageType | None = None
+    sizes: Annotated[list[_IconSize], Field(max_length=_MOST_SIZES)] | None = None
+    theme: Literal["light", "dark"] | None = None
+
+
 class ToolDefinition(_Model):
-    """One tool of a host. Whether its schemas can be used is for the server to say."""
+    """One tool of a host. Whether its schemas can be used is for the server to say. `icons` are of version 1.1."""
 
     name: ToolName
     title: _Label | None = None
@@ -75,13 +133,15 @@ class ToolDefinition(_Model):
     input_schema: dict[str, JsonValue]
     output_schema: dict[str, JsonValue] | None = None
     annotations: Annotations | None = None
+    icons: Annotated[list[Icon], Field(max_length=_MOST_ICONS)] | None = None
     idle_ms: Milliseconds | None = None
     ceiling_ms: Milliseconds | None = None
 
 
 class RegisterParams(_Model):
-    """`host.register`: who this is, and all its tools."""
+    """`host.register`: who this is, and all its tools. `protocol` is the host's version; one of 1.0 says none."""
 
+    protocol: _Version | None = None
     name: HostName
     instance: Annotated[str, StringConstraints(min_length=16, max_length=128)]
     version: _Label | None = None
@@ -104,8 +164,12 @@ class HostLimits(_Model):
 
 
 class RegisterResult(_Model):
-    """The answer to `host.register` and `host.update`: the names by which MCP clients know the tools."""
+    """The answer to `host.register` and `host.update`: the names by which MCP clients know the tools.
 
+    `protocol` is the server's version; one of 1.0 says none.
+    """
+
+    protocol: _Version | None = None
     host: str
     tools: list[str]
     limits: HostLimits
@@ -193,6 +257,16 @@ def _read(model: type[_M], value: Any, name: str) -> _M:
         return model.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in (name, *first["loc"]))
+        where = clip(".".join(str(part) for part in (name, *first["loc"]))) + _of_tool(value, first["loc"])
         # Of our own checks pydantic says first of which Python class they are.
-        raise InvalidMessageError(f"{clip(where)}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise InvalidMessageError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _of_tool(value: Any, where: tuple[int | str, ...]) -> str:
+    """Which tool a fault is in: its author knows it by name, and its place only the library has counted."""
+    match where:
+        case ("tools", int(place), *_):
+            tool = value["tools"][place]
+            name = tool.get("name") if isinstance(tool, dict) else None
+            return f" of the tool {clip(name)}" if isinstance(name, str) else ""
+    return ""

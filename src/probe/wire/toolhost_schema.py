@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from .jsonrpc import Json
-from .toolhost import MESSAGES, FailureData, HostCode
+from .toolhost import MESSAGES, VERSION, FailureData, HostCode
 
 _FROM_HOST: Final = frozenset({"host.register", "host.update", "tool.progress"})
 _REF: Final = "#/$defs/{model}"
@@ -28,7 +28,7 @@ def document() -> Json:
     both = ["ping result", "error"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Messages between MCP Probe and tool hosts, version 1",
+        "title": f"Messages between MCP Probe and tool hosts, version {VERSION}",
         "anyOf": [_ref("from host"), _ref("from server")],
         "$defs": {
             "from host": {"anyOf": [_ref(name) for name in (*from_host, *both)]},

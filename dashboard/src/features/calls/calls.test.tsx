@@ -219,7 +219,7 @@ test("the lists are accessible, empty, recent and audited", async () => {
   answerApi(() => ({ calls: [callRow(), cancelledCall({ call: "c2" })], next: "x" }));
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ sessions: [sessionRow()] }, "run");
-  await expect.element(page.getByRole("heading", { name: "No calls yet" })).toBeVisible();
+  await expect.element(page.getByRole("heading", { name: "No calls since the server started" })).toBeVisible();
   await inBothThemes(() => expectAccessible());
   show({ calls: [callRow({ outcome: null }), cancelledCall({ call: "c2" })] });
   await inBothThemes(() => expectAccessible());

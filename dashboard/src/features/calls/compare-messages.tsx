@@ -17,7 +17,7 @@ function markOf({ a, b }: Pair): Mark {
 export function CompareMessages({ a, b, only }: { a: readonly Entry[]; b: readonly Entry[]; only: boolean }) {
   const pairs = useMemo(() => align(stepsOf(a), stepsOf(b)), [a, b]);
   const shown = only ? pairs.filter((pair) => markOf(pair) !== "same") : pairs;
-  if (shown.length === 0) return <p className={styles["quiet"]}>{pairs.length === 0 ? "No messages are left." : "No differences."}</p>;
+  if (shown.length === 0) return <p className={styles["quiet"]}>{pairs.length === 0 ? "The evidence of these calls has no messages." : "No differences in the messages of the evidence."}</p>;
   return (
     <table className={styles["compare"]} aria-label="Messages">
       <thead>

@@ -29,7 +29,7 @@ export function CompareTable({ label, head, lines, only }: CompareTableProps) {
   const [all, setAll] = useState(false);
   const wanted = only ? lines.filter((line) => line.mark !== "same" && line.mark !== null) : lines;
   const shown = all ? wanted : wanted.slice(0, SHOWN);
-  if (shown.length === 0) return <p className={styles["quiet"]}>No differences.</p>;
+  if (shown.length === 0) return <p className={styles["quiet"]}>No differences in what this table compares.</p>;
   return (
     <>
       <Lines label={label} head={head} lines={shown} />

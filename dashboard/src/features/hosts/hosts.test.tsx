@@ -92,7 +92,8 @@ test("a host that is not known is said to be so", async () => {
 
 test("where tool hosts are off, it says how to turn them on", async () => {
   answerApi((path) => (path === "/api/server" ? { mcp: null, tool_hosts: { enabled: false, connected: 0 } } : undefined));
-  await openView(HostsView, "/hosts/:id?", "/hosts");
+  const { show } = await openView(HostsView, "/hosts/:id?", "/hosts");
+  show({}, "run");
   await expect.element(page.getByRole("heading", { name: "Tool hosts are off" })).toBeVisible();
   await expect.element(page.getByText("--toolhost-secret")).toBeVisible();
   await inBothThemes(() => expectAccessible());
@@ -100,7 +101,8 @@ test("where tool hosts are off, it says how to turn them on", async () => {
 
 test("while none has connected, it says how to try one", async () => {
   answerApi((path) => (path === "/api/server" ? { mcp: null, tool_hosts: { enabled: true, connected: 0 } } : undefined));
-  await openView(HostsView, "/hosts/:id?", "/hosts");
+  const { show } = await openView(HostsView, "/hosts/:id?", "/hosts");
+  show({}, "run");
   await expect.element(page.getByText(/mcp-probe toolhost-demo/)).toBeVisible();
   await expect.element(page.getByText("Tool hosts are off")).not.toBeInTheDocument();
 });

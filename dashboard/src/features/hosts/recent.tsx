@@ -32,7 +32,7 @@ export function Recent({ row }: { row: HostRow }) {
   return (
     <section className={styles["part"]} aria-label="Recent entries">
       {error !== null && <p>The entries could not be loaded: {error.message}</p>}
-      {data !== undefined && data.length === 0 && <p>Its entries were pushed out of the event log.</p>}
+      {data !== undefined && data.length === 0 && <p>No entry of it was found: those were pushed out of the log, or lie before the newest that were looked at.</p>}
       {data !== undefined && data.length > 0 && <PlainTable caption="Recent entries, newest first" columns={COLUMNS} rows={data} rowKey={(entry) => String(entry.seq)} />}
     </section>
   );

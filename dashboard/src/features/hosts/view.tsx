@@ -69,10 +69,12 @@ export default function HostsView() {
 
 function Nothing({ known }: { known: number }) {
   const { data } = useServer();
+  const waiting = useFeed((snapshot) => snapshot.hello === null);
+  if (waiting) return <EmptyState title="Waiting for the server">What it knows is not here yet.</EmptyState>;
   if (known > 0) return <EmptyState title="No tool host matches">{known} are hidden by the filters.</EmptyState>;
   if (data !== undefined && !data.tool_hosts.enabled) return <Off />;
   return (
-    <EmptyState title="No tool host has connected yet">
+    <EmptyState title="No tool host has connected since the server started">
       <p>A tool host is a process of yours that offers tools through this server. To try one:</p>
       <CodeBlock title="in another terminal, with the secret of this server" code="MCP_PROBE_TOOLHOST_SECRET=… mcp-probe toolhost-demo" />
       <p>How to write one is in docs/tool-hosts.md of the project.</p>

@@ -47,7 +47,7 @@ export function GapBadge({ line }: { line: Gap }) {
 const ENDS: Readonly<Record<string, string>> = {
   beginning: "This is the beginning of the log.",
   evicted: "Older entries were pushed out of the log.",
-  enough: "This page keeps no more than 20,000 older entries; /api/events.ndjson has all of the log.",
+  enough: "This page keeps no more than 20,000 older entries; /api/events.ndjson has what the log keeps.",
 };
 
 /** The last line: older history, as far as there is any. */

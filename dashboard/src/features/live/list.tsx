@@ -19,6 +19,9 @@ const ROW_HEIGHT = 26;
 
 interface ListProps {
   filtered: Filtered;
+  /** How many entries the page has loaded, and how many the log of the server keeps, as far as that is known. */
+  loaded: number;
+  kept: number | undefined;
   /** The oldest entry of the current run that there is. */
   oldest: number | null;
   paused: boolean;
@@ -28,7 +31,7 @@ interface ListProps {
 }
 
 /** The list of entries. It holds its place while new ones come, unless its top is in view. */
-export function List({ filtered, oldest, paused, url, history, onOpen }: ListProps) {
+export function List({ filtered, loaded, kept, oldest, paused, url, history, onOpen }: ListProps) {
   const { run } = useKnown();
   const { lines, counts } = filtered;
   const rows = useMemo((): readonly ListRow[] => [...lines, OLDER], [lines]);
@@ -37,7 +40,7 @@ export function List({ filtered, oldest, paused, url, history, onOpen }: ListPro
   const place = placeOf(url.at);
   const selected = place === null ? undefined : `${place.run ?? run}-${place.seq}`;
   const { box, onScroll, unseen, toNewest } = useScrolling(lines, selected, paused);
-  if (counts.entries === 0) return <NothingPasses onClear={url.clear} history={history} oldest={oldest} />;
+  if (counts.entries === 0) return <NothingPasses loaded={loaded} kept={kept} onClear={url.clear} history={history} oldest={oldest} />;
   return (
     <div ref={box} className={styles["list"]} onScrollCapture={onScroll}>
       {unseen !== null && (
@@ -62,12 +65,19 @@ export function List({ filtered, oldest, paused, url, history, onOpen }: ListPro
   );
 }
 
-function NothingPasses({ onClear, history, oldest }: { onClear: () => void; history: History; oldest: number | null }) {
+interface NothingProps extends Pick<ListProps, "loaded" | "kept" | "history" | "oldest"> {
+  onClear: () => void;
+}
+
+function NothingPasses({ loaded, kept, onClear, history, oldest }: NothingProps) {
   return (
-    <EmptyState title="No entry on this page passes">
-      <p>New entries appear here when they pass the filters.</p>
+    <EmptyState title={loaded === 0 ? "This list is empty" : `None of the ${loaded} loaded entries passes the filters`}>
+      <p>
+        {kept !== undefined && kept > loaded && `The log of the server has ${kept} entries. `}
+        {loaded === 0 ? "New entries appear here as they come." : "New entries appear here when they pass the filters."}
+      </p>
       <br />
-      <Button onClick={onClear}>Clear filters</Button>
+      {loaded > 0 && <Button onClick={onClear}>Clear filters</Button>}
       <br />
       <br />
       {oldest !== null && <Older history={history} before={oldest} />}

@@ -1,3 +1,4 @@
+import { cameFrom } from "~/api/client-name";
 import { describeDispatch } from "~/api/dispatches";
 import type * as Api from "~/api/schema";
 import { at, brief, scalarText } from "~/ui/json";
@@ -144,7 +145,7 @@ function content(result: unknown): string {
 function ofHttp(fact: Api.Entry): Summary | null {
   switch (fact.kind) {
     case "http.request":
-      return { text: list(`${fact.method} ${fact.path}${fact.query && `?${fact.query}`}`, `HTTP/${fact.http_version}`, `from ${fact.client}`) };
+      return { text: list(`${fact.method} ${fact.path}${fact.query && `?${fact.query}`}`, `HTTP/${fact.http_version}`, cameFrom(fact)) };
     case "http.response": {
       const tone = fact.status >= 400 ? "bad" : "good";
       return { mark: { text: String(fact.status), tone }, text: list(fact.problem, fact.content_type) };
@@ -152,7 +153,7 @@ function ofHttp(fact: Api.Entry): Summary | null {
     case "http.closed":
       return { text: list(`by ${fact.by}`, count(fact.messages, "message")) };
     case "connection.opened":
-      return { mark: { text: fact.transport, tone: "info" }, text: list(fact.connection, fact.client !== fact.transport && `from ${fact.client}`) };
+      return { mark: { text: fact.transport, tone: "info" }, text: list(fact.connection, fact.client !== fact.transport && cameFrom(fact)) };
     case "connection.closed": {
       const mark = fact.code === null ? {} : { mark: { text: String(fact.code), tone: isOrderly(fact.code) ? ("neutral" as const) : ("bad" as const) } };
       return { ...mark, text: list(fact.connection, `by ${fact.by}`, count(fact.messages, "message")) };

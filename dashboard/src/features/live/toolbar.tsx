@@ -1,9 +1,11 @@
+import { clientsOf } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
 import { Button } from "~/ui/button";
 import { Segmented, Select } from "~/ui/choice";
 import { SearchField } from "~/ui/search-field";
 import { GROUPS } from "./facts";
 import type { Counts, Filters } from "./filters";
+import { type Numbers, isFiltered } from "./numbers";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import type { useLiveUrl } from "./use-live-url";
@@ -11,6 +13,7 @@ import type { useLiveUrl } from "./use-live-url";
 interface ToolbarProps {
   url: ReturnType<typeof useLiveUrl>;
   counts: Counts;
+  numbers: Numbers;
   sessions: readonly SessionRow[];
   /** The feed brings one client's entries only. */
   narrowed: boolean;
@@ -21,33 +24,33 @@ interface ToolbarProps {
   onEmpty: () => void;
 }
 
-/** The filters, each choice with the number of entries that it would show, and the pause. */
-export function Toolbar({ url, counts, sessions, narrowed, paused, behind, onPause, onEmpty }: ToolbarProps) {
+/** The filters, each choice with the number of entries that it is true of, over which entries these are, and the pause. */
+export function Toolbar({ url, counts, numbers, sessions, narrowed, paused, behind, onPause, onEmpty }: ToolbarProps) {
   const { filters, change } = url;
   return (
     <>
-      <Sessions filters={filters} counts={counts} others={narrowed ? sessions : NONE} onChange={(session) => change({ session })} />
+      <Sessions filters={filters} counts={numbers.sessions} present={counts.sessions} others={narrowed ? clientsOf(sessions) : NONE} onChange={(session) => change({ session })} />
       <Segmented
         label="Direction"
         options={[
           { value: "", label: "All" },
-          { value: "in", label: `→ in ${counts.direction.in}` },
-          { value: "out", label: `← out ${counts.direction.out}` },
+          { value: "in", label: `→ in${after(numbers.direction?.in)}` },
+          { value: "out", label: `← out${after(numbers.direction?.out)}` },
         ]}
         value={filters.direction}
         onChange={(direction) => change({ direction })}
       />
-      <Methods filters={filters} counts={counts} onChange={(method) => change({ method })} />
+      <Methods filters={filters} counts={numbers.methods} present={counts.methods} onChange={(method) => change({ method })} />
       <SearchField label="Text anywhere in the entry" value={filters.text} onChange={(text) => change({ text })} />
       <span className={styles["actions"]}>
         <Button aria-pressed={paused} onClick={onPause}>
           {paused ? `Resume (${behind} new)` : "Pause"}
         </Button>
-        <Button look="quiet" title="Empties this list; the log of the server keeps everything" onClick={onEmpty}>
-          Empty
+        <Button look="quiet" title="Empties this list; the log of the server stays as it is" onClick={onEmpty}>
+          Clear list
         </Button>
       </span>
-      <Groups url={url} counts={counts} />
+      <Groups url={url} counts={counts} numbers={numbers} />
       {narrowed && (
         <p className={styles["quiet"]}>
           The server sends the entries of {filters.session} only. The heads of HTTP requests, which name no client yet, are not among them.
@@ -57,29 +60,38 @@ export function Toolbar({ url, counts, sessions, narrowed, paused, behind, onPau
   );
 }
 
+const after = (count: number | undefined) => (count === undefined ? "" : ` ${count}`);
+
 interface ChoiceProps {
   filters: Filters;
-  counts: Counts;
+  /** How many entries each value has; null where that is not counted. */
+  counts: ReadonlyMap<string, number> | null;
+  /** The values that loaded entries have. */
+  present: ReadonlyMap<string, number>;
   onChange: (value: string) => void;
 }
 
 const NONE: readonly SessionRow[] = [];
 
 /** `others`: those that may have entries which the feed leaves out, and so are not counted. */
-function Sessions({ filters, counts, others, onChange }: ChoiceProps & { others: readonly SessionRow[] }) {
+function Sessions({ filters, counts, present, others, onChange }: ChoiceProps & { others: readonly SessionRow[] }) {
   const known = useKnown();
   const name = (key: string) => {
     const slash = key.lastIndexOf("/");
     const client = known.client(slash === -1 ? known.run : key.slice(0, slash), key.slice(slash + 1));
     return client === null ? key : `${key} ${client.name} ${client.version}`;
   };
-  const values = new Map<string, number | null>(counts.sessions);
+  const values = counted(present, counts);
   for (const { id } of others) if (id !== filters.session) values.set(id, null);
   return <Counted label="Client" all="all" values={values} name={name} value={filters.session} onChange={onChange} />;
 }
 
-function Methods({ filters, counts, onChange }: ChoiceProps) {
-  return <Counted label="Method" all="all" values={counts.methods} name={(method) => method} value={filters.method} onChange={onChange} />;
+function Methods({ filters, counts, present, onChange }: ChoiceProps) {
+  return <Counted label="Method" all="all" values={counted(present, counts)} name={(method) => method} value={filters.method} onChange={onChange} />;
+}
+
+function counted(present: ReadonlyMap<string, number>, counts: ReadonlyMap<string, number> | null): Map<string, number | null> {
+  return new Map([...present.keys()].map((value) => [value, counts?.get(value) ?? null]));
 }
 
 interface CountedProps {
@@ -108,10 +120,10 @@ const labelOf = (name: string, count: number | null = 0) => (count === null ? na
 const collator = new Intl.Collator("en", { numeric: true });
 const byName = (a: string, b: string) => collator.compare(a, b);
 
-function Groups({ url, counts }: { url: ToolbarProps["url"]; counts: Counts }) {
+function Groups({ url, counts, numbers }: Pick<ToolbarProps, "url" | "counts" | "numbers">) {
   const { filters, change, clear } = url;
   const { groups, topics, fold } = filters;
-  const filtered = groups.length + topics.length > 0 || [filters.session, filters.direction, filters.method, filters.text].some((each) => each !== "");
+  const filtered = groups.length > 0 || isFiltered(filters);
   const toggle = (group: (typeof GROUPS)[number]) => {
     const wanted = groups.includes(group) ? groups.filter((each) => each !== group) : [...groups, group];
     change({ show: wanted.join(",") });
@@ -120,7 +132,7 @@ function Groups({ url, counts }: { url: ToolbarProps["url"]; counts: Counts }) {
     <div className={styles["groups"]} role="group" aria-label="Kinds of entries">
       {GROUPS.map((group) => (
         <Button key={group} small aria-pressed={groups.includes(group)} onClick={() => toggle(group)}>
-          {group === "http" ? "HTTP" : group} <span className={styles["quiet"]}>{counts.groups[group]}</span>
+          {group === "http" ? "HTTP" : group} <span className={styles["quiet"]}>{numbers.groups[group]}</span>
         </Button>
       ))}
       {topics.map(([topic, value]) => (
@@ -138,8 +150,11 @@ function Groups({ url, counts }: { url: ToolbarProps["url"]; counts: Counts }) {
         Fold deliveries
       </Button>
       <span className={styles["quiet"]}>
-        {counts.entries} {counts.entries === 1 ? "entry" : "entries"}
+        {counts.entries} {counts.entries === 1 ? "entry" : "entries"} listed
         {counts.folded > 0 && `, ${counts.folded} deliveries folded`}
+      </span>
+      <span className={styles["quiet"]}>
+        Numbers: {numbers.of}.
       </span>
       {filtered && (
         <Button small look="quiet" onClick={clear}>

@@ -6,6 +6,7 @@ import { Router } from "wouter";
 import type { Entry } from "~/api/schema";
 import { FeedContext } from "~/feed/use-feed";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { countsRow } from "~/testing/rows";
 import { FakeFeed } from "~/testing/fake-source";
 import { Story } from "./story";
 import LiveView from "./view";
@@ -74,7 +75,7 @@ test("without a client it says how to connect one", async () => {
   const story = new Story();
   story.add({ kind: "server.state", state: "ready" });
   await opened("", story);
-  await expect.element(page.getByRole("heading", { name: "No client has connected yet" })).toBeVisible();
+  await expect.element(page.getByRole("heading", { name: "No client has connected since the server started" })).toBeVisible();
 });
 
 test("entries stand newest first, with ids of their types and who is meant", async () => {
@@ -101,11 +102,11 @@ test("a message that no socket took yet is marked, until one does", async () => 
 test("the filters are in the address, count, and can be cleared together", async () => {
   await opened("", twoClients());
   await page.getByRole("button", { name: /^calls/ }).click();
-  await expect.element(page.getByText("4 entries")).toBeVisible();
+  await expect.element(page.getByText("4 entries listed")).toBeVisible();
   expect(param("show")).toBe("calls");
   await page.getByRole("combobox", { name: "Client" }).selectOptions("m1");
   expect(param("session")).toBe("m1");
-  await expect.element(page.getByText("2 entries")).toBeVisible();
+  await expect.element(page.getByText("2 entries listed")).toBeVisible();
   await expect.element(page.getByRole("button", { name: "calls 2", exact: true })).toHaveAttribute("aria-pressed", "true");
   await expect.element(page.getByRole("option", { name: "s1 one 1.0 (2)" })).toBeInTheDocument();
   await page.getByRole("button", { name: "Clear filters" }).click();
@@ -138,14 +139,14 @@ test("ids of two clients that differ in the last of many digits look different",
   fake.frame();
   for (const [, id] of large) await expect.element(page.getByText(id, { exact: true })).toBeVisible();
   await page.getByRole("searchbox").fill("9007199254740993");
-  await expect.element(page.getByText("1 entry")).toBeVisible();
+  await expect.element(page.getByText("1 entry listed")).toBeVisible();
   await page.getByText("9007199254740993", { exact: true }).click();
   await expect.poll(textOf(drawer())).toMatch(/id9007199254740993 integer/);
 });
 
 test("an address brings its filters", async () => {
   await opened("?session=m1&direction=in&method=tools/call&text=progress", twoClients());
-  await expect.element(page.getByText("1 entry")).toBeVisible();
+  await expect.element(page.getByText("1 entry listed")).toBeVisible();
   await expect.element(page.getByRole("searchbox")).toHaveValue("progress");
 });
 
@@ -163,9 +164,20 @@ test("text filters while the feed goes on", async () => {
   expect(param("text")).toBe("step 2");
 });
 
+test("a problem that is not loaded is counted, and said not to be loaded", async () => {
+  const { fake } = await opened("", twoClients());
+  fake.source.say("rows", { table: "counts", rows: [countsRow({ entries: 12_913, problems: 27 })] });
+  fake.frame();
+  await expect.element(page.getByRole("button", { name: "problems 27" })).toBeVisible();
+  await expect.element(page.getByText(/Numbers: all 12,913 entries in the log; \d+ are loaded\./)).toBeVisible();
+  await page.getByRole("searchbox").fill("nowhere");
+  await expect.element(page.getByText(/^The log of the server has 12913 entries\./)).toBeVisible();
+  await expect.element(page.getByText(/Numbers: the \d+ loaded entries; the log has 12,913\./)).toBeVisible();
+});
+
 test("nothing that passes is said, with the way back", async () => {
   await opened("?text=nowhere", twoClients());
-  await expect.element(page.getByRole("heading", { name: "No entry on this page passes" })).toBeVisible();
+  await expect.element(page.getByRole("heading", { name: /^None of the \d+ loaded entries passes the filters$/ })).toBeVisible();
   await page.getByRole("button", { name: "Clear filters" }).first().click();
   await expect.element(grid()).toBeVisible();
 });

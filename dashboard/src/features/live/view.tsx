@@ -7,6 +7,7 @@ import { filter } from "./filters";
 import { Known, KnownContext } from "./known";
 import { List } from "./list";
 import { type Line, merge } from "./merge";
+import { loadedOf, numbersOf } from "./numbers";
 import { RelationsOfRuns } from "./relations";
 import { Selected } from "./selected";
 import { Toolbar } from "./toolbar";
@@ -27,6 +28,9 @@ export default function LiveView() {
   const runs = useMemo(() => related.of.extend(lines), [related, lines]);
   const known = useMemo(() => new Known(run, runs, tables.sessions), [run, runs, tables.sessions]);
   const filtered = useMemo(() => filter(lines, runs, run, url.filters), [lines, runs, run, url.filters]);
+  const [kept] = tables.counts;
+  const loaded = useMemo(() => loadedOf(lines, run), [lines, run]);
+  const numbers = numbersOf(filtered.counts, kept, loaded, url.filters);
   const { change } = url;
   const open = useCallback((of: string, seq: number) => change({ at: `${of}-${seq}` }), [change]);
   const empty = () => {
@@ -34,15 +38,15 @@ export default function LiveView() {
     history.forget();
   };
   const toolbar = (
-    <Toolbar url={url} counts={filtered.counts} sessions={tables.sessions} narrowed={narrowed !== null} paused={paused} behind={behind} onPause={() => setPaused(!paused)} onEmpty={empty} />
+    <Toolbar url={url} counts={filtered.counts} numbers={numbers} sessions={tables.sessions} narrowed={narrowed !== null} paused={paused} behind={behind} onPause={() => setPaused(!paused)} onEmpty={empty} />
   );
   return (
     <KnownContext value={known}>
       <Page title="Live" tools={toolbar} drawer={<Selected url={url} lines={filtered.lines} onOpen={open} />}>
-        {tables.sessions.length === 0 && lines.every(isOwn) ? (
+        {hello !== null && tables.sessions.length === 0 && lines.every(isOwn) ? (
           <Nobody />
         ) : (
-          <List filtered={filtered} oldest={oldest(lines, run)} paused={paused} url={url} history={history} onOpen={open} />
+          <List filtered={filtered} loaded={loaded.entries} kept={kept?.entries} oldest={oldest(lines, run)} paused={paused} url={url} history={history} onOpen={open} />
         )}
       </Page>
     </KnownContext>

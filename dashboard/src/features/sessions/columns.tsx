@@ -1,3 +1,4 @@
+import { UNATTRIBUTED } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
 import { Badge, EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
@@ -5,32 +6,43 @@ import { Time } from "~/ui/time";
 
 /** Whether a session is open, or why it is not; a modern client has none. */
 export function SessionState({ row }: { row: SessionRow }) {
+  if (row.era === null) return null;
   if (row.era === "modern") return <Badge title="2026-07-28 has no sessions">no session</Badge>;
   if (row.closed === null) return <StatusBadge status="open" />;
   return <Badge title={`why it ended: ${row.closed}`}>closed: {row.closed}</Badge>;
 }
 
-export function Misuse({ count }: { count: number }) {
-  return count === 0 ? "0" : <Badge tone="bad">{count} misuse</Badge>;
+/** The name and version of a client. */
+export function nameOf(row: SessionRow): string {
+  return row.id === UNATTRIBUTED ? "no known client" : `${row.client_name} ${row.client_version}`;
 }
 
+/** The badge of a count that is better 0. */
+function Bad({ count }: { count: number }) {
+  return count === 0 ? "0" : <Badge tone="bad">{count}</Badge>;
+}
+
+const NONE = "–";
+
 export const COLUMNS: readonly Column<SessionRow>[] = [
-  { key: "id", head: "Label", width: "4rem", cell: (row) => <code>{row.id}</code> },
-  { key: "client", head: "Client", width: "minmax(7rem, 1fr)", cell: (row) => `${row.client_name} ${row.client_version}` },
-  { key: "era", head: "Era", width: "5rem", cell: (row) => <EraBadge era={row.era} revision={row.revision} /> },
-  { key: "transport", head: "Over", width: "6rem", cell: (row) => <TransportBadge transport={row.transport} /> },
-  { key: "revision", head: "Revision", width: "5.4rem", cell: (row) => row.revision },
+  { key: "id", head: "Label", width: "6rem", cell: (row) => <code>{row.id}</code> },
+  { key: "client", head: "Client", width: "minmax(6.5rem, 1fr)", cell: nameOf },
+  { key: "era", head: "Era", width: "4.5rem", cell: (row) => (row.era === null ? NONE : <EraBadge era={row.era} revision={row.revision} />) },
+  { key: "transport", head: "Over", width: "5.6rem", cell: (row) => (row.transport === null ? NONE : <TransportBadge transport={row.transport} />) },
+  { key: "revision", head: "Revision", width: "5.4rem", cell: (row) => row.revision || NONE },
   { key: "opened", head: "First message", width: "6rem", cell: (row) => <Time at={row.opened_at} /> },
   { key: "last", head: "Last message", width: "6rem", cell: (row) => <Time at={row.last_at} look="ago" /> },
-  { key: "state", head: "State", width: "minmax(8.5rem, 12rem)", cell: (row) => <SessionState row={row} /> },
-  { key: "requests", head: "Requests", width: "5rem", align: "end", cell: (row) => row.requests },
-  { key: "calls", head: "Tool calls", width: "5rem", align: "end", cell: (row) => sum(row.tools) },
-  { key: "misuse", head: "Misuse", width: "5.5rem", align: "end", cell: (row) => <Misuse count={row.misuse} /> },
+  { key: "state", head: "State", width: "minmax(7.6rem, 10rem)", cell: (row) => <SessionState row={row} /> },
+  { key: "requests", head: "Requests", width: "4.2rem", align: "end", cell: (row) => (row.era === null ? NONE : row.requests) },
+  { key: "calls", head: "Tool calls", width: "4.6rem", align: "end", cell: (row) => (row.era === null ? NONE : callsOf(row)) },
+  { key: "refused", head: "Refused", width: "4.2rem", align: "end", cell: (row) => <Bad count={row.refused} /> },
+  { key: "misuse", head: "Violations noted", width: "6.4rem", align: "end", cell: (row) => <Bad count={row.misuse} /> },
 ];
 
 /** Those that fit beside the detail of one. */
-export const FEW_COLUMNS = COLUMNS.filter(({ key }) => ["id", "client", "era", "last", "state", "misuse"].includes(key));
+export const FEW_COLUMNS = COLUMNS.filter(({ key }) => ["id", "client", "era", "last", "refused", "misuse"].includes(key));
 
-function sum(counts: Readonly<Record<string, number>>): number {
-  return Object.values(counts).reduce((all, count) => all + count, 0);
+/** How many tool calls a client has begun. */
+export function callsOf(row: SessionRow): number {
+  return Object.values(row.tools).reduce((all, count) => all + count, 0);
 }

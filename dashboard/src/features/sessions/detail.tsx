@@ -7,11 +7,12 @@ import { Drawer } from "~/ui/drawer";
 import { JsonView } from "~/ui/json-view";
 import { KeyValues } from "~/ui/key-values";
 import { Time } from "~/ui/time";
-import { SessionState } from "./columns";
+import { SessionState, nameOf } from "./columns";
 import { Counts } from "./counts";
 import { capabilityLines } from "./features";
 import { Matrix } from "./matrix";
 import { MisuseList } from "./misuse-list";
+import { RefusalList } from "./refusal-list";
 import styles from "./sessions.module.css";
 
 interface SessionDetailProps {
@@ -24,10 +25,10 @@ export function SessionDetail({ id, onClose }: SessionDetailProps) {
   const rows = useFeed((snapshot) => snapshot.tables.sessions);
   const connected = useFeed((snapshot) => snapshot.hello !== null);
   const row = rows.find((each) => each.id === id);
-  const title = row === undefined ? id : `${id}: ${row.client_name} ${row.client_version}`;
+  const title = row === undefined ? id : `${id}: ${nameOf(row)}`;
   return (
     <Drawer title={title} of={id} onClose={onClose}>
-      {row === undefined ? <Unknown id={id} connected={connected} /> : <Known row={row} />}
+      {row === undefined ? <Unknown id={id} connected={connected} /> : row.era === null ? <Unattributed row={row} /> : <Known row={row} era={row.era} />}
     </Drawer>
   );
 }
@@ -41,17 +42,27 @@ function Unknown({ id, connected }: { id: string; connected: boolean }) {
   );
 }
 
-function Known({ row }: { row: SessionRow }) {
+function Unattributed({ row }: { row: SessionRow }) {
+  return (
+    <>
+      <p>What was refused or noted without a known client: bodies that are no JSON, requests that name no open session, and what came before a client said its name.</p>
+      <RefusalList row={row} />
+      <MisuseList row={row} />
+    </>
+  );
+}
+
+function Known({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["era"]> }) {
   const all = useFeed((snapshot) => snapshot.tables.calls);
   const calls = useMemo(() => all.filter((call) => call.session === row.id), [all, row.id]);
   return (
     <>
       <KeyValues
         items={[
-          ["Client", `${row.client_name} ${row.client_version}`],
-          ["Era", <EraBadge key="era" era={row.era} revision={row.revision} />],
+          ["Client", nameOf(row)],
+          ["Era", <EraBadge key="era" era={era} revision={row.revision} />],
           ["Revision", row.revision],
-          ["Over", <TransportBadge key="transport" transport={row.transport} />],
+          ["Over", row.transport === null ? null : <TransportBadge key="transport" transport={row.transport} />],
           ["State", <SessionState key="state" row={row} />],
           ["First message", <Time key="first" at={row.opened_at} look="both" />],
           ["Last message", <Time key="last" at={row.last_at} look="both" />],
@@ -59,8 +70,9 @@ function Known({ row }: { row: SessionRow }) {
           ["See", <Links key="links" id={row.id} />],
         ]}
       />
-      <Capabilities capabilities={row.capabilities} />
-      <MisuseList session={row.id} count={row.misuse} />
+      <Capabilities capabilities={row.capabilities} era={era} />
+      <RefusalList row={row} />
+      <MisuseList row={row} />
       <Matrix row={row} calls={calls} />
       <Counts caption="Methods asked for" head="Method" counts={row.methods} />
       <Counts caption="Tools called" head="Tool" counts={row.tools} />
@@ -71,19 +83,24 @@ function Known({ row }: { row: SessionRow }) {
 function Links({ id }: { id: string }) {
   return (
     <span className={styles["links"]}>
-      <Link href={`/live?session=${id}`}>its entries</Link>
+      <Link href={`/live?session=${id}`}>its log</Link>
       <Link href={`/calls?session=${id}`}>its calls</Link>
       <Link href={`/timeline?session=${id}`}>its timeline</Link>
     </span>
   );
 }
 
-function Capabilities({ capabilities }: { capabilities: unknown }) {
+const NO_CAPABILITIES = {
+  legacy: "None was declared in initialize: the server may ask this client nothing.",
+  modern: "The newest request declared none; earlier ones may have declared some.",
+};
+
+function Capabilities({ capabilities, era }: { capabilities: unknown; era: keyof typeof NO_CAPABILITIES }) {
   const lines = capabilityLines(capabilities);
   return (
     <section className={styles["part"]} aria-label="Declared capabilities">
       <h3>Declared capabilities</h3>
-      {lines.length === 0 ? <p>None: the server may ask this client nothing.</p> : <KeyValues items={lines.map(([name, inside]) => [name, inside === "" ? "declared" : inside])} />}
+      {lines.length === 0 ? <p>{NO_CAPABILITIES[era]}</p> : <KeyValues items={lines.map(([name, inside]) => [name, inside === "" ? "declared" : inside])} />}
       <JsonView title="Capabilities as declared" value={capabilities} open={0} />
     </section>
   );

@@ -19,6 +19,12 @@ test("token 0 is a token, null is none", () => {
   expect(state("Progress: token sent", { calls: [callRow({ progress_token: null })] })).toMatchObject({ state: "not yet" });
 });
 
+test("calls that the page does not have are not said to lack anything", () => {
+  const calls = [callRow({ progress_token: null })];
+  expect(state("Progress: token sent", { calls, more: true })).toMatchObject({ state: "unknown" });
+  expect(state("Tasks created", { calls: [callRow({ task: "t1" })], more: true })).toMatchObject({ state: "exercised" });
+});
+
 test("a notification that had no effect is no cancellation", () => {
   const row = sessionRow({ methods: { "notifications/cancelled": 3 } });
   expect(state("Cancelled by notification", { row })).toMatchObject({ state: "not yet" });

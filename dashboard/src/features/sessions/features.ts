@@ -4,8 +4,9 @@ import { brief } from "~/ui/json";
 /** What is known of one client. */
 export interface Evidence {
   row: SessionRow;
-  /** Its calls that the page knows. */
+  /** Its calls that the page knows; `more` where it made more than these. */
   calls: readonly CallRow[];
+  more?: boolean;
   /** How many streams it resumed; null while that is unknown. */
   resumed: number | null;
 }
@@ -37,8 +38,8 @@ const called =
 
 const calls =
   (matches: (call: CallRow) => boolean) =>
-  ({ calls: all }: Evidence) =>
-    all.filter(matches).length;
+  ({ calls: all, more = false }: Evidence) =>
+    all.filter(matches).length || (more ? null : 0);
 
 const byTool = (name: string, tools: readonly string[], more: Partial<Feature> = {}): Feature => ({
   name,

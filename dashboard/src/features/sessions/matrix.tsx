@@ -2,6 +2,7 @@ import { Link } from "wouter";
 import type { CallRow, SessionRow } from "~/api/schema";
 import { Badge } from "~/ui/badge";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { callsOf } from "./columns";
 import { type Exercised, exercised } from "./features";
 import { useResumed } from "./resumed";
 import styles from "./sessions.module.css";
@@ -39,8 +40,17 @@ function How({ feature: { tools, how } }: { feature: Exercised }) {
 /** What the client has exercised, what not yet, and what to call for it. */
 export function Matrix({ row, calls }: { row: SessionRow; calls: readonly CallRow[] }) {
   const resumed = useResumed(row.id, row.requests);
-  const features = exercised({ row, calls, resumed });
+  const more = calls.length < callsOf(row);
+  const features = exercised({ row, calls, more, resumed });
   const done = features.filter((feature) => feature.state === "exercised").length;
   const possible = features.filter((feature) => feature.state !== "not in this era").length;
-  return <PlainTable caption={`Exercised: ${done} of ${possible} features`} columns={COLUMNS} rows={features} rowKey={(feature) => feature.name} />;
+  return (
+    <>
+      <PlainTable caption={`Exercised: ${done} of ${possible} features`} columns={COLUMNS} rows={features} rowKey={(feature) => feature.name} />
+      <p className={styles["note"]}>
+        Exercised means tried, not done right.
+        {more && ` What arguments and cancellations tell is of the ${calls.length} newest of ${callsOf(row)} tool calls.`}
+      </p>
+    </>
+  );
 }

@@ -1,8 +1,9 @@
 import { Fragment } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
+import { UNATTRIBUTED } from "~/api/client-name";
 import { newestEvents } from "~/api/event-pages";
-import type { ClientMisuse } from "~/api/schema";
+import type { ClientMisuse, SessionRow } from "~/api/schema";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import styles from "./sessions.module.css";
@@ -42,22 +43,33 @@ function Clause({ text }: { text: string }) {
   );
 }
 
-/** What the client did that its revision forbids; `count` is how often it did. */
-export function MisuseList({ session, count }: { session: string; count: number }) {
+/** The newest entries of a client, or of what is unattributed. */
+async function entriesOf(session: string, signal: AbortSignal): Promise<ClientMisuse[]> {
+  const own = session === UNATTRIBUTED ? {} : { session };
+  const { events } = await newestEvents({ ...own, kind: "client.misuse" }, SHOWN, signal);
+  const misuse = events.filter((event) => event.kind === "client.misuse");
+  return session === UNATTRIBUTED ? misuse.filter((event) => event.session === null) : misuse;
+}
+
+/** The violations that the server noted, and accepted. */
+export function MisuseList({ row: { id, era, revision, misuse: count } }: { row: SessionRow }) {
   const { data, error } = useQuery({
-    queryKey: ["misuse", session, count],
-    queryFn: ({ signal }) => newestEvents({ session, kind: "client.misuse" }, SHOWN, signal),
+    queryKey: ["misuse", id, count],
+    queryFn: ({ signal }) => entriesOf(id, signal),
     enabled: count > 0,
-    placeholderData: (before, query) => (query?.queryKey[1] === session ? before : undefined),
+    placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
   });
-  const entries = (data?.events ?? []).filter((event) => event.kind === "client.misuse");
+  const entries = data ?? [];
   return (
-    <section className={styles["part"]} aria-label="Misuse">
-      {entries.length === 0 && <h3>Misuse</h3>}
-      {count === 0 && <p>None: nothing that its revision forbids.</p>}
+    <section className={styles["part"]} aria-label="Violations noted">
+      {entries.length === 0 && <h3>Violations noted: {count}</h3>}
       {error !== null && <p>The entries could not be loaded: {error.message}</p>}
-      {entries.length > 0 && <PlainTable caption={`Misuse: ${count}, newest first`} columns={COLUMNS} rows={entries} rowKey={(entry) => String(entry.seq)} />}
+      {entries.length > 0 && <PlainTable caption={`Violations noted: ${count}, newest first`} columns={COLUMNS} rows={entries} rowKey={(entry) => String(entry.seq)} />}
       {data !== undefined && entries.length < count && <p>{count - entries.length} more are not listed, or were pushed out of the log.</p>}
+      <p className={styles["note"]}>
+        The server notes few kinds of violation, such as an unknown notification or a cancellation without effect. It does not check every rule
+        {era === null ? "" : ` of ${revision}`}.
+      </p>
     </section>
   );
 }

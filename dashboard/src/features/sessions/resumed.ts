@@ -28,5 +28,6 @@ export function useResumed(session: string, requests: number): number | null {
     queryFn: ({ signal }) => newestEvents({ session, kind: "http.response,stream.resumed" }, MOST, signal),
     placeholderData: (before, query) => (query?.queryKey[1] === session ? before : undefined),
   });
-  return useMemo(() => (data === undefined ? null : countResumed(data.events)), [data]);
+  // 0 of a part of the log says nothing about the rest
+  return useMemo(() => (data === undefined ? null : countResumed(data.events) || (data.complete ? 0 : null)), [data]);
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
-import { callRow, sessionRow } from "~/testing/rows";
+import { callRow, refusalRow, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import SessionsView from "./view";
 
@@ -54,10 +54,40 @@ test("Enter opens one with its capabilities, misuse and what it exercised; Escap
   await expect.element(page.getByRole("row", { name: /^Tools listed ✓ 1×/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /^Progress: token sent ✓ 1×/ })).toBeInTheDocument();
   await expect.element(page.getByRole("row", { name: /^Sampling not yet not declared call sampling_demo/ })).toBeInTheDocument();
-  await expect.element(page.getByRole("link", { name: "its entries" })).toHaveAttribute("href", "/dashboard/live?session=s1");
+  await expect.element(page.getByRole("link", { name: "its log" })).toHaveAttribute("href", "/dashboard/live?session=s1");
   expect(asked.some((url) => url.includes("session=s1") && url.includes("kind=client.misuse"))).toBe(true);
   await userEvent.keyboard("{Escape}");
   await expect.poll(() => location.pathname).toBe("/dashboard/sessions");
+});
+
+test("a client page lists refused requests and links to the log; what a row counts is not listed again", async () => {
+  const { show } = await opened("/s2");
+  show({ sessions: [{ ...ROWS[1], requests: 7, refused: 2 }], refusals: [refusalRow({ id: "41", session: "s2" }), refusalRow({ id: "42", session: "s1" })] });
+  const refused = page.getByRole("region", { name: "Refused requests" });
+  await expect.element(refused.getByRole("table", { name: "Refused requests: 2, newest first" })).toBeVisible();
+  await expect.element(refused.getByRole("row", { name: /tools\/call: HTTP 400, -32020, Header mismatch: Mcp-Name/ })).toBeVisible();
+  expect(refused.getByRole("link").elements().map((link) => link.getAttribute("href"))).toEqual(["/dashboard/live?at=41"]);
+  await expect.element(refused.getByText(/^1 more are not listed/)).toBeVisible();
+  await expect.element(page.getByRole("row", { name: /s2 editor/ })).toMatchTextContent(/20$/);
+});
+
+test("where nothing was refused or noted, the page says what was looked at", async () => {
+  await opened("/s2");
+  await expect.element(page.getByText("The server answered none of 3 requests with an error because of what the client sent.")).toBeVisible();
+  await expect.element(page.getByText(/The server notes few kinds of violation, .* It does not check every rule of 2025-11-25\./)).toBeVisible();
+  expect(document.body.textContent).not.toMatch(/nothing that its revision forbids/);
+});
+
+test("what has no known client is a row of its own, and no client", async () => {
+  const { show } = await opened("/unattributed");
+  const unattributed = sessionRow({ id: "unattributed", era: null, transport: null, revision: "", client_name: "", client_version: "", requests: 0, refused: 1, misuse: 1 });
+  show({ sessions: [...ROWS, unattributed], refusals: [refusalRow({ session: null, method: null, code: -32700, message: "Parse error" }), refusalRow({ id: "10" })] });
+  await expect.element(page.getByRole("row", { name: /^unattributed no known client – .* 1 1$/ })).toBeVisible();
+  await expect.element(page.getByRole("heading", { name: "unattributed: no known client" })).toBeVisible();
+  await expect.element(page.getByRole("row", { name: /unreadable request: HTTP 400, -32700, Parse error/ })).toBeVisible();
+  await expect.element(page.getByRole("table", { name: "Refused requests: 1, newest first" })).toBeVisible();
+  await expect.element(page.getByRole("table", { name: /^Exercised/ })).not.toBeInTheDocument();
+  await inBothThemes(() => expectAccessible());
 });
 
 test("a session that is not known is said to be so", async () => {
@@ -67,8 +97,10 @@ test("a session that is not known is said to be so", async () => {
 
 test("while nothing has connected, it says how to connect", async () => {
   answerApi((path) => (path === "/api/server" ? { mcp: "http://probe.example/mcp" } : undefined));
-  await openView(SessionsView, "/sessions/:id?", "/sessions");
-  await expect.element(page.getByText("No client has connected yet")).toBeVisible();
+  const { show } = await openView(SessionsView, "/sessions/:id?", "/sessions");
+  await expect.element(page.getByText("Waiting for the server")).toBeVisible();
+  show({}, "run");
+  await expect.element(page.getByText("No client has connected since the server started")).toBeVisible();
   await page.getByRole("radio", { name: "VS Code" }).click({ force: true });
   await expect.element(page.getByRole("group", { name: ".vscode/mcp.json" })).toMatchTextContent(/"url": "http:..probe.example.mcp"/);
   await inBothThemes(() => expectAccessible());
@@ -76,7 +108,9 @@ test("while nothing has connected, it says how to connect", async () => {
 
 test("while nothing has spoken on standard streams, it says that they are the way", async () => {
   answerApi((path) => (path === "/api/server" ? { mcp: null } : undefined));
-  await openView(SessionsView, "/sessions/:id?", "/sessions");
+  const { show } = await openView(SessionsView, "/sessions/:id?", "/sessions");
+  await expect.element(page.getByText("Waiting for the server")).toBeVisible();
+  show({}, "run");
   await expect.element(page.getByText(/This server speaks MCP on its standard input and output/)).toBeVisible();
   expect(document.body.textContent).not.toMatch(/curl|http:/);
 });

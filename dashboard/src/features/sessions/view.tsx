@@ -2,12 +2,11 @@ import { useCallback, useMemo } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 import type { SessionRow } from "~/api/schema";
 import { TRANSPORTS } from "~/api/transports";
-import { useMcpAddress } from "~/api/use-server";
+import { NothingYet } from "~/feed/nothing-yet";
 import { useFeed } from "~/feed/use-feed";
 import { Segmented } from "~/ui/choice";
 import { DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
-import { NothingConnected } from "~/ui/nothing-connected";
 import { Page } from "~/ui/page";
 import { SearchField } from "~/ui/search-field";
 import { ShownOf } from "~/ui/shown-of";
@@ -73,11 +72,10 @@ export default function SessionsView() {
 }
 
 function Nothing({ known }: { known: number }) {
-  const address = useMcpAddress();
   if (known > 0) return <EmptyState title="No session matches">{known} are hidden by the filters.</EmptyState>;
   return (
-    <NothingConnected address={address}>
+    <NothingYet title="No session matches">
       Each session and each client appears here, with what it declares and what it has exercised.
-    </NothingConnected>
+    </NothingYet>
   );
 }

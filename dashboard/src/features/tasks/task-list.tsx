@@ -100,7 +100,7 @@ export function TaskList() {
 
 function NoTasks() {
   return (
-    <NothingYet title="No tasks yet">
+    <NothingYet title="No tasks since the server started">
       Each task appears here as soon as a client creates one. Call <code>task_with_progress</code> as a task for one with
       progress, <code>cancellable_task</code> to cancel it, <code>pausable_task</code> for one that asks for input.
     </NothingYet>

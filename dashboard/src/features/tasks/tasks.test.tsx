@@ -114,7 +114,7 @@ test("the list is accessible, with and without tasks", async () => {
   answerApi(() => undefined);
   const { show } = await openView(TasksView, ROUTE, "/tasks");
   show({ sessions: [sessionRow()] }, "run");
-  await expect.element(page.getByRole("heading", { name: "No tasks yet" })).toBeVisible();
+  await expect.element(page.getByRole("heading", { name: "No tasks since the server started" })).toBeVisible();
   await inBothThemes(() => expectAccessible());
   show({ tasks: [taskRow({ status: "queued" }), taskRow({ id: "t2", progress: null, total: null })] });
   await expect.element(rowOf("t2")).toBeVisible();

@@ -7,7 +7,7 @@ import { lanesOf } from "./lanes";
 import { axisOf, momentAt } from "./scale";
 import { cancellation } from "./words";
 
-const NONE = { tasks: [], calls: [], sessions: [], streams: [], hosts: [] };
+const NONE = { tasks: [], calls: [], sessions: [], streams: [], hosts: [], refusals: [], counts: [] };
 
 function lane(items: ReturnType<typeof itemsOf>, key: string, tables = NONE as Parameters<typeof lanesOf>[1], run = "r") {
   const found = lanesOf(items, tables, run).find((each) => each.key === key);

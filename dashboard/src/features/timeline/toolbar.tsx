@@ -1,4 +1,4 @@
-import { clientName } from "~/api/client-name";
+import { clientName, clientsOf } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
 import { Badge } from "~/ui/badge";
 import { Button } from "~/ui/button";
@@ -33,7 +33,7 @@ const LOOKS = [
 
 /** What is shown of which span, and how. */
 export function Toolbar({ kind, onKind, session, onSession, look, onLook, sessions, span, onPause, onFollow }: ToolbarProps) {
-  const clients = sessions.map(({ id }) => ({ value: id, label: clientName(id, sessions) }));
+  const clients = clientsOf(sessions).map(({ id }) => ({ value: id, label: clientName(id, sessions) }));
   return (
     <>
       <Segmented label="Lanes" options={KINDS} value={kind} onChange={onKind} />

@@ -80,7 +80,7 @@ export default function TimelineView() {
           <LaneTable lanes={shown} nameOf={nameOf} now={span.now} selected={selected} onOpen={open} />
         ) : (
           <>
-            {shown.length === 0 ? <Nothing known={lanes.length} connected={sessions.length > 0} /> : <Swimlanes lines={linesOf(shown, sessions)} span={span} selected={selected} onSelect={select} onHover={(lane) => setHovered(lane.key)} onOpen={open} />}
+            {shown.length === 0 ? <Nothing known={lanes.length} connected={snapshot.hello === null || sessions.length > 0} /> : <Swimlanes lines={linesOf(shown, sessions)} span={span} selected={selected} onSelect={select} onHover={(lane) => setHovered(lane.key)} onOpen={open} />}
             <Facts lane={fact} client={nameOf(fact?.session ?? null)} now={span.now} />
           </>
         )}
@@ -97,7 +97,7 @@ function Nothing({ known, connected }: { known: number; connected: boolean }) {
   return (
     <EmptyState title="Nothing in this span">
       <p>
-        {known} lanes are outside it, or hidden by the filters. Zoom out, or call <Link href="/help#progress">progress</Link> to see one grow.
+        This page has {known} calls, tasks and streams; all are outside the span, or hidden by the filters. Zoom out, or call <Link href="/help#progress">progress</Link> to see one grow.
       </p>
     </EmptyState>
   );

@@ -13,7 +13,7 @@ from ...engine.audit import AuditStatus
 from ...engine.tool import TaskSupport
 from ...observe.log import Entry, Gap
 from ...observe.records import CallRecord
-from ...observe.rows import HostRow, SessionRow, StreamRow, TaskRow
+from ...observe.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,29 @@ class HostTable:
     seq: int
     next: str | None
     hosts: list[HostRow]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalTable:
+    """The newest errors that the server answered because of what a client sent, as of the entry `seq`, the newest last.
+
+    `next` is the cursor of the page with those before, null where there are none.
+    """
+
+    run: str
+    seq: int
+    next: str | None
+    refusals: list[RefusalRow]
+
+
+@dataclass(frozen=True, slots=True)
+class CountsTable:
+    """Counts of the entries that the log keeps, in one row, as of the entry `seq`; `next` is always null."""
+
+    run: str
+    seq: int
+    next: str | None
+    counts: list[CountsRow]
 
 
 @dataclass(frozen=True, slots=True)

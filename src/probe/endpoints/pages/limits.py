@@ -63,7 +63,9 @@ BEYOND: Mapping[str, str] = {
     "requests_per_second": f"{_http(_MANY)}; bodies and WebSockets are read more slowly",
     "request_burst": _http(_MANY),
     "address_share": f"{_http(_MANY)}; {_error(Code.BUSY)} where a legacy call is read; a connection is closed",
-    "max_connections": "the connection is closed without a word",
+    "max_connections": f"`reserved_connections` more are heard: health and pages are answered, the rest is {_FULL}",
+    "reserved_connections": "the one that has asked for nothing for longest is closed without a word",
+    "reserved_files": "nobody is refused by it: it is taken from what max_connections may be",
     "max_websockets": _FULL,
     "max_tool_hosts": _PROBLEM,
     "max_host_tools": _REGISTRATION,
@@ -148,11 +150,32 @@ Behind a proxy every client has the proxy's address, unless `trusted_proxies` na
 says in `X-Forwarded-For`: the header is read from the right, as long as a trusted address said it, so what a client
 writes there itself counts for nothing. A proxy must append to the header, or replace it. One that passes on
 what it was sent lets everybody choose an address. Name proxies only, not a network in which clients are too: whoever is
-trusted is believed. A client of whom a trusted proxy says nothing that is an address, or that it is this machine, is
-`unknown`; all of these share one bucket. `Forwarded` (RFC 7239) is not read. A proxy on this machine that is not named
-makes all its clients this machine, without any limit by address; one elsewhere makes them all one client.
+trusted is believed. A client of whom a trusted proxy says nothing that is an address is `unknown`; all of these share
+one bucket. A loopback address names the machine of the proxy that says so: the header is read on, as another proxy may
+run there, and a client there has no limits by address, as without a proxy. So a program that passes connections on to a
+proxy on its own machine, and does not say for whom, takes these limits from everybody. `Forwarded` (RFC 7239) is not
+read. A proxy on this machine that is not named makes all its clients this machine, without any limit by address; one
+elsewhere makes them all one client. The event log has both: `client` is who the client is believed to be, and `peer`
+the proxy that says so.
 
 Beyond that no table by address helps: who has a /48 has 65,536 addresses that count. Then the limits of all hold.
+
+## When all connections are taken
+
+Beside `max_connections` there are `reserved_connections`, so that an operator and a platform can ask what is wrong. A
+request on one of them is answered if it is for `/health`, `/ready`, the dashboard, the API or another page; MCP and
+tool hosts get 503. The connection is served like any other as soon as a place is free. The one that has asked for
+nothing for longest is closed for the next one that comes: so whoever opens connections and says nothing does not keep
+out whoever has a question. Such a connection counts for its address's share, too.
+
+Each connection holds a file descriptor, and a process often has 1,024. At its start the server raises its soft limit as
+far as the settings need it and the hard limit (`ulimit -Hn`) allows: to `max_connections`, twice `reserved_connections`
+(one that is closed may take a moment to end), `reserved_files` and what is open already, which is 2,100 by default.
+Where that is not allowed, `max_connections` is what is left, half of it may be WebSockets, and one warning says so.
+Dashboards, tool hosts and what `stdio --dashboard` serves are connections like any other.
+
+If descriptors run out all the same, as where the whole system is short of them, the log says so once a minute. The
+server tries again ten times a second, and connections wait in the kernel meanwhile.
 
 ## What clients may use
 
@@ -185,7 +208,8 @@ SHARED = (
 """The limits of which one address has its share."""
 
 _FLOODS: Mapping[str, str] = {
-    "connections that say nothing, or half a TLS handshake": "`max_connections`, for `idle_connection_s` each",
+    "connections that say nothing, or half a TLS handshake": "`max_connections`, for `idle_connection_s` each; "
+    "`reserved_connections` beyond that",
     "request heads that come slowly, or are huge": "`max_header_bytes`, `max_headers`, for `idle_connection_s`",
     "what is sent ahead of being read": "256 KiB of each HTTP/1.1 connection, 64 KiB of one of HTTP/2",
     "bodies that come slowly": "`max_incoming_bytes`, for `idle_connection_s`; what one client sends, by its rate",

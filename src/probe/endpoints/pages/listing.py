@@ -94,6 +94,10 @@ SESSIONS = Page("/api/sessions", "sessions and modern clients", answers.SessionT
 TASKS = Page("/api/tasks", "tasks", answers.TaskTable, own=(CURSOR,))
 STREAMS = Page("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
 HOSTS = Page("/api/hosts", "connections of tool hosts", answers.HostTable, own=(CURSOR,))
+REFUSALS = Page(
+    "/api/refusals", "errors answered because of what a client sent", answers.RefusalTable, own=(CURSOR,)
+)
+COUNTS = Page("/api/counts", "how many entries of each group the log keeps", answers.CountsTable, own=(CURSOR,))
 EVENTS = Page(
     "/api/events",
     "entries of the event log, page by page",
@@ -177,6 +181,8 @@ API = (
     TASKS,
     STREAMS,
     HOSTS,
+    REFUSALS,
+    COUNTS,
     EVENTS,
     EVENT,
     EVENTS_NDJSON,

@@ -9,6 +9,7 @@ import inspect
 import json
 import re
 import sys
+from functools import cache
 from typing import Any, get_args
 
 from ... import __version__
@@ -17,14 +18,22 @@ from ...observe.call_filter import OUTCOMES
 from ...observe.events import Event
 from ...observe.log import Entry
 from ...observe.records import CallRecord
-from ...observe.rows import HostRow, SessionRow, StreamRow, TaskRow
+from ...observe.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 from ...wire.jsonrpc import Json
 from .. import problem_details
 from . import answers, listing
 from .queries import Parameter
 from .schemas import Schemas, closed, discriminated, reference
 
-_TABLES = {"tasks": TaskRow, "calls": CallRecord, "sessions": SessionRow, "streams": StreamRow, "hosts": HostRow}
+_TABLES = {
+    "tasks": TaskRow,
+    "calls": CallRecord,
+    "sessions": SessionRow,
+    "streams": StreamRow,
+    "hosts": HostRow,
+    "refusals": RefusalRow,
+    "counts": CountsRow,
+}
 _NUMBERED = re.compile(r"\{(\w+)\}")
 _REFUSALS = {
     "400": "A parameter is unknown, or is not what it must be.",
@@ -148,6 +157,12 @@ def _add_problem(schemas: Schemas) -> None:
 def encoded(value: Any) -> str:
     """JSON as it is committed: the same bytes for the same description."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+@cache
+def published() -> bytes:
+    """The whole description, as its page gives it. It depends on no engine, so it is made once per process."""
+    return encoded(document()).encode()
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def register(app: QuartTrio, engine: Engine, beside: Beside) -> None:
     """Add the pages of one engine."""
     # Neither changes while the server runs, and here is where making them holds up nobody.
     tools = encode(asdict(_tools(engine)))
-    description = openapi.encoded(openapi.document()).encode()
+    description = openapi.published()
 
     @app.get(listing.INDEX.rule)
     async def index() -> Response:
@@ -157,7 +157,7 @@ def _tool(tool: Tool, toolset: str) -> answers.ToolInfo:
         shows=tool.shows,
         task_support=tool.task_support,
         requires=list(tool.requires),
-        since=tool.since,
+        since=tool.offered_since,
         until=tool.until,
         annotations=tool.annotations,
         input_schema=entry["inputSchema"],

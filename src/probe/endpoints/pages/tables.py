@@ -1,4 +1,4 @@
-"""`/api/sessions`, `/api/tasks`, `/api/streams`, `/api/hosts`: the live tables."""
+"""`/api/sessions`, `/api/tasks`, `/api/streams`, `/api/hosts`, `/api/refusals`, `/api/counts`: the live tables."""
 
 from __future__ import annotations
 
@@ -41,6 +41,14 @@ def register(app: QuartTrio, engine: Engine) -> None:
     @app.get(listing.HOSTS.rule)
     async def hosts() -> Response:
         return await table("hosts", listing.HOSTS)
+
+    @app.get(listing.REFUSALS.rule)
+    async def refusals() -> Response:
+        return await table("refusals", listing.REFUSALS)
+
+    @app.get(listing.COUNTS.rule)
+    async def counts() -> Response:
+        return await table("counts", listing.COUNTS)
 
 
 def _before(ids: list[str], cursor: str | None) -> list[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import mcp_types as types
 import trio
@@ -28,6 +28,7 @@ from ...settings import Settings
 from ...wire.errors import Code, McpError, Refusal, Rejection
 from ...wire.jsonrpc import (
     Json,
+    MalformedResponse,
     Message,
     Notification,
     Request,
@@ -36,6 +37,7 @@ from ...wire.jsonrpc import (
     encode,
     error_response,
     is_id,
+    malformed_responses,
     result_response,
     shown_id,
 )
@@ -238,6 +240,18 @@ class Dispatch:
                 for earlier in requests[:at]:
                     session.machine.finish(earlier.id)
                 raise self._refused(session, request, error) from None
+        self._note_used(session, requests)
+
+    def _note_used(self, session: Session, requests: Sequence[Request]) -> None:
+        """Record each id that the session has used before, also for a request that the client only repeats.
+
+        The clause knows no exception for a repeated request, and this one runs a second time. A request that was
+        refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
+        """
+        for request in requests:
+            if session.used_ids.use(request.id):
+                clause = f"{session.machine.revision} basic, Requests: an id is not used twice within a session"
+                session.misuse("id used before", clause, f"id {shown_id(request.id)} of {clip(request.method)}")
 
     def _refused(self, session: Session, request: Request, error: ValueError) -> Rejection:
         if isinstance(error, DuplicateIdError):
@@ -384,8 +398,18 @@ class Dispatch:
         running.call.answer = tell
         session.submit(job)
 
+    def refused(self, session: Session, value: Any, why: str) -> None:
+        """A client's messages in `value` are refused as malformed because of `why`: the questions they answer fail."""
+        for answer in malformed_responses(value, why):
+            if self._settles(session, answer):
+                clause = f"{session.machine.revision} basic, Responses"
+                session.misuse("malformed answer", clause, f"id {shown_id(answer.id)}: {answer.why}")
+
+    def _settles(self, session: Session, answer: Response | MalformedResponse) -> bool:
+        return session.client_requests.resolve(answer) or self._streams.resolve(session, answer)
+
     def _resolved(self, session: Session, response: Response) -> None:
-        if not (session.client_requests.resolve(response) or self._streams.resolve(session, response)):
+        if not self._settles(session, response):
             clause = "JSON-RPC 2.0, 5: a response answers a request"
             session.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
 

@@ -1,0 +1,72 @@
+"""Deploys main.bicep, and keeps what nobody has set: the image that runs and the secrets that are there.
+
+    TOOLHOST_SECRET=… python infra/provision.py --group RG --parameters infra/main.bicepparam
+
+The parameter file reads IMAGE, TOOLHOST_SECRET and REQUEST_STATE_KEYS from the environment. What is not set there, or
+is empty, is taken from the app in that resource group; `none` takes a secret away. Needs the Azure CLI, logged in.
+Ends with 0 if the deployment succeeded, else with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from azure_cli import AzureError, az
+
+# variable -> the secret of the app (modules/app.bicep)
+SECRETS = {"TOOLHOST_SECRET": "toolhost-secret", "REQUEST_STATE_KEYS": "request-state-keys"}
+# What main.bicep is told before there is an app.
+FIRST = {"IMAGE": "", "TOOLHOST_SECRET": "none", "REQUEST_STATE_KEYS": "none"}
+
+
+def the_app(group: str) -> dict[str, Any] | None:
+    """The container app of a resource group; None where there is none yet. Raises `AzureError`."""
+    apps: list[dict[str, Any]] = json.loads(az("containerapp", "list", "--resource-group", group, "--output", "json"))
+    if len(apps) > 1:
+        raise AzureError(f"{group} has {len(apps)} container apps, and which of them is the probe is unknown")
+    return apps[0] if apps else None
+
+
+def there(group: str) -> dict[str, str]:
+    """What the app has at this moment, by variable; nothing where there is no app. Raises `AzureError`."""
+    app = the_app(group)
+    if app is None:
+        return {}
+    named = ("--resource-group", group, "--name", app["name"])
+    listed = json.loads(az("containerapp", "secret", "list", *named, "--show-values", "--output", "json"))
+    values = {secret["name"]: secret["value"] for secret in listed}
+    secrets = {variable: values[name] for variable, name in SECRETS.items() if name in values}
+    return {"IMAGE": app["properties"]["template"]["containers"][0]["image"], **secrets}
+
+
+def provision(group: str, parameters: str) -> None:
+    """Deploy. Raises `AzureError`; if it could not be found out what is there, nothing was deployed."""
+    given = {name: os.environ[name] for name in FIRST if os.environ.get(name)}
+    kept = {name: value for name, value in there(group).items() if name not in given}
+    print(f"set: {', '.join(given) or 'nothing'}; kept: {', '.join(kept) or 'nothing'}", flush=True)
+    # secrets go by the environment: others can read a command line
+    variables = {**os.environ, **FIRST, **kept, **given}
+    named = ("--resource-group", group, "--name", "probe")
+    az("deployment", "group", "create", *named, "--parameters", parameters, "--output", "none", env=variables)
+
+
+def main(arguments: list[str]) -> int:
+    """Deploy one resource group; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Deploy main.bicep and keep the secrets that are there.")
+    parser.add_argument("--group", required=True, help="the resource group, which holds nothing but the probe")
+    parser.add_argument("--parameters", required=True, help="the .bicepparam file")
+    given = parser.parse_args(arguments)
+    try:
+        provision(given.group, given.parameters)
+    except AzureError as error:
+        print(f"not deployed: {error}", flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
