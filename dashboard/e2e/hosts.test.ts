@@ -82,7 +82,7 @@ test("a host appears with its tools, and leads from a call to its deadlines and 
   await expect.poll(() => deadlines.innerText(), SOON).toMatch(/Host told to stop\s+host demo has stopped d1, [\d.]+ ms after tool\.cancel/);
   const evidence = call.getByRole("list", { name: "Evidence" });
   await evidence.getByText('host demo is told to stop d1: notification "seen enough"').waitFor(SOON);
-  await evidence.getByText("tool.cancel", { exact: true }).waitFor(SOON);
+  await evidence.getByText(/^tool\.cancel · /).waitFor(SOON);
   await expect.poll(() => detail.getByRole("region", { name: "Dispatches" }).innerText(), SOON).toMatch(/In flight\s+0[^]*Cancelled\s+1/);
   await detail.getByRole("table", { name: /Recent entries/ }).getByText("host demo has stopped d1").waitFor(SOON);
 });
@@ -97,7 +97,7 @@ test("a host that dies takes its calls with it, is shown closed, and comes back 
   expect(answer).toMatchObject({ id: "doomed", result: { isError: true } });
   await demo(hosts, "closed: client").waitFor(SOON);
   const call = await callOf("unlucky-agent", "tool error");
-  await call.getByRole("list", { name: "Evidence" }).getByText(/^demo \(h\d+\), by client.* 1 call failed with it/).waitFor(SOON);
+  await call.getByRole("list", { name: "Evidence" }).getByText(/^calls failed · demo \(h\d+\), by client.* 1 call failed with it/).waitFor(SOON);
 
   host = startDemoHost(port);
   const there = await open("/hosts?state=open");

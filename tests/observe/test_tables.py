@@ -77,6 +77,7 @@ async def test_a_session(probe: Probe, autojump_clock: MockClock) -> None:
         "revision": "2025-06-18",
         "client_name": "test-client",
         "client_version": "1.2.3",
+        "label": None,
         "capabilities": {"roots": {}},
         "opened_at": EPOCH,
         "last_at": EPOCH + 5,

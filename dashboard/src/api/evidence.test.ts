@@ -9,7 +9,7 @@ const told = (kind: Entry["kind"], more: object, method: string | null = null) =
 test("progress is read wherever it is told, and an unsent report says why", () => {
   expect(progressOf(progressEntry(1, 0, 3, null))).toEqual({ progress: 3, total: null, message: null });
   const dropped = progressEntry(1, 0, 3, 10, { kind: "message.dropped", why: "no stream is open" });
-  expect(describe(dropped, "notifications/progress")).toBe("notifications/progress · not sent: no stream is open · 3/10 · token 0");
+  expect(describe(dropped, "notifications/progress")).toBe("notifications/progress not sent · no stream is open · 3/10 · token 0");
   expect(told("call.progressed", { progress: 1, total: null, message: "one" })).toBe('1 "one" · without a token');
   expect(progressOf(entry(1, 0, "message.received", { rpc: "notification", method: "notifications/progress", message: {} }))).toBeNull();
 });

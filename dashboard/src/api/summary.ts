@@ -16,7 +16,7 @@ export function summaryOf(fact: Api.Entry, method: string | null): Summary {
     case "host.message":
       return ofMessage(fact, method);
     case "message.dropped":
-      return { mark: { text: `not sent: ${fact.why}`, tone: "bad" }, text: ofMessage(fact, method).text };
+      return { mark: { text: fact.why, tone: "bad" }, text: ofMessage(fact, method).text };
     case "message.delivered":
       return { text: `${range(fact.first, fact.last)} of ${fact.stream === null ? "the response" : `stream ${fact.stream}`}` };
     case "message.unreadable":
@@ -38,7 +38,8 @@ export function titleOf(fact: Api.Entry, method: string | null): string {
 export function describe(fact: Api.Entry, method: string | null): string {
   const { mark, text } = summaryOf(fact, method);
   if (!isMessage(fact)) return list(mark?.text, text);
-  return list(titleOf(fact, method), fact.id !== null && `id ${scalarText(fact.id)}`, mark?.text, text);
+  const title = titleOf(fact, method);
+  return list(fact.kind === "message.dropped" ? `${title} not sent` : title, fact.id !== null && `id ${scalarText(fact.id)}`, mark?.text, text);
 }
 
 function range(first: number, last: number): string {

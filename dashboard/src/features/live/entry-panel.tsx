@@ -61,9 +61,9 @@ function place(run: string, entry: Entry): readonly Named[] {
     ["kind", <code key="kind">{entry.kind}</code>],
     ["time", <Moment key="time" entry={entry} />],
     ["run", run],
-    ["belongs to", (entry.session ?? entry.label) !== null && <Who key="who" run={run} entry={entry} />],
-    ["era, revision", entry.session !== null && <Era key="era" run={run} entry={entry} />],
-    ["direction", directionOf(entry) !== null && <Way key="direction" run={run} entry={entry} />],
+    ["belongs to", (entry.session ?? entry.label) === null ? null : <Who key="who" run={run} entry={entry} />],
+    ["era, revision", entry.session === null ? null : <Era key="era" run={run} entry={entry} />],
+    ["direction", directionOf(entry) === null ? null : <Way key="direction" run={run} entry={entry} />],
   ];
 }
 
