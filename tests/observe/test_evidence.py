@@ -32,7 +32,7 @@ from probe.observe.events import (
     StreamResumed,
     TaskChanged,
 )
-from probe.observe.evidence import Evidence
+from probe.observe.evidence import EvidenceIndex
 
 from ..support.facts import Told, cancelled, emitted, received, requested, settled, started
 from ..support.probe import Probe, running
@@ -390,7 +390,7 @@ class Story:
     """Evidence that is fed single facts."""
 
     def __init__(self, most_calls: int = 10_000) -> None:
-        self.evidence = Evidence(most_calls)
+        self.evidence = EvidenceIndex(most_calls)
         self._told = Told()
 
     def tell(self, fact: Event, cause: int | None = None, **context: Any) -> int:

@@ -21,7 +21,7 @@ from probe.observe.events import (
     HostRegistered,
     HostUpdated,
 )
-from probe.observe.evidence import Evidence
+from probe.observe.evidence import EvidenceIndex
 from probe.observe.log import EventLog
 from probe.observe.records import CallRecords
 from probe.observe.tables import Tables
@@ -35,7 +35,7 @@ class Told:
     """Tables that are told of single facts, one a second from 1001 on."""
 
     def __init__(self) -> None:
-        self.tables = Tables(CallRecords("run", 50), Evidence(50), 50)
+        self.tables = Tables(CallRecords("run", 50), EvidenceIndex(50), 50)
         self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
 
     def tell(self, *facts: Event | Placed) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from probe.observe.context import Context
 from probe.observe.events import ClientMisuse, ServerState, SessionOpened
-from probe.observe.log import Entry, EventLog, Gap, Page
+from probe.observe.log import Entry, EventLog, Gap, LogPage
 
 from ..support.facts import emitted, sized
 from ..support.shown import as_value
@@ -27,7 +27,7 @@ def log(count: int, *, max_events: int = 100, max_bytes: int = AMPLE) -> EventLo
     return made
 
 
-def states(page: Page) -> list[str]:
+def states(page: LogPage) -> list[str]:
     return [entry.fact.state for entry in page.entries if isinstance(entry.fact, ServerState)]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from probe.observe import ndjson
 from probe.observe.context import NO_CONTEXT, Context
 from probe.observe.events import HttpRequest, MessageReceived, ServerState, SessionOpened
-from probe.observe.log import Entry, Gap, Page
+from probe.observe.log import Entry, Gap, LogPage
 from probe.observe.ndjson import End, Header, NdjsonError
 from probe.settings import Limits, Settings
 
@@ -133,7 +133,7 @@ def test_one_entry_of_a_saved_log() -> None:
 
 def test_an_empty_log() -> None:
     log = read()
-    assert (log.run, log.items, log.last, log.since(0, 10)) == ("r1", (), 0, Page(None, [], 0))
+    assert (log.run, log.items, log.last, log.since(0, 10)) == ("r1", (), 0, LogPage(None, [], 0))
 
 
 @pytest.mark.parametrize(

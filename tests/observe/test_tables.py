@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.observe import events
-from probe.observe.evidence import Evidence
+from probe.observe.evidence import EvidenceIndex
 from probe.observe.log import EventLog
 from probe.observe.records import CallRecords
 from probe.observe.tables import TABLES, TableName, Tables
@@ -42,7 +42,7 @@ class Told:
 
     def __init__(self) -> None:
         self.records = CallRecords("run", 50)
-        self.tables = Tables(self.records, Evidence(50), 50)
+        self.tables = Tables(self.records, EvidenceIndex(50), 50)
         self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
 
     def tell(self, *facts: events.Event | Placed) -> int:

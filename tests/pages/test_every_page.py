@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from probe.endpoints.pages import listing
 from probe.endpoints.pages.app import create
-from probe.endpoints.pages.listing import EVENT_STREAM, Page
+from probe.endpoints.pages.listing import EVENT_STREAM, Route
 from probe.endpoints.pages.server import Beside
 
 from ..properties import at_most
@@ -28,7 +28,7 @@ WHOLE = {path: page for path, page in PAGES.items() if page.media != EVENT_STREA
 METHODS = ("POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "QUERY", "PROPFIND")
 
 
-def target(page: Page, id: str = "1") -> str:
+def target(page: Route, id: str = "1") -> str:
     return page.path.replace("{seq}", id).replace("{id}", id)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.observe import events
-from probe.observe.evidence import Evidence
+from probe.observe.evidence import EvidenceIndex
 
 from ..support.facts import Told, cancelled, emitted, received, settled, started
 
@@ -55,7 +55,7 @@ class Story:
 
     def __init__(self) -> None:
         self.told = Told()
-        self.evidence = Evidence(1000)
+        self.evidence = EvidenceIndex(1000)
         self.expected: dict[str, list[int]] = {}
         self.connections: list[Connection] = []
         self.calls: list[Call] = []

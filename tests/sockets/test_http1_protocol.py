@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from probe.listener.http1_protocol import (
     MAX_CHUNK_EXCESS,
     MAX_CHUNK_LINE,
-    RefusedError,
+    InvalidRequestError,
     RequestHead,
     RequestParser,
     ResponseError,
@@ -146,10 +146,10 @@ FOLLOWED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str, piece: int) -> None:
     status, data = REFUSED[name]
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(InvalidRequestError) as refused:
         parsed(data, piece)
     assert refused.value.status == status
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidRequestError):
         parsed(data + FOLLOWED, piece)
 
 
@@ -261,11 +261,11 @@ def test_the_limits_of_a_head(piece: int) -> None:
     largest = start + b"x" * (MAX_HEAD - len(start) - 4) + b"\r\n\r\n"
     assert parsed(largest * 2, piece) == [("GET", b"/", b"")] * 2
     for data in (largest.replace(b"X: ", b"X: x"), b"GET /" + b"x" * MAX_HEAD):
-        with pytest.raises(RefusedError) as refused:
+        with pytest.raises(InvalidRequestError) as refused:
             parsed(data, piece)
         assert refused.value.status == 431
     parsed(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: 1\r\n" * 19 + b"\r\n", piece)
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(InvalidRequestError) as refused:
         parsed(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: 1\r\n" * 20 + b"\r\n", piece)
     assert refused.value.status == 431
 

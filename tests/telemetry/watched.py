@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from probe.endpoints.metrics import Metrics
 from probe.endpoints.paths import Paths
 from probe.telemetry.printer import Printer
-from probe.telemetry.requests import Request, Requests, Step
+from probe.telemetry.requests import ObservedRequest, Requests, Step
 from probe.telemetry.service import following
 
 from ..support.http import exchange
@@ -34,7 +34,7 @@ def steps(probe: Probe) -> tuple[Requests, list[Step]]:
     return requests, [requests.take(entry) for entry in probe.engine.log.since(0, 1_000_000).entries]
 
 
-def over(probe: Probe) -> list[Request]:
+def over(probe: Probe) -> list[ObservedRequest]:
     """The requests that are over, in the order of their ends."""
     return [request for step in steps(probe)[1] for request in step.over]
 

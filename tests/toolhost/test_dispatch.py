@@ -16,7 +16,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from probe.toolhost import Host, Report, Tool, ToolContext, ToolError, tool
 from probe.toolhost.conversation import Conversation
-from probe.toolhost.dispatch import Dispatch
+from probe.toolhost.dispatch import HandlerRun
 from probe.toolhost.outbox import MOST_DISPATCHES
 
 from .network import Network, Peer, serving
@@ -425,12 +425,12 @@ class Collector:
 
     def __init__(self, handler: Tool[..., Any]) -> None:
         self.handler = handler
-        self.dispatches: list[Dispatch] = []
+        self.dispatches: list[HandlerRun] = []
 
     def find(self, name: str) -> Tool[..., Any] | None:
         return self.handler
 
-    def start(self, dispatch: Dispatch) -> bool:
+    def start(self, dispatch: HandlerRun) -> bool:
         self.dispatches.append(dispatch)
         return True
 

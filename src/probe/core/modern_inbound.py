@@ -35,7 +35,7 @@ from ..wire.revisions import LEGACY, MODERN
 from ..wire.v2026.header_params import HeaderParam, header_params
 from ..wire.v2026.header_values import HeaderValueError, encode, same
 from ..wire.v2026.meta import PROTOCOL_VERSION, TASKS_EXTENSION, RequestMeta, read_meta, required_capabilities
-from ..wire.v2026.registry import ListenParams, Row, find_row, request_params
+from ..wire.v2026.registry import ListenParams, ModernMethod, find_row, request_params
 from .inbound import HttpHead
 
 _VERSION = "mcp-protocol-version"
@@ -137,7 +137,7 @@ def _check_version(request: Request, meta: RequestMeta) -> None:
         raise _refused(request, Refusal.UNSUPPORTED_PROTOCOL_VERSION, message, data)
 
 
-def _find_row(request: Request) -> Row:
+def _find_row(request: Request) -> ModernMethod:
     try:
         return find_row(request.method)
     except McpError as error:
@@ -164,7 +164,7 @@ def _check_mirrored(head: HttpHead, request: Request, name: str, expected: str, 
         raise _mismatch(request, f"{name} {said}, {source} is {clip(expected)!r}")
 
 
-def _check_name(head: HttpHead, request: Request, row: Row) -> None:
+def _check_name(head: HttpHead, request: Request, row: ModernMethod) -> None:
     value = None if row.name_member is None else (request.params or {}).get(row.name_member)
     # A name that is missing or no string is no mismatch; rung 9 says so in better words.
     if isinstance(value, str):
@@ -210,7 +210,7 @@ def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     return value
 
 
-def _check_retry(request: Request, row: Row) -> None:
+def _check_retry(request: Request, row: ModernMethod) -> None:
     params = request.params or {}
     if not row.input_responses:
         return
@@ -226,7 +226,7 @@ def _read_params(request: Request) -> BaseModel:
         raise _refused(request, Refusal.INVALID_PARAMS, error.message) from None
 
 
-def _check_extension(request: Request, row: Row, meta: RequestMeta, params: BaseModel) -> None:
+def _check_extension(request: Request, row: ModernMethod, meta: RequestMeta, params: BaseModel) -> None:
     listens = isinstance(params, ListenParams) and bool(params.notifications.task_ids)
     if (row.extension or listens) and not meta.tasks:
         message = f"Missing required client capability: the extension {TASKS_EXTENSION}, in this request's _meta"

@@ -21,7 +21,7 @@ from ..wire import sse
 from ..wire.jsonrpc import encode
 from .asgi import Headers, Receive, Scope, Send, start
 from .exchange import EVENT_HEADERS
-from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, PackedEnd, Piece, Pieces, tail_start
+from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, FeedFrame, PackedEnd, Pieces, tail_start
 from .feed_query import Wishes, place, read
 from .pages.answers import FeedGap, FeedHello, FeedReader
 from .readers import Readers, write
@@ -216,7 +216,7 @@ class _Reader:
 
     def _say(self, text: bytes) -> None:
         """Put what is for this reader alone into the chunk."""
-        self._append(Piece(text, 0))
+        self._append(FeedFrame(text, 0))
 
     async def _take_rows(self, table: _Table) -> None:
         """The next rows of a table: a piece of what changed, or all of it for who has nothing or missed something."""
@@ -228,18 +228,18 @@ class _Reader:
             while ids:
                 text, count = self._pieces.named(table.name, ids)
                 del ids[:count]
-                await self._add(Piece(text, 0))
+                await self._add(FeedFrame(text, 0))
         piece = self._pieces.rows(table.name, table.version)
         table.version = piece.reached
         await self._add(piece)
 
-    async def _add(self, piece: Piece) -> None:
+    async def _add(self, piece: FeedFrame) -> None:
         self._append(piece)
         if len(self._chunk) >= _CHUNK_BYTES:
             await self._flush()
         await self._pieces.let_others_run()
 
-    def _append(self, piece: Piece) -> None:
+    def _append(self, piece: FeedFrame) -> None:
         if self._wishes.packed:
             self._packed_end.count(piece.text)
         self._chunk += piece.packed if self._wishes.packed else piece.text

@@ -70,7 +70,7 @@ class PackedEnd:
 
 
 @dataclass(slots=True)
-class Piece:
+class FeedFrame:
     """A text of events, up to which entry or version of a table it brings its reader, and what that costs it."""
 
     text: bytes
@@ -93,7 +93,7 @@ class Pieces:
         self._run = run
         self._log = log
         self._tables = tables
-        self._kept: OrderedDict[Hashable, Piece] = OrderedDict()
+        self._kept: OrderedDict[Hashable, FeedFrame] = OrderedDict()
         self._kept_bytes = 0
         self._made = False
 
@@ -107,12 +107,12 @@ class Pieces:
         """The event id of a place in the log."""
         return f"{self._run}-{seq}"
 
-    def entries(self, span: Span, wanted: EventFilter) -> Piece:
+    def entries(self, span: Span, wanted: EventFilter) -> FeedFrame:
         """The entries of a span that pass a filter, or of the beginning of the span."""
         key = (span, wanted)
         return self._kept.get(key) or self._keep(key, self._entries(span, wanted))
 
-    def _entries(self, span: Span, wanted: EventFilter) -> Piece:
+    def _entries(self, span: Span, wanted: EventFilter) -> FeedFrame:
         self._made = True
         parts, size, cost, reached = list[bytes](), 0, 0.0, span.last
         for entry in self._log.since(span.after, span.last - span.after).entries:
@@ -127,21 +127,21 @@ class Pieces:
             if size >= PIECE_BYTES:
                 reached = entry.seq
                 break
-        return Piece(b"".join(parts), reached, cost)
+        return FeedFrame(b"".join(parts), reached, cost)
 
-    def rows(self, table: TableName, version: int) -> Piece:
+    def rows(self, table: TableName, version: int) -> FeedFrame:
         """The rows of a table that changed after a version, the earliest change first, or the first of them."""
         changes = self._tables.changes[table]
         key = (table, version, changes.version)
         return self._kept.get(key) or self._keep(key, self._rows(table, version))
 
-    def _rows(self, table: TableName, version: int) -> Piece:
+    def _rows(self, table: TableName, version: int) -> FeedFrame:
         changes = self._tables.changes[table]
         changed = changes.since(version)
         if table == "calls":
             changed = changed[-NEWEST_CALLS:]
         text, count = self.named(table, [id for id, _ in changed])
-        return Piece(text, changes.version if count == len(changed) else changed[count - 1][1])
+        return FeedFrame(text, changes.version if count == len(changed) else changed[count - 1][1])
 
     def named(self, table: TableName, ids: Sequence[str]) -> tuple[bytes, int]:
         """The rows of some ids, or of the first of them, and of how many; nothing where none of those is kept."""
@@ -159,7 +159,7 @@ class Pieces:
         data = b'{"table":%b,"rows":[%b]}' % (encode(table), b",".join(rows))
         return sse.event(data, name="rows"), count
 
-    def _keep(self, key: Hashable, piece: Piece) -> Piece:
+    def _keep(self, key: Hashable, piece: FeedFrame) -> FeedFrame:
         self._kept[key] = piece
         self._kept_bytes += len(piece.text)
         while self._kept_bytes > _KEPT_BYTES or len(self._kept) > _KEPT:

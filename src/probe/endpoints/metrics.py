@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..telemetry.service import Page
+from ..telemetry.service import MetricsText
 from .asgi import Receive, Scope, Send, respond
 
 
 class Metrics:
     """Serves the page of one engine's telemetry."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: MetricsText) -> None:
         self._page = page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -17,7 +17,7 @@ import trio
 from ..core.call import Cause
 from ..core.modern_inbound import climb
 from ..engine.engine import Engine
-from ..engine.modern.dispatch import Answered, Started
+from ..engine.modern.dispatch import AnsweredAtOnce, Started
 from ..engine.reading import Reading
 from ..wire.errors import Refusal, Rejection, shutting_down
 from ..wire.jsonrpc import Notification, Request, Response
@@ -67,11 +67,11 @@ class ModernHttp:
         if self._engine.draining:
             raise shutting_down(request.id)
         answer = self._engine.modern.receive(request, inbound, offer, exchange.context())
-        if isinstance(answer, Answered):
+        if isinstance(answer, AnsweredAtOnce):
             await exchange.answer(answer.status, [answer.message], _headers(answer.status))
         else:
             try:
-                await _Response(exchange, answer, self._settings.keep_alive_s).run()
+                await _RunningResponse(exchange, answer, self._settings.keep_alive_s).run()
             finally:
                 answer.over()
 
@@ -81,7 +81,7 @@ def _headers(status: int) -> Headers:
     return (*JSON_HEADERS, RETRY_AFTER) if status in (429, 503) else JSON_HEADERS
 
 
-class _Response:
+class _RunningResponse:
     """The response to a request that runs.
 
         run               the exchange's own task: the writer

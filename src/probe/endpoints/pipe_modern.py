@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from ..core.call import Cause
 from ..core.modern_inbound import climb
 from ..engine.engine import Engine
-from ..engine.modern.dispatch import Answered, Started
+from ..engine.modern.dispatch import AnsweredAtOnce, Started
 from ..engine.modern.in_flight import InFlight, RunningRequest
 from ..engine.reading import Track
 from ..engine.request_context import RequestContext
@@ -109,7 +109,7 @@ class PipeModern:
             context.recorder.append(LimitReached("max_in_flight", limits.max_in_flight))
             raise busy(f"Too many requests: the limit max_in_flight is {limits.max_in_flight}", 1, request.id)
         answer = engine.modern.receive(request, inbound, offer, context)
-        if isinstance(answer, Answered):
+        if isinstance(answer, AnsweredAtOnce):
             self._writer.say([answer.message])
             if request.method == "tools/call":
                 self._in_flight.finished.add(request.id, context.recorder)

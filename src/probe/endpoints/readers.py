@@ -25,7 +25,7 @@ from .problem_details import RefusedError, refuse
 _RETRY_S = 5
 
 
-class Reader(Protocol):
+class FeedSubscriber(Protocol):
     """One reader; `headers` are those of its response."""
 
     @property
@@ -39,7 +39,7 @@ class Reader(Protocol):
         """
 
 
-Opens: TypeAlias = Callable[[HttpHead, str, Send], Reader]
+Opens: TypeAlias = Callable[[HttpHead, str, Send], FeedSubscriber]
 """Makes the reader that a head and a query ask for. Raises `QueryError`, and `Rejection` for a header."""
 
 
@@ -53,7 +53,7 @@ class Readers:
         self._recorder = Recorder(engine.log)
         self._shares = engine.shares
         self._most = engine.settings.limits.max_feed_readers
-        self.open: set[Reader] = set()
+        self.open: set[FeedSubscriber] = set()
         self._left = trio.lowlevel.ParkingLot()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, opens: Opens) -> None:
@@ -77,7 +77,7 @@ class Readers:
         while self.open:
             await self._left.park()
 
-    def _admit(self, head: HttpHead, holder: str | None, query: str, send: Send, opens: Opens) -> Reader:
+    def _admit(self, head: HttpHead, holder: str | None, query: str, send: Send, opens: Opens) -> FeedSubscriber:
         """Raises `RefusedError`."""
         if head.method not in ("GET", "HEAD"):
             raise RefusedError(405, "this page takes GET, HEAD", [(b"allow", b"GET, HEAD")])
@@ -99,7 +99,7 @@ class Readers:
             raise RefusedError(429, str(full), full.rejection().headers) from None
         return reader
 
-    async def _follow(self, reader: Reader, receive: Receive, send: Send) -> None:
+    async def _follow(self, reader: FeedSubscriber, receive: Receive, send: Send) -> None:
         self.open.add(reader)
         try:
             async with trio.open_nursery() as nursery:

@@ -16,7 +16,7 @@ import trio
 
 from ..observe import audit_reading
 from ..observe.audit_file import AuditFile
-from ..observe.audit_reading import Found, Kept
+from ..observe.audit_reading import Found, KeptRow
 from ..observe.call_filter import CallFilter
 from ..observe.log import EventLog
 from ..observe.query import whole_number
@@ -189,7 +189,7 @@ class FileCalls:
             return await self._memory.with_evidence(pending[call], max_bytes)
         return await self._memory.get(call, max_bytes)
 
-    async def _together(self, known: CallWithEvidence, kept: Kept, call: str, max_bytes: int) -> CallWithEvidence:
+    async def _together(self, known: CallWithEvidence, kept: KeptRow, call: str, max_bytes: int) -> CallWithEvidence:
         """A call of this run whose evidence is in the log no longer, or in the file not yet."""
         _, entries = await self._memory.evidence(call, max_bytes)
         evidence = self._observer.evidence

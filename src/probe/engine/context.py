@@ -12,7 +12,7 @@ from ..observe.context import Recorder
 from ..wire.jsonrpc import Json, ProgressToken
 from .calls import CallScope
 from .clock import Clock
-from .interactions import Page
+from .interactions import ConfirmationPage
 from .tool import Ask, ClientRequestError, ListKind, LogLevel
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -37,10 +37,10 @@ class Channel(Protocol):
         Raises `ClientRequestError`, and `InputRequiredError` where the answers come with another request.
         """
 
-    def open_page(self, key: str) -> Page:
+    def open_page(self, key: str) -> ConfirmationPage:
         """A page of this server for the question `key`, the same in each run of a tool."""
 
-    async def wait_confirmed(self, page: Page) -> bool:
+    async def wait_confirmed(self, page: ConfirmationPage) -> bool:
         """Wait for a person to confirm a page, as long as a person is given."""
 
     def progress(self, token: ProgressToken | None, report: Report) -> bool:
@@ -59,7 +59,7 @@ class Channel(Protocol):
         """Whether the client wants log messages of this level."""
 
 
-class Context:
+class CallContext:
     """Implements `engine.tool.ToolContext` for one call. Used by the call's own trio task only.
 
     But for progress: of the work of a tool host its connection tells, in a task of its own.

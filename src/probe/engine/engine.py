@@ -30,10 +30,10 @@ from .draft_streams import DraftStreams
 from .hosted import HostedTools
 from .interactions import Interactions
 from .legacy.channels import announce
-from .legacy.dispatch import Dispatch as LegacyDispatch
+from .legacy.dispatch import LegacyRouter as LegacyDispatch
 from .legacy.methods import capabilities
 from .modern.clients import Clients
-from .modern.dispatch import Dispatch as ModernDispatch
+from .modern.dispatch import ModernRouter as ModernDispatch
 from .modern.rounds import RoundTrips
 from .observer import Observer
 from .offers import Offer

@@ -21,7 +21,7 @@ from .tool import ToolFailureError
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ConfirmationPage:
     """A page that waits to be confirmed; `named` are the members with which a revision names it beside its url."""
 
     id: str
@@ -52,9 +52,9 @@ class Interactions:
         self._made: dict[str, _Made] = {}
         self._confirmed: dict[str, trio.Event] = {}
 
-    def page(self, id: str, origin: str, **named: str) -> Page:
+    def page(self, id: str, origin: str, **named: str) -> ConfirmationPage:
         """The page of an id, as a client that reached this server under `origin` can reach it."""
-        return Page(id, f"{origin}/interaction/{id}", named)
+        return ConfirmationPage(id, f"{origin}/interaction/{id}", named)
 
     def open(self, origin: str, holder: str | None, recorder: Recorder) -> str:
         """A new page, for the call of `recorder`: its unguessable id.

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import trio
 
-from ..observe.evidence import Evidence
+from ..observe.evidence import EvidenceIndex
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog
 from ..observe.records import CallRecords
@@ -35,7 +35,7 @@ class Observer:
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
         self._followers: list[Follower] = []
         self._records = CallRecords(run, limits.call_records)
-        self._evidence = Evidence(limits.call_records)
+        self._evidence = EvidenceIndex(limits.call_records)
         self._tables = Tables(self._records, self._evidence, limits.call_records)
         self._log = log
         self._log_follower = LogFollower(log, self._take, self._missed)
@@ -59,7 +59,7 @@ class Observer:
         return self._records
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> EvidenceIndex:
         """Which entries belong to each tool call."""
         self.catch_up()
         return self._evidence

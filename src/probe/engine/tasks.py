@@ -22,7 +22,7 @@ from ..observe.context import Recorder
 from ..observe.events import LimitReached, TaskChanged, TaskRemoved
 from ..wire.errors import Code, McpError
 from .calls import CallScope, run
-from .context import Context
+from .context import CallContext
 from .outcome import Outcome, contain
 from .request_context import RequestContext
 from .services import Services
@@ -45,8 +45,8 @@ class TaskPlan:
     message: str
     announce: Callable[[Task, Recorder], None]
     ending: Callable[[Outcome], tuple[Input, str]]
-    context: Callable[[Task], Context]
-    work: Callable[[Context], Awaitable[ToolResult]]
+    context: Callable[[Task], CallContext]
+    work: Callable[[CallContext], Awaitable[ToolResult]]
 
 
 @dataclass(slots=True, eq=False)
@@ -219,7 +219,9 @@ class TaskService:
             async for job in self._jobs:
                 nursery.start_soon(contain, job, name=job)
 
-    async def _live(self, task: Task, context: Context, work: Callable[[Context], Awaitable[ToolResult]]) -> None:
+    async def _live(
+        self, task: Task, context: CallContext, work: Callable[[CallContext], Awaitable[ToolResult]]
+    ) -> None:
         expires = self._clock.now() + task.machine.created_at - self._clock.wall() + task.ttl_ms / 1000
         task.call.expiry_cause = Cause.TTL
         task.call.scope.deadline = expires
@@ -233,7 +235,7 @@ class TaskService:
         finally:
             self._remove(task)
 
-    def _finish(self, task: Task, context: Context, outcome: Outcome | None) -> None:
+    def _finish(self, task: Task, context: CallContext, outcome: Outcome | None) -> None:
         if outcome is not None and not task.machine.terminal:
             context.finish_progress()
             task.outcome = outcome

@@ -14,7 +14,7 @@ from ..observe.events import CallStarted, DispatchSent
 from ..observe.records import bounded
 from ..wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
 from .calls import CallScope, run
-from .context import Channel, Context
+from .context import CallContext, Channel
 from .offers import Offer
 from .outcome import Outcome, attempt, attempt_tool
 from .request_context import RequestContext
@@ -126,7 +126,7 @@ class ToolRuns:
         run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
         return _told(call, attempt_tool(lambda: run_at_once(arguments)))
 
-    def start(self, call: CallScope, tool: Tool, context: Context) -> Work:
+    def start(self, call: CallScope, tool: Tool, context: CallContext) -> Work:
         """Set the deadlines, which count from now, and give back the work."""
         run_tool = tool_work(tool)
         deadlines = self._deadlines(tool, context.arguments)
@@ -150,11 +150,11 @@ class ToolRuns:
         arguments: Mapping[str, Any],
         token: ProgressToken | None,
         answers: Mapping[str, Json],
-    ) -> Context:
+    ) -> CallContext:
         """The context of one call or task."""
         limits = self._services.limits
         gate = ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
-        return Context(arguments, answers, token, call, channel, gate, self._clock)
+        return CallContext(arguments, answers, token, call, channel, gate, self._clock)
 
     def _deadlines(self, tool: Tool, arguments: Mapping[str, Any]) -> Deadlines:
         settings = self._settings
@@ -186,10 +186,10 @@ def handled(handler: Callable[[], Json | Outcome | Start]) -> Outcome | Start:
     return given[0] if given else outcome
 
 
-def tool_work(tool: Tool) -> Callable[[Context], Awaitable[ToolResult]]:
+def tool_work(tool: Tool) -> Callable[[CallContext], Awaitable[ToolResult]]:
     """The coroutine function of a tool that waits."""
     assert tool.waits, f"{tool.name} never waits"
-    return cast("Callable[[Context], Awaitable[ToolResult]]", tool.run)
+    return cast("Callable[[CallContext], Awaitable[ToolResult]]", tool.run)
 
 
 def _told(call: CallScope, outcome: Outcome) -> Outcome:

@@ -74,7 +74,7 @@ HostDispatch: TypeAlias = Dispatch[DispatchedCall]
 
 
 @dataclass(slots=True, eq=False)
-class _Pending:
+class _PendingDispatch:
     """A call that waits for its host. `result` is what it came to, `told` the last valid report's numbers."""
 
     dispatch: HostDispatch
@@ -106,7 +106,7 @@ class Dispatcher:
         self._outgoing = outgoing
         self._clock = clock
         self._limits = limits
-        self._pending: dict[str, _Pending] = {}
+        self._pending: dict[str, _PendingDispatch] = {}
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self, tool: HostedTool, context: ToolContext) -> ToolResult:
@@ -122,7 +122,7 @@ class Dispatcher:
         assert pending.result is not None, "who sets the event sets the result"
         return pending.result
 
-    def _begin(self, tool: HostedTool, context: ToolContext) -> _Pending:
+    def _begin(self, tool: HostedTool, context: ToolContext) -> _PendingDispatch:
         params = tool.request(context.arguments)
         recorder = context.recorder.bind(connection=self._connection)
         dispatch = self._machine.dispatch(DispatchedCall(recorder))
@@ -136,11 +136,11 @@ class Dispatcher:
         name, idle_ms, ceiling_ms = f"{self.host}__{tool.name}", params["idleMs"], params["ceilingMs"]
         recorder.append(DispatchSent(name, idle_ms, ceiling_ms, self.host, dispatch.id))
         dispatch.call.sent = self._note_sent(message, body, dispatch)
-        pending = _Pending(dispatch, tool, context)
+        pending = _PendingDispatch(dispatch, tool, context)
         self._pending[dispatch.id] = pending
         return pending
 
-    def _end(self, pending: _Pending) -> None:
+    def _end(self, pending: _PendingDispatch) -> None:
         del self._pending[pending.dispatch.id]
         if pending.dispatch.state is DispatchState.RUNNING:
             self._cancel(pending.dispatch, _Stop(*(pending.context.ended_by or (Cause.SHUTDOWN.value, None))))
@@ -233,7 +233,7 @@ class Dispatcher:
             raise MisuseError("unknown dispatch", f"{what} for {clip(repr(id))}, which was never sent")
         return dispatch
 
-    def _settle(self, pending: _Pending, answer: Response) -> None:
+    def _settle(self, pending: _PendingDispatch, answer: Response) -> None:
         fault = None
         if answer.result is not None:
             result, fault = self._completed(pending, answer.result)
@@ -245,7 +245,7 @@ class Dispatcher:
         if fault is not None:
             raise MisuseError("invalid answer", f"{pending.dispatch.id}, {pending.tool.name}: {fault}")
 
-    def _completed(self, pending: _Pending, sent: Mapping[str, Any]) -> tuple[ToolResult, str | None]:
+    def _completed(self, pending: _PendingDispatch, sent: Mapping[str, Any]) -> tuple[ToolResult, str | None]:
         try:
             result = read_result(sent)
         except InvalidMessageError as error:
@@ -255,11 +255,11 @@ class Dispatcher:
             return self._unpromised(pending, fault), fault
         return content([text(result.text or "")]) if result.output is None else structured(result.output), None
 
-    def _unpromised(self, pending: _Pending, fault: str) -> ToolResult:
+    def _unpromised(self, pending: _PendingDispatch, fault: str) -> ToolResult:
         why = f"The tool host {self.host} answered with what its tool does not promise: {fault}"
         return self._failure(why, pending, code="invalid_output", retryable=False)
 
-    def _failed(self, pending: _Pending, error: Mapping[str, Any]) -> tuple[ToolResult, str | None]:
+    def _failed(self, pending: _PendingDispatch, error: Mapping[str, Any]) -> tuple[ToolResult, str | None]:
         message = clip(error["message"], LONGEST_ERROR)
         if error["code"] == HostCode.CANCELLED:
             why = f"The tool host {self.host} stopped the work, which nobody had asked for: {message}"
@@ -300,7 +300,9 @@ class Dispatcher:
 
     # -- results and records
 
-    def _failure(self, message: str, pending: _Pending, *, code: str, retryable: bool, **data: Any) -> ToolResult:
+    def _failure(
+        self, message: str, pending: _PendingDispatch, *, code: str, retryable: bool, **data: Any
+    ) -> ToolResult:
         """A tool error that says what happened, and how far the work got."""
         where = {"host": self.host, "dispatch": pending.dispatch.id}
         return structured_failure(message, {"code": code, "retryable": retryable, **pending.told, **data, **where})

@@ -13,7 +13,7 @@ from typing import Any
 import trio
 
 from .calls import UNAVAILABLE, WRITE_TIMEOUT, Message, contained
-from .http1_protocol import RefusedError, RequestHead, RequestParser, ResponseError, ResponseWriter, asgi_scope
+from .http1_protocol import InvalidRequestError, RequestHead, RequestParser, ResponseError, ResponseWriter, asgi_scope
 from .outbox import PeerGoneError
 from .transport import FLUSH_S, LINGER_S, LOOK_S, READ_PIECE, Service, Transport, entrance
 from .websocket import WebSocket
@@ -71,7 +71,7 @@ class Http1Connection:
             self.parser.receive_data(self.transport.first)
             while await self._serve_next():
                 pass
-        except RefusedError as refused:
+        except InvalidRequestError as refused:
             self._lingers = True
             self._why_closed = "no valid HTTP request"
             if self.service.log is not None:
@@ -278,7 +278,7 @@ class _Call:
             try:
                 data = await connection.read()
                 parser.receive_data(data)
-            except RefusedError as refused:
+            except InvalidRequestError as refused:
                 self.refused, data = refused.status, b""
             if not data:
                 self._body_given = self._never_whole = True

@@ -40,7 +40,7 @@ _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".en
 _BODILESS = frozenset({204, 304})
 
 
-class RefusedError(Exception):
+class InvalidRequestError(Exception):
     """The peer's bytes are no request that this server takes; they are answered with `status`, and nothing follows."""
 
     def __init__(self, status: int) -> None:
@@ -64,12 +64,12 @@ class RequestHead:
     upgrades: bool = False
 
     def check(self) -> None:
-        """Judge what llhttp leaves to the application. Raises `RefusedError`."""
+        """Judge what llhttp leaves to the application. Raises `InvalidRequestError`."""
         hosts = [value for name, value in self.headers if name == b"host"]
         # RFC 9112 section 3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request
         # message that lacks a Host header field and to any request message that contains more than one".
         if len(hosts) > 1 or (not hosts and self.http_version == "1.1"):
-            raise RefusedError(400)
+            raise InvalidRequestError(400)
         for name, value in self.headers:
             if name == b"transfer-encoding":
                 self._check_coding(value)
@@ -78,15 +78,15 @@ class RequestHead:
         if not self.target.startswith(b"/"):
             self._take_host_from_target()
         elif b"#" in self.target:
-            raise RefusedError(400)
+            raise InvalidRequestError(400)
 
     def _check_coding(self, value: bytes) -> None:
         # RFC 9112 section 6.1: "A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding
         # header field MUST treat the message as if the framing is faulty".
         if self.http_version == "1.0":
-            raise RefusedError(400)
+            raise InvalidRequestError(400)
         if value.lower() != b"chunked":
-            raise RefusedError(501)
+            raise InvalidRequestError(501)
 
     def _take_host_from_target(self) -> None:
         # RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and of a request that has one
@@ -96,7 +96,7 @@ class RequestHead:
             return
         found = _URL.fullmatch(self.target)
         if found is None:
-            raise RefusedError(400)
+            raise InvalidRequestError(400)
         host, path = found.groups()
         self.target = path if path.startswith(b"/") else b"/" + path
         self.headers = [pair for pair in self.headers if pair[0] != b"host"]
@@ -161,7 +161,7 @@ class RequestParser:
         return rest
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes. Raises `RefusedError` for a body whose framing is wrong."""
+        """Take bytes. Raises `InvalidRequestError` for a body whose framing is wrong."""
         self._data = self._data + data if self._data else data
         if not self.complete:
             self._parse_body()
@@ -169,7 +169,7 @@ class RequestParser:
     # -- heads
 
     def next_head(self) -> RequestHead | None:
-        """The head of the next request, or None when it has not come whole. Raises `RefusedError`."""
+        """The head of the next request, or None when it has not come whole. Raises `InvalidRequestError`."""
         end = self._find_end()
         if end < 0:
             return None
@@ -190,21 +190,21 @@ class RequestParser:
         data = self._data
         end = data.find(b"\r\n\r\n", max(0, self._searched - 3)) + 4
         if max(end, len(data) if end < 4 else 0) > self._max_head_bytes:
-            raise RefusedError(431)
+            raise InvalidRequestError(431)
         if end >= 4:
             return end
         if (data and (data[0] < _FIRST_VISIBLE and data != b"\r")) or _BARE_LF.search(data, max(0, self._searched - 1)):
-            raise RefusedError(400)
+            raise InvalidRequestError(400)
         self._searched = len(data)
         return -1
 
     def _check_start(self, head: bytes) -> bytes:
-        """The head with a version that llhttp knows. Raises `RefusedError`."""
+        """The head with a version that llhttp knows. Raises `InvalidRequestError`."""
         found = _START_LINE.match(head)
         if found is None:
-            raise RefusedError(400)
+            raise InvalidRequestError(400)
         if found[2] != b"1":
-            raise RefusedError(505)
+            raise InvalidRequestError(505)
         if found[3] not in (b"0", b"1"):
             # RFC 9110 section 6.2: a higher minor version is served "as if it was in the highest minor version" known.
             return head[: found.start(3)] + b"1" + head[found.end(3) :]
@@ -217,15 +217,15 @@ class RequestParser:
         except httptools.HttpParserUpgrade:
             self._parse_upgrade(head)
         except httptools.HttpParserInvalidMethodError:
-            raise RefusedError(501) from None
+            raise InvalidRequestError(501) from None
         except httptools.HttpParserError:
-            raise RefusedError(400) from None
+            raise InvalidRequestError(400) from None
         if len(self._head.headers) > self._max_headers:
-            raise RefusedError(431)
+            raise InvalidRequestError(431)
 
     def _parse_upgrade(self, head: bytes) -> None:
         if self._head.method == "CONNECT":
-            raise RefusedError(501)
+            raise InvalidRequestError(501)
         names = [value.lower() for name, value in self._head.headers if name == b"upgrade"]
         if self._head.method == "GET" and any(b"websocket" in value for value in names):
             self._head.upgrades = True
@@ -261,7 +261,7 @@ class RequestParser:
         try:
             at = self._parse_chunks() if self._body_left is None else self._parse_counted(self._body_left)
         except httptools.HttpParserError:
-            raise RefusedError(400) from None
+            raise InvalidRequestError(400) from None
         self._data = self._data[at:]
 
     def _parse_counted(self, left: int) -> int:
@@ -287,11 +287,11 @@ class RequestParser:
         return at
 
     def _find_line_end(self, at: int) -> int:
-        """Where the line that begins at `at` ends; `at` when that has not come. Raises `RefusedError`."""
+        """Where the line that begins at `at` ends; `at` when that has not come. Raises `InvalidRequestError`."""
         found = self._data.find(b"\r\n", at)
         end = found + 2 if found >= 0 else len(self._data)
         if end - at > MAX_CHUNK_LINE:
-            raise RefusedError(400)
+            raise InvalidRequestError(400)
         return end if found >= 0 else at
 
     def _note_line(self, line: bytes) -> None:
@@ -299,7 +299,7 @@ class RequestParser:
         plain = 0 if self._in_trailer else _PLAIN_CHUNK_LINE
         self._excess += max(0, len(line) - plain)
         if self._excess > MAX_CHUNK_EXCESS:
-            raise RefusedError(400)
+            raise InvalidRequestError(400)
         if not self._in_trailer:
             size = int(line.partition(b";")[0], 16)
             self._in_trailer = size == 0

@@ -58,7 +58,7 @@ class ConnectionLog(Protocol):
         """It is closed, by `client` or why by the server, and has carried so many requests."""
 
 
-class Connection(Protocol):
+class WatchedConnection(Protocol):
     """A connection that `watch` holds to its limits.
 
     `ended_by` is `client`, or why the server closed it; it is complete when the connection is over.
@@ -106,7 +106,7 @@ class Service:
     trusted: Sequence[Network]
     log: ConnectionLog | None = None
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
-    running: set[Connection] = field(default_factory=set)
+    running: set[WatchedConnection] = field(default_factory=set)
     turnstile: Turnstile = field(default_factory=Turnstile)
     ended: ParkingLot = field(default_factory=ParkingLot)
     date: DateField = field(default_factory=DateField)

@@ -44,7 +44,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRow:
     """What the file has of one call; `entries` are its evidence with their sequence numbers, in order."""
 
     row: bytes
@@ -157,7 +157,7 @@ def _among(condition: Condition) -> tuple[str, list[str | float]]:
     return f"({among} OR +{field} IS NULL)" if None in condition.values else among, given
 
 
-def find(path: Path, id: str, max_bytes: int) -> Kept | None:
+def find(path: Path, id: str, max_bytes: int) -> KeptRow | None:
     """One call by its whole id; of its evidence the first `max_bytes`, and then it is not complete."""
     with _reading(path) as connection:
         known = connection.execute("SELECT number, complete FROM calls WHERE id = ?", (id,)).fetchone()
@@ -169,7 +169,7 @@ def find(path: Path, id: str, max_bytes: int) -> Kept | None:
         entries, whole = _first_bytes(evidence, max_bytes)
         if number < _first_of_now(connection):
             row, entries = row_as_now(row), [(seq, entry_as_now(entry)) for seq, entry in entries]
-        return Kept(row, bool(complete) and whole, entries)
+        return KeptRow(row, bool(complete) and whole, entries)
 
 
 def _first_bytes(evidence: sqlite3.Cursor, max_bytes: int) -> tuple[list[tuple[int, bytes]], bool]:

@@ -70,7 +70,7 @@ def check(value: Mapping[str, Any], members: Mapping[str, Kinds]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class _FactShape:
     """How the entries of one kind look.
 
     `members` are all of them but `kind`. `written` are the names and types in the order in which `Entry.encoded` writes
@@ -93,7 +93,7 @@ _CONTEXT: Final = {name: kinds(hint) for name, hint in get_type_hints(Context).i
 _FIRST: Final = ("seq", "at", "mono", "kind", "cause")
 
 
-def _shape(fact: type[Event]) -> _Shape:
+def _shape(fact: type[Event]) -> _FactShape:
     hints = get_type_hints(fact)
     own = {name: kinds(hints[name]) for name in fact.__slots__}
     members = {**_PLACE, **_CONTEXT, **own}
@@ -102,10 +102,10 @@ def _shape(fact: type[Event]) -> _Shape:
     written = (*_FIRST, *_CONTEXT, *shown)
     types = tuple(frozenset({str}) if name == "kind" else members[name].types for name in written)
     special = tuple(name for name in shown if own[name].item is not None or own[name].words)
-    return _Shape(fact, members, written, types, special, shown, stored, b',"%b":' % (stored or "").encode())
+    return _FactShape(fact, members, written, types, special, shown, stored, b',"%b":' % (stored or "").encode())
 
 
-_SHAPES: Final[Mapping[str, _Shape]] = MappingProxyType({fact.kind: _shape(fact) for fact in get_args(Event)})
+_SHAPES: Final[Mapping[str, _FactShape]] = MappingProxyType({fact.kind: _shape(fact) for fact in get_args(Event)})
 _SHAPES_BY_BYTES: Final = {kind.encode(): shape for kind, shape in _SHAPES.items()}
 
 
@@ -130,7 +130,7 @@ def as_written(text: bytes) -> Entry | None:
     return _made(value, shape, rest[:-1]) if _fits(value, shape) else None
 
 
-def _fits(value: Any, shape: _Shape) -> bool:
+def _fits(value: Any, shape: _FactShape) -> bool:
     """Whether the members are those that are written, in their order, and each is what it may be."""
     if type(value) is not dict or tuple(value) != shape.written or value["kind"] != shape.fact.kind:
         return False
@@ -151,7 +151,7 @@ def entry_of(value: Mapping[str, Any]) -> Entry:
     return _made(value, shape, b"" if shape.stored is None else encode(value[shape.stored]))
 
 
-def _made(value: Mapping[str, Any], shape: _Shape, stored: bytes) -> Entry:
+def _made(value: Mapping[str, Any], shape: _FactShape, stored: bytes) -> Entry:
     fields = {name: value[name] for name in shape.own}
     for name in shape.special:
         fields[name] = _frozen(fields[name])

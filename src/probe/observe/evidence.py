@@ -102,7 +102,7 @@ class _Exchange:
     calls: dict[str, None] = field(default_factory=dict)
 
 
-class Evidence:
+class EvidenceIndex:
     """Fed with every entry in order.
 
     Remembers `most_calls` calls, and fewer when those have very many entries. The one that settled first makes room; a

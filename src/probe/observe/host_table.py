@@ -34,7 +34,7 @@ class _Followed:
     late: int = 0
 
 
-class HostTable:
+class HostRows:
     """Fed with the entries of the log that `takers` has a place for."""
 
     def __init__(self) -> None:

@@ -78,7 +78,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LogPage:
     """What a reader gets: the lost range before it, if any, the entries, and the cursor for the next page."""
 
     gap: Gap | None
@@ -141,13 +141,13 @@ class EventLog:
         """One entry; None where it is not there any more, or not yet."""
         return self._between(seq, seq)[0] if self.first <= seq <= self.last else None
 
-    def since(self, seq: int, limit: int) -> Page:
+    def since(self, seq: int, limit: int) -> LogPage:
         """At most `limit` entries after `seq`, oldest first. A cursor beyond the end gives an empty page."""
         first = self.first
         start = max(seq + 1, first)
         gap = Gap(seq + 1, first - 1) if seq + 1 < first else None
         entries = self._between(start, min(self.last, start + limit - 1))
-        return Page(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
+        return LogPage(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
 
     def _between(self, start: int, end: int) -> list[Entry]:
         """What is kept from `start` to `end`, both included."""

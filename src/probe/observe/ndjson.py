@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from ..settings import Limits, Settings, described
 from ..wire.jsonrpc import encode
 from .entry_reading import Kinds, as_written, check, entry_of, kinds
-from .log import Entry, Gap, Page
+from .log import Entry, Gap, LogPage
 
 _T = TypeVar("_T")
 
@@ -127,7 +127,7 @@ class SavedLog:
         """One entry; None where it is not there."""
         return next((entry for entry in self.since(seq - 1, 1).entries if entry.seq == seq), None)
 
-    def since(self, seq: int, limit: int) -> Page:
+    def since(self, seq: int, limit: int) -> LogPage:
         """What follows `seq`, oldest first: at most one gap, and then at most `limit` entries up to the next gap."""
         at = bisect_right(self._ends, seq)
         gap = self.items[at] if at < len(self.items) else None
@@ -139,7 +139,7 @@ class SavedLog:
                 break
             found.append(item)
         rest = gap if isinstance(gap, Gap) else None
-        return Page(rest, found, found[-1].seq if found else max(seq, rest.last if rest else 0))
+        return LogPage(rest, found, found[-1].seq if found else max(seq, rest.last if rest else 0))
 
 
 def load(lines: Iterable[bytes]) -> SavedLog:

@@ -32,14 +32,14 @@ _LONGEST: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _NamedRequest:
     """A request: its method, and the task that it names."""
 
     method: str | None
     about: RequestId | None
 
 
-class RefusalTable:
+class RefusalRows:
     """Fed with the entries of the log that `takers` has a place for.
 
     `has_failed` tells whether a task has the status `failed`. `count` is called once for each refusal.
@@ -49,7 +49,7 @@ class RefusalTable:
         self.table: Table[RefusalRow] = Table()
         self._has_failed = has_failed
         self._count = count
-        self._asked: Newest[int, _Asked] = Newest(_MOST_WAITING)
+        self._asked: Newest[int, _NamedRequest] = Newest(_MOST_WAITING)
         # Refusals of HTTP exchanges whose response has no head yet.
         self._waiting: Newest[int, list[RefusalRow]] = Newest(_MOST_WAITING)
         self.takers: Mapping[type, Callable[[Entry, Any], None]] = {
@@ -65,7 +65,7 @@ class RefusalTable:
 
     def _received(self, entry: Entry, fact: events.MessageReceived) -> None:
         if fact.rpc == "request":
-            self._asked.store(entry.seq, _Asked(fact.method, fact.about))
+            self._asked.store(entry.seq, _NamedRequest(fact.method, fact.about))
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted) -> None:
         row = self._refusal(entry, fact) if fact.rpc == "error" else None

@@ -21,7 +21,7 @@ from .table import Table
 _MOST_RESUMING: Final = 2000
 
 
-class StreamTable:
+class StreamRows:
     """Fed with the entries of the log that `takers` has a place for."""
 
     def __init__(self) -> None:

@@ -12,14 +12,14 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 from ..wire.jsonrpc import RequestId
 from . import events
 from .changes import Changes
-from .evidence import Evidence
-from .host_table import HostTable
+from .evidence import EvidenceIndex
+from .host_table import HostRows
 from .log import Entry
 from .log_counts import LOG, LogCounts
 from .records import CallRecords
-from .refusals import RefusalTable
+from .refusals import RefusalRows
 from .rows import Era, RefusalRow, SessionRow, TaskRow, TaskStatus, Transport
-from .stream_table import StreamTable
+from .stream_table import StreamRows
 from .table import Table
 
 TableName: TypeAlias = Literal["tasks", "calls", "sessions", "streams", "hosts", "refusals", "counts"]
@@ -36,14 +36,14 @@ _OTHERS: Final = "(others)"
 class Tables:
     """The tables of one engine. `changes` are those of each table; of calls they hold as many as there are records."""
 
-    def __init__(self, records: CallRecords, evidence: Evidence, most_calls: int) -> None:
+    def __init__(self, records: CallRecords, evidence: EvidenceIndex, most_calls: int) -> None:
         self._records = records
         self._evidence = evidence
         self._tasks: Table[TaskRow] = Table()
         self._sessions: Table[SessionRow] = Table(may_go=lambda row: row.id != UNATTRIBUTED)
-        self._streams = StreamTable()
-        self._hosts = HostTable()
-        self._refusals = RefusalTable(self._has_failed, self._refused)
+        self._streams = StreamRows()
+        self._hosts = HostRows()
+        self._refusals = RefusalRows(self._has_failed, self._refused)
         self._counts = LogCounts()
         self._call_changes = Changes(most_calls)
         self.changes: Mapping[TableName, Changes] = {

@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from ..core.addresses import parts
 from ..observe.events import is_session
 from ..wire.jsonrpc import clip, is_id
-from .requests import LONGEST_TRACE, TRACE_MEMBERS, Peer, Request
+from .requests import LONGEST_TRACE, TRACE_MEMBERS, KnownClient, ObservedRequest
 
 Attributes: TypeAlias = dict[str, str | int]
 
@@ -34,14 +34,14 @@ _FAILED: Final = ("cancelled", "disconnected", "refused", "unanswered")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestTarget:
     """What a request says: its target by the attribute that names it, and the trace that it goes on with."""
 
     target: Attributes = field(default_factory=dict)
     trace: Mapping[str, str] = field(default_factory=dict)
 
 
-def asked(method: str, message: bytes) -> Asked:
+def asked(method: str, message: bytes) -> RequestTarget:
     """What is in a request; nothing, where it is too large to be read once more or is not what it should be."""
     value: Any = from_json(message) if len(message) <= _MOST_READ else None
     params = _members(_members(value).get("params"))
@@ -50,7 +50,7 @@ def asked(method: str, message: bytes) -> Asked:
     trace = {name: text for name, text in texts.items() if len(text) <= LONGEST_TRACE}
     member, attribute = ("uri", "mcp.resource.uri") if method in _WITH_URI else _NAMED.get(method, ("", ""))
     name = params.get(member)
-    return Asked({attribute: clip(name, _LONGEST_TEXT)} if isinstance(name, str) else {}, trace)
+    return RequestTarget({attribute: clip(name, _LONGEST_TEXT)} if isinstance(name, str) else {}, trace)
 
 
 def _members(value: Any) -> Mapping[str, Any]:
@@ -62,7 +62,7 @@ def span_name(method: str, target: str | None) -> str:
     return method if target is None else f"{method} {target}"
 
 
-def connection(request: Request, peer: Peer | None) -> Attributes:
+def connection(request: ObservedRequest, peer: KnownClient | None) -> Attributes:
     """What carries a request, in words that are few: for metrics as well."""
     if request.transport == "stdio":
         about: Attributes = {"network.transport": "pipe"}
@@ -75,7 +75,7 @@ def connection(request: Request, peer: Peer | None) -> Attributes:
     return about
 
 
-def identity(request: Request) -> Attributes:
+def identity(request: ObservedRequest) -> Attributes:
     """Whose request it is. `mcp.session.id` is the label of the session: the id itself would let a reader end it."""
     about: Attributes = {}
     if is_id(request.id):
@@ -98,7 +98,7 @@ class Failure:
     message: str | None = None
 
 
-def failure(request: Request, answer: bytes | None) -> Failure | None:
+def failure(request: ObservedRequest, answer: bytes | None) -> Failure | None:
     """None for a request that did not fail. `answer` is the message that ended it, None where none did."""
     error = _members(_error(answer)) if answer is not None else {}
     code, message = error.get("code"), error.get("message")
@@ -116,7 +116,7 @@ def _error(answer: bytes) -> Any:
     return _members(value).get("error")
 
 
-def operation(request: Request, why: Failure | None, label: Callable[[str | None], str]) -> Attributes:
+def operation(request: ObservedRequest, why: Failure | None, label: Callable[[str | None], str]) -> Attributes:
     """The attributes of a request as a metric has them; `label` gives the label of a tool."""
     about: Attributes = {}
     if request.tool is not None:

@@ -37,7 +37,7 @@ class Lines:
         self._calls: Newest[str, events.CallStarted] = Newest(_MOST_RUNNING)
         self._least = LOG_LEVELS.index(level)
         self._limits: dict[str, tuple[float, int]] = {}
-        makers: Mapping[type, tuple[str, Callable[[Any], _Said | None]]] = {
+        makers: Mapping[type, tuple[str, Callable[[Any], _Words | None]]] = {
             events.LimitReached: ("warning", _limit),
             events.AuditState: ("error", _audit),
             events.ServerState: ("info", lambda event: _said(f"the server is {event.state}")),
@@ -66,7 +66,7 @@ class Lines:
         line = Line(entry.at, said.level or level, entry.fact.kind, said.text, {**_ids(entry), **said.fields})
         return self._paced(line, entry.fact, entry.mono) if isinstance(entry.fact, events.LimitReached) else line
 
-    def _said(self, entry: Entry) -> tuple[str, _Said | None]:
+    def _said(self, entry: Entry) -> tuple[str, _Words | None]:
         """The level and the words of an entry."""
         call, fact = entry.context.call or "", entry.fact
         if isinstance(fact, events.CallStarted):
@@ -94,7 +94,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Words:
     """What an event says. `level` where it is a quieter one than its kind's."""
 
     text: str
@@ -102,9 +102,9 @@ class _Said:
     level: str | None = None
 
 
-def _said(text: str, **fields: Any) -> _Said:
+def _said(text: str, **fields: Any) -> _Words:
     """Without the fields that are empty."""
-    return _Said(text, {name: value for name, value in fields.items() if value not in (None, "")})
+    return _Words(text, {name: value for name, value in fields.items() if value not in (None, "")})
 
 
 def _ids(entry: Entry) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _ids(entry: Entry) -> dict[str, Any]:
     return {name: id for name, id in ids.items() if id is not None}
 
 
-def _call(fact: events.CallSettled, began: events.CallStarted | None) -> _Said:
+def _call(fact: events.CallSettled, began: events.CallStarted | None) -> _Words:
     fields: dict[str, Any] = {}
     if began is not None and began.tool is not None:
         client = {"client": began.client_name, "transport": began.transport, "era": began.era}
@@ -122,63 +122,63 @@ def _call(fact: events.CallSettled, began: events.CallStarted | None) -> _Said:
     return _said("call", **fields, **ended)
 
 
-def _limit(event: events.LimitReached) -> _Said:
+def _limit(event: events.LimitReached) -> _Words:
     return _said("limit reached", limit=event.limit, most=event.value)
 
 
-def _audit(event: events.AuditState) -> _Said:
+def _audit(event: events.AuditState) -> _Words:
     if event.state == "ok":
         return replace(_said("the audit file can be written again", lost=event.lost), level="warning")
     return _said("the audit file cannot be written", why=event.why, lost=event.lost)
 
 
-def _session_opened(event: events.SessionOpened) -> _Said:
+def _session_opened(event: events.SessionOpened) -> _Words:
     client = {"client": event.client_name, "version": event.client_version}
     return _said("session opened", **client, revision=event.revision, transport=event.transport)
 
 
-def _client_seen(event: events.ClientSeen) -> _Said:
+def _client_seen(event: events.ClientSeen) -> _Words:
     client = {"client": event.client_name, "version": event.client_version, "address": event.client}
     return _said("client seen", **client, revision=event.revision, transport=event.transport)
 
 
-def _expired(event: events.DispatchExpired) -> _Said:
+def _expired(event: events.DispatchExpired) -> _Words:
     return _said("deadline passed", deadline=event.deadline, after_ms=event.elapsed_ms, reports=event.reports)
 
 
-def _stream_lost(event: events.StreamLost) -> _Said:
+def _stream_lost(event: events.StreamLost) -> _Words:
     return _said("stream lost", why=event.why, unsent=event.messages)
 
 
-def _host_registered(event: events.HostRegistered) -> _Said:
+def _host_registered(event: events.HostRegistered) -> _Words:
     about = {"host": event.host, "version": event.version}
     return _said("tool host registered", **about, tools=len(event.tools))
 
 
-def _host_closed(event: events.HostClosed) -> _Said:
+def _host_closed(event: events.HostClosed) -> _Words:
     about = {"host": event.host, "code": event.code}
     return _said("tool host gone", **about, by=event.by, failed=event.failed)
 
 
-def _misuse(event: events.ClientMisuse) -> _Said:
+def _misuse(event: events.ClientMisuse) -> _Words:
     return _said("client misuse", what=event.what, clause=event.clause, detail=event.detail)
 
 
-def _connection_opened(event: events.ConnectionOpened) -> _Said:
+def _connection_opened(event: events.ConnectionOpened) -> _Words:
     return _said("connection opened", transport=event.transport, address=event.client, peer=event.peer)
 
 
-def _connection_closed(event: events.ConnectionClosed) -> _Said:
+def _connection_closed(event: events.ConnectionClosed) -> _Words:
     return _said("connection closed", by=event.by, code=event.code)
 
 
-def _cancelled(event: events.CallCancelled) -> _Said:
+def _cancelled(event: events.CallCancelled) -> _Words:
     return _said("cancellation", by=event.by, reason=event.reason, effect=event.effect)
 
 
-def _task_changed(event: events.TaskChanged) -> _Said:
+def _task_changed(event: events.TaskChanged) -> _Words:
     return _said("task", tool=event.tool, status=event.status, said=event.message)
 
 
-def _refused(event: events.HttpResponse) -> _Said | None:
+def _refused(event: events.HttpResponse) -> _Words | None:
     return None if event.problem is None else _said("request refused", status=event.status, problem=event.problem)

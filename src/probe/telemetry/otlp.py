@@ -25,7 +25,7 @@ from opentelemetry.trace import Span
 from .. import __version__
 from ..observe import events
 from . import conventions
-from .requests import KNOWN_METHODS, Request, Requests, Step
+from .requests import KNOWN_METHODS, ObservedRequest, Requests, Step
 from .spans import Spans
 from .tally import Family, Names
 
@@ -182,7 +182,7 @@ def _count(name: str, help: str, value: float) -> Family:
     return Family("counter", name, "", help, (), [((), value)])
 
 
-class Metrics:
+class OtlpMetrics:
     """The metrics of one engine on their way out. Fed with every step in order; `start_metrics` makes it.
 
     The conventions' own are recorded with each step. The others are what `publish` was given last, so that the SDK's
@@ -215,7 +215,7 @@ class Metrics:
     def missed(self, entries: int) -> None:
         """Nothing is kept from one step to the next."""
 
-    def _over(self, request: Request, step: Step) -> None:
+    def _over(self, request: ObservedRequest, step: Step) -> None:
         event = step.entry.fact
         answer = event.message if isinstance(event, events.MessageEmitted) else None
         peer = None if request.session is None else self._requests.peers.get(request.session)
@@ -273,13 +273,13 @@ def start_traces(run: str, requests: Requests, tools: Names, prompts: Names) -> 
     return Traces(provider, exporter, queue, spans)
 
 
-def start_metrics(run: str, requests: Requests, tools: Names) -> Metrics | None:
+def start_metrics(run: str, requests: Requests, tools: Names) -> OtlpMetrics | None:
     """As `start_traces`, for metrics."""
     if _choice(_EXPORTERS[1], "otlp", "none") == "none":
         return None
     reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=_whole(*_INTERVAL))
     provider = MeterProvider([reader], resource=_resource(run), shutdown_on_exit=False)
-    return Metrics(provider, requests, tools)
+    return OtlpMetrics(provider, requests, tools)
 
 
 def _resource(run: str) -> Resource:

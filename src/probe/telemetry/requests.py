@@ -55,7 +55,7 @@ _PIPES: Final[Mapping[str, str]] = {"w": "websocket", "i": "stdio"}
 
 
 @dataclass(slots=True, eq=False)
-class Peer:
+class KnownClient:
     """A session, or a modern client. `revision` is empty where it named one that this server does not speak."""
 
     revision: str
@@ -72,7 +72,7 @@ class Head:
 
 
 @dataclass(slots=True, eq=False)
-class Request:
+class ObservedRequest:
     """A request of a client. `method` is as it was written, `transport` is `http`, `websocket` or `stdio`.
 
     Its entry has the number `seq`; `at` and `mono` are its times. The entry itself is not kept: its message may be
@@ -103,12 +103,12 @@ class Request:
 
 
 @dataclass(slots=True, eq=False)
-class Running:
-    """A call that runs: of a request, or of the task that a request began. `kept` as that of `Request`."""
+class ObservedCall:
+    """A call that runs: of a request, or of the task that a request began. `kept` as that of `ObservedRequest`."""
 
     tool: str | None
     task: str | None
-    request: Request | None
+    request: ObservedRequest | None
     kept: Any = None
 
 
@@ -117,19 +117,19 @@ class Step:
     """One entry, and what it means: the request that begins with it, those that are over, the call that it is about."""
 
     entry: Entry
-    begun: Request | None = None
-    call: Running | None = None
-    over: list[Request] = field(default_factory=list)
+    begun: ObservedRequest | None = None
+    call: ObservedCall | None = None
+    over: list[ObservedRequest] = field(default_factory=list)
 
 
 class Requests:
     """Fed with every entry in order. `in_flight` are the requests that are not over."""
 
     def __init__(self) -> None:
-        self.in_flight: Newest[int, Request] = Newest(_MOST_OPEN)
-        self.peers: Newest[str, Peer] = Newest(_MOST_PEERS)
-        self._of_exchange: dict[int, list[Request]] = {}
-        self._calls: Newest[str, Running] = Newest(_MOST_OPEN)
+        self.in_flight: Newest[int, ObservedRequest] = Newest(_MOST_OPEN)
+        self.peers: Newest[str, KnownClient] = Newest(_MOST_PEERS)
+        self._of_exchange: dict[int, list[ObservedRequest]] = {}
+        self._calls: Newest[str, ObservedCall] = Newest(_MOST_OPEN)
         self._heads: Newest[int, Head] = Newest(_MOST_PASSING)
         self._takers: Mapping[type, Callable[[Step, Any], None]] = {
             events.HttpRequest: self._head,
@@ -163,13 +163,13 @@ class Requests:
     def _greeted(self, step: Step, fact: events.SessionOpened | events.ClientSeen) -> None:
         # A modern client names what it likes.
         revision = fact.revision if fact.revision in (*LEGACY, *MODERN) else ""
-        self.peers.store(step.entry.context.session or "", Peer(revision, step.entry.mono))
+        self.peers.store(step.entry.context.session or "", KnownClient(revision, step.entry.mono))
 
     def _received(self, step: Step, fact: events.MessageReceived) -> None:
         if fact.rpc != "request" or fact.method is None:
             return
         entry, pipe, exchange = step.entry, step.entry.context.pipe, step.entry.context.exchange or 0
-        request = Request(
+        request = ObservedRequest(
             seq=entry.seq,
             at=entry.at,
             mono=entry.mono,
@@ -203,7 +203,7 @@ class Requests:
         if request is not None:
             self._end(step, request, "disconnected")
 
-    def _answered(self, step: Step, fact: events.MessageEmitted | events.MessageDropped) -> Request | None:
+    def _answered(self, step: Step, fact: events.MessageEmitted | events.MessageDropped) -> ObservedRequest | None:
         """The request that a message answers, if it is in flight."""
         return self.in_flight.get(step.entry.cause or 0) if fact.rpc in ("response", "error") else None
 
@@ -212,7 +212,7 @@ class Requests:
         request = self.in_flight.get(step.entry.cause or 0)
         if request is not None:
             request.tool = fact.tool
-        step.call = Running(fact.tool, context.task, request)
+        step.call = ObservedCall(fact.tool, context.task, request)
         self._calls.store(context.call or "", step.call)
 
     def _settled(self, step: Step, fact: events.CallSettled) -> None:
@@ -225,7 +225,7 @@ class Requests:
         if not fact.answered:
             self._end(step, request, fact.outcome)
 
-    def _end(self, step: Step, request: Request, outcome: str) -> None:
+    def _end(self, step: Step, request: ObservedRequest, outcome: str) -> None:
         """Over, with the outcome of its call where there was one."""
         request.outcome = request.outcome or outcome
         self.in_flight.pop(request.seq, None)

@@ -29,7 +29,7 @@ from .requests import Requests
 from .tally import Family, Names, Tally
 
 if TYPE_CHECKING:
-    from .otlp import Metrics, Traces
+    from .otlp import OtlpMetrics, Traces
 
 # What the end of the server waits for the last entries and lines, and then for a collector.
 _FINAL_S: Final = 1.0
@@ -46,7 +46,7 @@ class TelemetryError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MetricsText:
     """`/metrics`: `text` gives it, at most a second old, of the type `content_type`."""
 
     content_type: str
@@ -54,7 +54,7 @@ class Page:
 
 
 @asynccontextmanager
-async def following(engine: Engine, printer: Printer | None = None) -> AsyncIterator[Page | None]:
+async def following(engine: Engine, printer: Printer | None = None) -> AsyncIterator[MetricsText | None]:
     """The telemetry that the engine's settings ask for, while the block runs; gives `/metrics` if it is wanted.
 
     `printer` gets the lines. Raises `TelemetryError` before anything has started. When the block ends, however it does,
@@ -62,7 +62,7 @@ async def following(engine: Engine, printer: Printer | None = None) -> AsyncIter
     """
     settings = engine.settings
     counters = _Counters.start(engine) if settings.metrics or settings.telemetry else None
-    lines = _Told(engine, printer) if printer is not None and printer.level != "off" else None
+    lines = _LogLines(engine, printer) if printer is not None and printer.level != "off" else None
     followers = [part.follower for part in (counters, lines) if part is not None]
     if not followers:
         yield None
@@ -91,7 +91,7 @@ async def _finish(engine: Engine, followers: list[LogFollower], counters: _Count
             await counters.close()
 
 
-class _Told:
+class _LogLines:
     """Lines of the log, written by a thread: who reads them may be slow, and then the log is what waits."""
 
     def __init__(self, engine: Engine, printer: Printer) -> None:
@@ -131,9 +131,9 @@ class _Counters:
         self._requests = requests
         self._tally = tally
         self._traces: Traces | None = None
-        self._metrics: Metrics | None = None
+        self._metrics: OtlpMetrics | None = None
         self._text: tuple[float, bytes] | None = None
-        self.page: Page | None = None
+        self.page: MetricsText | None = None
         self.follower = LogFollower(engine.log, self._take, self._missed, after=engine.log.last)
 
     @classmethod
@@ -158,7 +158,7 @@ class _Counters:
                 self._text = now, exposition.text()
             return self._text[1]
 
-        self.page = Page(CONTENT_TYPE, text)
+        self.page = MetricsText(CONTENT_TYPE, text)
 
     def _open_export(self, prompts: list[str]) -> None:
         # The API alone comes with other packages.

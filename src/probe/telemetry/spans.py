@@ -21,8 +21,8 @@ from pydantic_core import from_json
 from ..observe import events
 from ..observe.bounded import Newest
 from . import conventions
-from .conventions import Asked, Attributes
-from .requests import KNOWN_METHODS, Request, Requests, Running, Step
+from .conventions import Attributes, RequestTarget
+from .requests import KNOWN_METHODS, ObservedCall, ObservedRequest, Requests, Step
 from .tally import UNKNOWN, Names
 
 # Questions that clients have not answered, over all of them.
@@ -84,7 +84,7 @@ class Spans:
         if step.begun is not None:
             self._begin(step.begun, conventions.asked(step.begun.method, event.message))
 
-    def _begin(self, request: Request, asked: Asked) -> None:
+    def _begin(self, request: ObservedRequest, asked: RequestTarget) -> None:
         context, links = _parent(request, asked)
         method = request.method if request.method in KNOWN_METHODS else UNKNOWN
         few = [str(name) for key, name in asked.target.items() if self._is_known(key, str(name))]
@@ -109,7 +109,7 @@ class Spans:
         names = self._targets.get(attribute)
         return names is not None and names.label(name) == name
 
-    def _over(self, request: Request, step: Step) -> None:
+    def _over(self, request: ObservedRequest, step: Step) -> None:
         span: Span | None = request.kept
         if span is None:
             return
@@ -205,7 +205,7 @@ class Spans:
         _note(_span(step.call), "deadline", step, deadline=event.deadline, elapsed_ms=event.elapsed_ms)
 
 
-def _parent(request: Request, asked: Asked) -> tuple[Context, list[Link]]:
+def _parent(request: ObservedRequest, asked: RequestTarget) -> tuple[Context, list[Link]]:
     """The trace that a request goes on with: that of its `_meta`, else that of the HTTP request, else none.
 
     "MCP server instrumentation SHOULD, by default, use context extracted from MCP `params._meta` as a parent […] and
@@ -219,7 +219,7 @@ def _parent(request: Request, asked: Asked) -> tuple[Context, list[Link]]:
     return own, [Link(ambient)] if ambient.is_valid else []
 
 
-def _span(call: Running | None) -> Span | None:
+def _span(call: ObservedCall | None) -> Span | None:
     """What a call is part of: the span of its task, else that of its request."""
     if call is None:
         return None

@@ -26,8 +26,8 @@ from ..wire.jsonrpc import (
     shown_id,
 )
 from ..wire.toolhost import CancelParams, DispatchParams, FailureData, InvalidMessageError, read_params
-from .dispatch import Dispatch, failure
-from .outbox import MOST_DISPATCHES, Outbox
+from .dispatch import HandlerRun, failure
+from .outbox import MOST_DISPATCHES, SendQueue
 from .tool import Tool
 
 logger = logging.getLogger(__package__)
@@ -46,7 +46,7 @@ class Runner(Protocol):
     def find(self, name: str) -> Tool[..., Any] | None:
         """The tool of this name."""
 
-    def start(self, dispatch: Dispatch) -> bool:
+    def start(self, dispatch: HandlerRun) -> bool:
         """Run a dispatch; False when as many run as may."""
 
 
@@ -63,11 +63,11 @@ class Conversation:
     """One connection's dispatches and requests. `close` ends all of them."""
 
     def __init__(self, runner: Runner) -> None:
-        self.outbox = Outbox()
+        self.outbox = SendQueue()
         self.message_bytes = _MESSAGE_BYTES
         """The longest message that the server takes."""
         self._runner = runner
-        self._dispatches: dict[str, Dispatch] = {}
+        self._dispatches: dict[str, HandlerRun] = {}
         self._asked: dict[int, _Asked] = {}
         self._ids = 0
         self._complaints = 0
@@ -154,7 +154,7 @@ class Conversation:
 
     def _start(self, id: str, tool: Tool[..., Any], params: DispatchParams) -> None:
         ended = partial(self._dispatches.pop, id, None)
-        dispatch = Dispatch(id, tool, params, self.outbox, self.message_bytes, ended)
+        dispatch = HandlerRun(id, tool, params, self.outbox, self.message_bytes, ended)
         self._dispatches[id] = dispatch
         if self._runner.start(dispatch):
             return

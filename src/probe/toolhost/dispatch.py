@@ -16,7 +16,7 @@ from ..wire.jsonrpc import clip, encode, error_response, notification, result_re
 from ..wire.toolhost import LONGEST_ERROR, DispatchParams, FailureData, HostCode, ProgressParams
 from .context import ToolContext
 from .errors import ToolError
-from .outbox import Outbox
+from .outbox import SendQueue
 from .schemas import MismatchError
 from .tool import Tool
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__package__)
 _REPORT_INTERVAL_S: Final = 0.01
 
 
-class Dispatch:
+class HandlerRun:
     """Run one handler for the server. `run` is the whole of it; `cancel` may come at any time."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Dispatch:
         id: str,
         tool: Tool[..., Any],
         params: DispatchParams,
-        outbox: Outbox,
+        outbox: SendQueue,
         message_bytes: int,
         ended: Callable[[], object],
     ) -> None:

@@ -16,9 +16,9 @@ from .address import Address
 from .backoff import LONGEST_S, Backoff
 from .connection import REGISTER_S, Connection, read_registered
 from .conversation import Conversation
-from .dispatch import Dispatch
+from .dispatch import HandlerRun
 from .errors import HostRefusedError
-from .offer import Offer, by_name, update
+from .offer import HostOffer, by_name, update
 from .outbox import MOST_DISPATCHES
 from .tool import Tool
 
@@ -44,7 +44,7 @@ class Host:
         version: str | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._offer = Offer(name, version, tools)
+        self._offer = HostOffer(name, version, tools)
         self._jitter = jitter
         self._line: _Line | None = None
 
@@ -80,7 +80,7 @@ class Host:
         address = Address.parse(url)
         _check_secret(secret)
         # Room for every dispatch that may run, so that putting one in never waits.
-        jobs, to_do = trio.open_memory_channel[Dispatch](MOST_DISPATCHES)
+        jobs, to_do = trio.open_memory_channel[HandlerRun](MOST_DISPATCHES)
         self._offer.begin()
         line = self._line = _Line(self._offer, url, jobs, task_status)
         try:
@@ -132,9 +132,9 @@ class _Line:
 
     def __init__(
         self,
-        offer: Offer,
+        offer: HostOffer,
         url: str,
-        jobs: trio.MemorySendChannel[Dispatch],
+        jobs: trio.MemorySendChannel[HandlerRun],
         task_status: trio.TaskStatus[list[str]],
     ) -> None:
         self.registered_in: Conversation | None = None
@@ -150,7 +150,7 @@ class _Line:
         self._running = 0
         self._said = ""
 
-    async def run_dispatches(self, to_do: trio.MemoryReceiveChannel[Dispatch]) -> None:
+    async def run_dispatches(self, to_do: trio.MemoryReceiveChannel[HandlerRun]) -> None:
         """Own the tasks of all dispatches: while a handler stops, it may outlive the connection that brought it."""
         async with trio.open_nursery() as nursery:
             async for dispatch in to_do:
@@ -176,7 +176,7 @@ class _Line:
         """The tool of this name."""
         return self._offer.tools.get(name)
 
-    def start(self, dispatch: Dispatch) -> bool:
+    def start(self, dispatch: HandlerRun) -> bool:
         """Run a dispatch; False when as many run as may."""
         if self._running >= MOST_DISPATCHES:
             return False
@@ -198,7 +198,7 @@ class _Line:
             self._ever_registered = True
             self._task_status.started(result.tools)
 
-    async def _run(self, dispatch: Dispatch) -> None:
+    async def _run(self, dispatch: HandlerRun) -> None:
         try:
             await dispatch.run()
         finally:

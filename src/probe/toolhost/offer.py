@@ -15,7 +15,7 @@ from ..wire.toolhost import VERSION, RegisterParams, UpdateParams
 from .tool import Tool
 
 
-class Offer:
+class HostOffer:
     """A name, and the tools under it. Raises what `Host` raises."""
 
     def __init__(self, name: str, version: str | None, tools: Iterable[Tool[..., Any]]) -> None:

@@ -18,18 +18,18 @@ Make: TypeAlias = Callable[[], bytes | None]
 """Makes a message at the moment when it can be written, so that it says the latest; None when there is nothing."""
 
 
-class Entry(NamedTuple):
+class QueuedMessage(NamedTuple):
     """One message that waits. `written` is set once it was handed to the socket, or never will be."""
 
     make: Make
     written: trio.Event
 
 
-class Outbox:
+class SendQueue:
     """First in, first out. Whoever sends waits until it is written, which bounds what waits here; replies do not."""
 
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[QueuedMessage] = deque()
         self._news = trio.lowlevel.ParkingLot()
         self._closed = False
 
@@ -41,17 +41,17 @@ class Outbox:
         if self._closed:
             return
         written = trio.Event()
-        self._put(Entry(make, written))
+        self._put(QueuedMessage(make, written))
         await written.wait()
 
     def reply(self, message: bytes) -> bool:
         """Put an answer in line that nobody waits for; False, and nothing, when too much is waiting."""
         if self._closed or len(self._entries) >= _MOST_ENTRIES:
             return False
-        self._put(Entry(lambda: message, trio.Event()))
+        self._put(QueuedMessage(lambda: message, trio.Event()))
         return True
 
-    async def next(self) -> Entry:
+    async def next(self) -> QueuedMessage:
         """The next entry, for the one task that writes."""
         while not self._entries:
             await self._news.park()
@@ -64,6 +64,6 @@ class Outbox:
             entry.written.set()
         self._entries.clear()
 
-    def _put(self, entry: Entry) -> None:
+    def _put(self, entry: QueuedMessage) -> None:
         self._entries.append(entry)
         self._news.unpark()

@@ -71,7 +71,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
         return response
 
 
-def _asked(page: listing.Page) -> tuple[Query, CallFilter]:
+def _asked(page: listing.Route) -> tuple[Query, CallFilter]:
     query = read(page.own, page.filters)
     return query, call_filter.parse(query.filters, [item.name for item in page.own])
 

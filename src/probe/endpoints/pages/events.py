@@ -170,7 +170,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
         )
 
 
-def _asked(page: listing.Page) -> tuple[Query, EventFilter]:
+def _asked(page: listing.Route) -> tuple[Query, EventFilter]:
     query = read(page.own, page.filters)
     return query, event_filter.parse(query.filters, [item.name for item in page.own])
 

@@ -25,7 +25,7 @@ _NUMBER: Json = {"type": "integer", "minimum": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Route:
     """One page. `answer` is what it gives as JSON; one of another `media` type is streamed.
 
     `own` parameters are the page's, `filters` choose what it gives. A `stable` page has an ETag. `refuses` are statuses
@@ -87,27 +87,27 @@ BEFORE = Parameter("before", "Entries before this one, newest first; any large n
 LIMIT = Parameter("limit", "At most so many; `api_page` bounds it.", {"type": "integer", "minimum": 1})
 CURSOR = Parameter("cursor", "Where the page begins: `next` of the one before.")
 
-INDEX = Page("/api", "what there is, with links", answers.Index)
-OPENAPI = Page("/api/openapi.json", "this description", stable=True)
-SERVER = Page("/api/server", "version, run, start, state, settings, limits with their use", answers.Server)
-TOOLS = Page("/api/tools", "every tool: what it takes, gives, and a good client shows", answers.ToolList, stable=True)
-SESSIONS = Page("/api/sessions", "sessions and modern clients", answers.SessionTable, own=(CURSOR,))
-TASKS = Page("/api/tasks", "tasks", answers.TaskTable, own=(CURSOR,))
-STREAMS = Page("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
-HOSTS = Page("/api/hosts", "connections of tool hosts", answers.HostTable, own=(CURSOR,))
-REFUSALS = Page(
+INDEX = Route("/api", "what there is, with links", answers.Index)
+OPENAPI = Route("/api/openapi.json", "this description", stable=True)
+SERVER = Route("/api/server", "version, run, start, state, settings, limits with their use", answers.Server)
+TOOLS = Route("/api/tools", "every tool: what it takes, gives, and a good client shows", answers.ToolList, stable=True)
+SESSIONS = Route("/api/sessions", "sessions and modern clients", answers.SessionTable, own=(CURSOR,))
+TASKS = Route("/api/tasks", "tasks", answers.TaskTable, own=(CURSOR,))
+STREAMS = Route("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
+HOSTS = Route("/api/hosts", "connections of tool hosts", answers.HostTable, own=(CURSOR,))
+REFUSALS = Route(
     "/api/refusals", "errors answered because of what a client sent", answers.RefusalTable, own=(CURSOR,)
 )
-COUNTS = Page("/api/counts", "how many entries of each group the log keeps", answers.CountsTable, own=(CURSOR,))
-EVENTS = Page(
+COUNTS = Route("/api/counts", "how many entries of each group the log keeps", answers.CountsTable, own=(CURSOR,))
+EVENTS = Route(
     "/api/events",
     "entries of the event log, page by page",
     answers.EventPage,
     own=(SINCE, BEFORE, LIMIT),
     filters=EVENT_FILTER,
 )
-EVENT = Page("/api/events/{seq}", "one entry", Entry, stable=True)
-EVENTS_NDJSON = Page(
+EVENT = Route("/api/events/{seq}", "one entry", Entry, stable=True)
+EVENTS_NDJSON = Route(
     "/api/events.ndjson", "the event log, one JSON object a line", media=NDJSON, own=(SINCE,), filters=EVENT_FILTER
 )
 
@@ -142,7 +142,7 @@ _INSIDE = (
 )
 CALL_FILTER = (*_filters(CALL_FILTERS, _CALL_MEANINGS, _CALL_SCHEMAS), *_INSIDE)
 
-CALLS = Page(
+CALLS = Route(
     "/api/calls",
     "tool calls, newest first",
     answers.CallPage,
@@ -150,15 +150,15 @@ CALLS = Page(
     filters=CALL_FILTER,
     refuses=(503,),
 )
-CALL = Page(
+CALL = Route(
     "/api/calls/{id}", "one tool call with its evidence", answers.CallDetail, stable=True, refuses=(503,)
 )
-CALLS_NDJSON = Page(
+CALLS_NDJSON = Route(
     "/api/calls.ndjson", "tool calls, one JSON object a line", media=NDJSON, filters=CALL_FILTER, refuses=(503,)
 )
-CALLS_CSV = Page("/api/calls.csv", "tool calls as a table", media=CSV, filters=CALL_FILTER, refuses=(503,))
+CALLS_CSV = Route("/api/calls.csv", "tool calls as a table", media=CSV, filters=CALL_FILTER, refuses=(503,))
 
-FEED = Page(
+FEED = Route(
     "/dashboard/events",
     "the feed: entries and changed rows as they come",
     media=EVENT_STREAM,

@@ -70,7 +70,7 @@ def document() -> Json:
     }
 
 
-def _operation(page: listing.Page, schemas: Schemas) -> Json:
+def _operation(page: listing.Route, schemas: Schemas) -> Json:
     gives: Json = {"description": page.gives, "content": {page.media: {"schema": _content(page, schemas)}}}
     statuses = (*_ALWAYS, *map(str, page.refuses), *(["404"] if _in_path(page) else []))
     refusals = {status: _refusal(_REFUSALS[status]) for status in statuses}
@@ -83,7 +83,7 @@ def _operation(page: listing.Page, schemas: Schemas) -> Json:
     }
 
 
-def _content(page: listing.Page, schemas: Schemas) -> Json:
+def _content(page: listing.Route, schemas: Schemas) -> Json:
     if page.answer is not None:
         return schemas.of(page.answer)
     return {"type": "object"} if page.media == listing.JSON else {"type": "string"}
@@ -93,7 +93,7 @@ def _refusal(why: str) -> Json:
     return {"description": why, "content": {problem_details.MEDIA: {"schema": reference("Problem")}}}
 
 
-def _in_path(page: listing.Page) -> list[Json]:
+def _in_path(page: listing.Route) -> list[Json]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _NUMBERED.findall(page.path)

@@ -17,7 +17,7 @@ from .responses import array, json_answer
 def register(app: QuartTrio, engine: Engine) -> None:
     """Add the pages of one engine."""
 
-    async def table(name: TableName, page: listing.Page) -> Response:
+    async def table(name: TableName, page: listing.Route) -> Response:
         query = read(page.own)
         # Rows that change while others are encoded are newer than that, and come again with what is read from there on.
         seq, tables = engine.log.last, engine.observer.tables

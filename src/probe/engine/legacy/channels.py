@@ -22,7 +22,7 @@ from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
 from ..calls import CallScope
 from ..client_requests import ClientAnswer
 from ..context import LEVELS, progress_params
-from ..interactions import Page
+from ..interactions import ConfirmationPage
 from ..outbox import drop, send
 from ..sessions import Session
 from ..streams import Stream
@@ -41,7 +41,7 @@ def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
         send(recorder, stream, message)
 
 
-class _Channel:
+class _LegacyChannel:
     """What calls and tasks share: capability checks, time-outs, the log level."""
 
     def __init__(self, session: Session, call: CallScope, settings: Settings) -> None:
@@ -72,13 +72,13 @@ class _Channel:
         """Send a notification; whether it was sent."""
         raise NotImplementedError
 
-    def open_page(self, key: str) -> Page:
+    def open_page(self, key: str) -> ConfirmationPage:
         """A page with the id that 2025-11-25 gives an elicitation."""
         session = self._session
         id = session.interactions.open(session.origin, session.holder, self._call.recorder)
         return session.interactions.page(id, session.origin, elicitationId=id)
 
-    async def wait_confirmed(self, page: Page) -> bool:
+    async def wait_confirmed(self, page: ConfirmationPage) -> bool:
         """Wait, and tell the client: "Servers MAY send a `notifications/elicitation/complete` notification"."""
         confirmed = await self._session.interactions.wait_confirmed(page.id, self._settings.client_request_s)
         if confirmed:
@@ -145,7 +145,7 @@ class _Channel:
         return self._call.emit(stream, message, by_work=by_work)
 
 
-class CallChannel(_Channel):
+class LegacyCallChannel(_LegacyChannel):
     """The channel of a `tools/call`: everything goes on the stream of its response."""
 
     def __init__(self, session: Session, call: CallScope, settings: Settings, stream: Stream) -> None:
@@ -194,7 +194,7 @@ class TaskRoutes:
         return self.live(task, session) or (waiting[-1] if waiting else session.standalone)
 
 
-class TaskChannel(_Channel):
+class LegacyTaskChannel(_LegacyChannel):
     """The channel of a task. Every message carries the related-task metadata, except the status itself."""
 
     def __init__(

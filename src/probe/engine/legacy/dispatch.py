@@ -60,8 +60,8 @@ from ..tool_stream import ToolStream, lost_error
 from .methods import Methods
 from .pings import start_pinging
 from .stream_desk import StreamDesk
-from .tasks import TaskDesk
-from .tool_calls import ToolCalls
+from .tasks import LegacyTaskMethods
+from .tool_calls import LegacyToolCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,14 @@ class Received(NamedTuple):
     context: RequestContext
 
 
-class _Told(NamedTuple):
+class _Answer(NamedTuple):
     """The answer to one request, and the recorder of that."""
 
     message: Json
     recorder: Recorder
 
 
-class _Response:
+class _ResponseStream:
     """The response to one exchange while its requests run: its stream ends when the last of them is over.
 
     Where one connection carries everything, no response holds them together: each request has a stream of its own,
@@ -133,15 +133,15 @@ class _Response:
             self._session.end_stream(stream)
 
 
-class Dispatch:
+class LegacyRouter:
     """The legacy front of one engine."""
 
     def __init__(self, services: Services, tasks: TaskService, streams: DraftStreams, runs: ToolRuns) -> None:
         self._clock = services.clock
         self._settings = services.settings
         self._methods = Methods(services)
-        self._desk = TaskDesk(services, tasks, runs)
-        self._tool_calls = ToolCalls(services, self._desk, runs)
+        self._desk = LegacyTaskMethods(services, tasks, runs)
+        self._tool_calls = LegacyToolCalls(services, self._desk, runs)
         self._runs = runs
         self._streams = streams
         self._stream_desk = StreamDesk(streams, services.clock, runs)
@@ -161,8 +161,8 @@ class Dispatch:
         self._note_early(session, received)
         self._begin_all(session, received)
         shared = not session.piped and sum(isinstance(message, Request) for message, _ in received) > 1
-        response, before = _Response(session, reading, shared=shared), len(reading)
-        answers: list[_Told] = []
+        response, before = _ResponseStream(session, reading, shared=shared), len(reading)
+        answers: list[_Answer] = []
         for message, context in received:
             context.client = session.client
             answer = self._take(session, message, context, response)
@@ -171,8 +171,8 @@ class Dispatch:
         return self._answer(session, answers, response, reads=len(reading) > before)
 
     def _take(
-        self, session: Session, message: Message, context: RequestContext, response: _Response
-    ) -> _Told | None:
+        self, session: Session, message: Message, context: RequestContext, response: _ResponseStream
+    ) -> _Answer | None:
         match message:
             case Request():
                 return self._request(session, message, context, response)
@@ -194,7 +194,7 @@ class Dispatch:
             assert isinstance(message, Request), "only requests are early"
             context.misuse("request before notifications/initialized", clause, clip(message.method))
 
-    def _answer(self, session: Session, answers: list[_Told], response: _Response, *, reads: bool) -> Answer:
+    def _answer(self, session: Session, answers: list[_Answer], response: _ResponseStream, *, reads: bool) -> Answer:
         if reads and answers:
             stream = response.begin(answers[0].recorder).stream
             for answer in answers:
@@ -204,7 +204,7 @@ class Dispatch:
             return Streamed()
         return Answered(self._emitted(session, answers)) if answers else Accepted()
 
-    def _emitted(self, session: Session, answers: Sequence[_Told]) -> list[Emitted]:
+    def _emitted(self, session: Session, answers: Sequence[_Answer]) -> list[Emitted]:
         """The answers in one piece; of a batch on a pipe no more than may wait there at once."""
         most = self._settings.limits.max_pipe_bytes // 2 if session.piped else inf
         emitted: list[Emitted] = []
@@ -218,7 +218,7 @@ class Dispatch:
             size += len(emitted[-1].body)
         return emitted
 
-    def _fitting(self, stream: Stream, answer: _Told) -> Json:
+    def _fitting(self, stream: Stream, answer: _Answer) -> Json:
         """The answer to a request of a batch, or the refusal of one too large to stand in the log with the others.
 
         Nobody reads the stream yet, so what is pushed out now is lost. Half of the log is for what is answered at once,
@@ -265,8 +265,8 @@ class Dispatch:
         return Rejection(Refusal.TOO_MANY_REQUESTS, f"Too many requests: {error}", id=request.id, headers=retry)
 
     def _request(
-        self, session: Session, request: Request, context: RequestContext, response: _Response
-    ) -> _Told | None:
+        self, session: Session, request: Request, context: RequestContext, response: _ResponseStream
+    ) -> _Answer | None:
         """The answer, or None when the request now runs."""
         if request.method == "tools/call" and session.streams:
             return self._on_stream(session, request, context, response.reading)
@@ -288,13 +288,13 @@ class Dispatch:
 
     def _on_stream(
         self, session: Session, request: Request, context: RequestContext, reading: Reading
-    ) -> _Told | None:
+    ) -> _Answer | None:
         """A call on a draft stream of its own; None, or the refusal where there is no room for one."""
         try:
             stream = self._streams.open(session, request.id, context, self._runs.announce(context))
         except McpError as full:
             session.machine.finish(request.id)
-            return _Told(error_response(request.id, full.body()), context.recorder)
+            return _Answer(error_response(request.id, full.body()), context.recorder)
         reading.add(stream, 0)
         outcome = handled(lambda: self._handle(session, request, context))
         if isinstance(outcome, Outcome):
@@ -315,7 +315,7 @@ class Dispatch:
             if outcome is None:
                 stream.unanswered = True
             else:
-                self._tell(stream, _Told(self._answered(session, request, outcome), running.call.request))
+                self._tell(stream, _Answer(self._answered(session, request, outcome), running.call.request))
             self._streams.close(stream)
 
         running.call.answer = tell
@@ -327,21 +327,21 @@ class Dispatch:
             self._streams.call_over(stream)
             self._streams.close(stream)
 
-    def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Told:
+    def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Answer:
         """The answer to a call whose stream was lost before anybody could read it."""
         assert stream.machine.lost is not None
         stream.told = True
-        return _Told(error_response(request.id, lost_error(stream.machine.lost).body()), context.recorder)
+        return _Answer(error_response(request.id, lost_error(stream.machine.lost).body()), context.recorder)
 
-    def _tell(self, stream: ToolStream, told: _Told) -> None:
+    def _tell(self, stream: ToolStream, told: _Answer) -> None:
         if stream.replay.closed:
             drop(told.recorder, told.message, "the stream is lost")
         else:
             stream.sends_answer()
             send(told.recorder, stream, told.message)
 
-    def _told(self, session: Session, request: Request, context: RequestContext, outcome: Outcome) -> _Told:
-        return _Told(self._answered(session, request, outcome), context.recorder)
+    def _told(self, session: Session, request: Request, context: RequestContext, outcome: Outcome) -> _Answer:
+        return _Answer(self._answered(session, request, outcome), context.recorder)
 
     def _answered(self, session: Session, request: Request, outcome: Outcome) -> Json:
         if outcome.error is not None:
@@ -384,7 +384,7 @@ class Dispatch:
         return Running(call, work)
 
     def _launch(
-        self, session: Session, request: Request, context: RequestContext, start: Start, response: _Response
+        self, session: Session, request: Request, context: RequestContext, start: Start, response: _ResponseStream
     ) -> None:
         track = response.begin(context.recorder)
         stream = track.stream
@@ -438,7 +438,7 @@ class Dispatch:
 
     def _notified(
         self, session: Session, message: Notification, context: RequestContext, reading: Reading
-    ) -> _Told | None:
+    ) -> _Answer | None:
         """Nothing answers a notification, but what the draft calls a request although its example has no id."""
         match message.method:
             case "notifications/initialized":
@@ -457,11 +457,11 @@ class Dispatch:
 
     def _resumed(
         self, session: Session, message: Notification, context: RequestContext, reading: Reading
-    ) -> _Told | None:
+    ) -> _Answer | None:
         try:
             self._stream_desk.take_up(session, message.params, context, reading)
         except McpError as refused:
-            return _Told({"jsonrpc": "2.0", "error": refused.body()}, context.recorder)
+            return _Answer({"jsonrpc": "2.0", "error": refused.body()}, context.recorder)
         return None
 
     def _cancelled(self, session: Session, message: Notification, context: RequestContext) -> None:

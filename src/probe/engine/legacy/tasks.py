@@ -15,7 +15,7 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, notification
 from ..calls import CallScope
 from ..clock import iso
-from ..context import Context
+from ..context import CallContext
 from ..outbox import drop, send
 from ..outcome import Outcome
 from ..paging import cursor, position
@@ -26,12 +26,12 @@ from ..streams import Stream
 from ..tasks import Task, TaskPlan, TaskService, said
 from ..tool import Tool
 from ..tool_runs import ToolRuns, tool_work
-from .channels import RELATED_TASK, TaskChannel, TaskRoutes
+from .channels import RELATED_TASK, LegacyTaskChannel, TaskRoutes
 
 IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
 
 
-class TaskDesk:
+class LegacyTaskMethods:
     """Where legacy clients create, ask for and cancel tasks."""
 
     def __init__(self, services: Services, tasks: TaskService, runs: ToolRuns) -> None:
@@ -45,8 +45,8 @@ class TaskDesk:
     ) -> Json:
         """Store the task, have it started, and give back the handle: a `CreateTaskResult`."""
 
-        def context(task: Task) -> Context:
-            channel = TaskChannel(session, self._settings, task, self.tasks, self._routes)
+        def context(task: Task) -> CallContext:
+            channel = LegacyTaskChannel(session, self._settings, task, self.tasks, self._routes)
             return self._runs.context(call, channel, arguments, call.progress_token, {})
 
         plan = TaskPlan(

@@ -27,8 +27,8 @@ from ..sessions import Session
 from ..streams import Stream
 from ..tool import Tool, ToolResult, failure
 from ..tool_runs import Asked, Running, Start, ToolRuns
-from .channels import CallChannel
-from .tasks import TaskDesk
+from .channels import LegacyCallChannel
+from .tasks import LegacyTaskMethods
 
 
 def progress_token(params: Mapping[str, Any] | None, max_length: int) -> ProgressToken | None:
@@ -45,10 +45,10 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
     return token
 
 
-class ToolCalls:
+class LegacyToolCalls:
     """The `tools/call` handler of one engine."""
 
-    def __init__(self, services: Services, desk: TaskDesk, runs: ToolRuns) -> None:
+    def __init__(self, services: Services, desk: LegacyTaskMethods, runs: ToolRuns) -> None:
         self._services = services
         self._desk = desk
         self._runs = runs
@@ -82,7 +82,7 @@ class ToolCalls:
     def _start(
         self, session: Session, tool: Tool, call: CallScope, arguments: Mapping[str, Any], stream: Stream
     ) -> Running:
-        channel = CallChannel(session, call, self._services.settings, stream)
+        channel = LegacyCallChannel(session, call, self._services.settings, stream)
         context = self._runs.context(call, channel, arguments, call.progress_token, {})
         return Running(call, self._runs.start(call, tool, context))
 

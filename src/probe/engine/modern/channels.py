@@ -14,7 +14,7 @@ from ...wire.jsonrpc import Json, ProgressToken, notification
 from ...wire.v2026.registry import offers
 from ..calls import CallScope
 from ..context import LEVELS, progress_params
-from ..interactions import Page
+from ..interactions import ConfirmationPage
 from ..services import Services
 from ..streams import Stream
 from ..tasks import Task, TaskService
@@ -24,7 +24,7 @@ from .listeners import Listeners
 from .rounds import Rounds, check_declared
 
 
-class _Channel:
+class _ModernChannel:
     """What calls and tasks share: what the request declared, whom an announcement reaches, the pages of this server."""
 
     def __init__(
@@ -46,13 +46,13 @@ class _Channel:
         """Whether the client may be sent an input request of this method."""
         return offers(self._incoming.meta.capabilities, method)
 
-    def open_page(self, key: str) -> Page:
+    def open_page(self, key: str) -> ConfirmationPage:
         """A page that stays the same through all rounds."""
         context = self._incoming.context
         open_page = partial(self._interactions.open, context.origin, context.holder, self._call.recorder)
         return self._interactions.page(self._rounds.keep(key, open_page), context.origin)
 
-    async def wait_confirmed(self, page: Page) -> bool:
+    async def wait_confirmed(self, page: ConfirmationPage) -> bool:
         """Wait for a person to confirm a page. The revision has no notification that tells the client."""
         return await self._interactions.wait_confirmed(page.id, self._settings.client_request_s)
 
@@ -64,7 +64,7 @@ class _Channel:
         """A stream that cannot be resumed is not hung up."""
 
 
-class CallChannel(_Channel):
+class ModernCallChannel(_ModernChannel):
     """The channel of a call: everything goes on the stream of its response."""
 
     def __init__(
@@ -103,7 +103,7 @@ class CallChannel(_Channel):
         return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
 
 
-class TaskChannel(_Channel):
+class ModernTaskChannel(_ModernChannel):
     """The channel of a task; the capabilities are those of the call that became it."""
 
     def __init__(

@@ -41,8 +41,8 @@ from .in_flight import InFlight
 from .incoming import Incoming
 from .listeners import Listeners
 from .rounds import RoundTrips
-from .tasks import TaskDesk
-from .tool_calls import ToolCalls
+from .tasks import ModernTaskMethods
+from .tool_calls import ModernToolCalls
 
 _CANCELLATION = f"{V2026_07_28} basic/patterns/cancellation"
 
@@ -64,7 +64,7 @@ def _status(error: McpError) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredAtOnce:
     """The answer in one piece, to be noted as delivered, and its HTTP status."""
 
     status: int
@@ -86,7 +86,7 @@ class Started:
     over: Callable[[], None]
 
 
-Answer: TypeAlias = Answered | Started
+Answer: TypeAlias = AnsweredAtOnce | Started
 
 
 def _torn_down(request: Request) -> Json:
@@ -109,7 +109,7 @@ def discovered(offer: Offer, instructions: str) -> Json:
     return {"supportedVersions": list(MODERN), "capabilities": capabilities, "instructions": instructions}
 
 
-class Dispatch:
+class ModernRouter:
     """The modern front of one engine. `running` are the calls that drain waits for; it waits for no subscription."""
 
     def __init__(
@@ -121,10 +121,10 @@ class Dispatch:
         self._shares = services.shares
         self.listeners = Listeners(services)
         self._tasks = tasks
-        self._desk = TaskDesk(services, tasks, self.listeners, runs)
+        self._desk = ModernTaskMethods(services, tasks, self.listeners, runs)
         self._trips = trips
         self._runs = runs
-        self._tool_calls = ToolCalls(services, self.listeners, self._desk, trips, runs)
+        self._tool_calls = ModernToolCalls(services, self.listeners, self._desk, trips, runs)
         self._server_info = about
         self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
             "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),
@@ -159,7 +159,7 @@ class Dispatch:
         if not isinstance(outcome, Outcome):
             return self._launch(incoming, outcome)
         message, status = self._answer(request, outcome)
-        return Answered(status, answer(context.recorder, message))
+        return AnsweredAtOnce(status, answer(context.recorder, message))
 
     def notified(self, message: Notification, context: RequestContext, in_flight: InFlight | None) -> None:
         """Take one notification. `in_flight` are the requests on its connection; None over HTTP, which has none."""

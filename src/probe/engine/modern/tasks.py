@@ -20,13 +20,13 @@ from ...wire.v2026.codec import describe_task, detailed_task, modern_error
 from ...wire.v2026.registry import TaskParams, UpdateTaskParams
 from ..calls import CallScope
 from ..clock import iso
-from ..context import Context
+from ..context import CallContext
 from ..outcome import Outcome
 from ..services import Services
 from ..tasks import Task, TaskPlan, TaskService, said
 from ..tool import Tool
 from ..tool_runs import ToolRuns, tool_work
-from .channels import TaskChannel
+from .channels import ModernTaskChannel
 from .incoming import Incoming
 from .listeners import Listener, Listeners
 from .rounds import Rounds, check_answers
@@ -44,7 +44,7 @@ class Admitted:
     rounds: Rounds
 
 
-class TaskDesk:
+class ModernTaskMethods:
     """Where modern clients get tasks, ask for them, answer and cancel them."""
 
     def __init__(self, services: Services, tasks: TaskService, listeners: Listeners, runs: ToolRuns) -> None:
@@ -60,8 +60,8 @@ class TaskDesk:
         "A server MUST NOT return `CreateTaskResult` until the task is durably created".
         """
 
-        def context(task: Task) -> Context:
-            channel = TaskChannel(task, self.tasks, incoming, admitted.rounds, self._listeners, self._services)
+        def context(task: Task) -> CallContext:
+            channel = ModernTaskChannel(task, self.tasks, incoming, admitted.rounds, self._listeners, self._services)
             # The extension has no progress notifications, so a token would have nothing to name.
             return self._runs.context(call, channel, admitted.arguments, None, admitted.answers)
 

@@ -24,11 +24,11 @@ from ..services import Services
 from ..streams import Stream
 from ..tool import InputRequiredError, Tool, ToolResult, failure
 from ..tool_runs import Asked, Running, Start, ToolRuns
-from .channels import CallChannel
+from .channels import ModernCallChannel
 from .incoming import Incoming
 from .listeners import Listeners
 from .rounds import RoundTrips
-from .tasks import Admitted, TaskDesk
+from .tasks import Admitted, ModernTaskMethods
 
 _REQUESTS: Mapping[str, tuple[str, str]] = {
     "elicitation": ("elicitation/create", "form"),
@@ -39,11 +39,11 @@ _REQUESTS: Mapping[str, tuple[str, str]] = {
 """The request that a client capability stands for, and its mode."""
 
 
-class ToolCalls:
+class ModernToolCalls:
     """The `tools/call` handler of one engine."""
 
     def __init__(
-        self, services: Services, listeners: Listeners, desk: TaskDesk, trips: RoundTrips, runs: ToolRuns
+        self, services: Services, listeners: Listeners, desk: ModernTaskMethods, trips: RoundTrips, runs: ToolRuns
     ) -> None:
         self._services = services
         self._listeners = listeners
@@ -95,7 +95,7 @@ class ToolCalls:
     def _start(
         self, incoming: Incoming, tool: Tool, call: CallScope, admitted: Admitted, stream: Stream
     ) -> Running:
-        channel = CallChannel(call, stream, incoming, admitted.rounds, self._listeners, self._services)
+        channel = ModernCallChannel(call, stream, incoming, admitted.rounds, self._listeners, self._services)
         context = self._runs.context(call, channel, admitted.arguments, call.progress_token, admitted.answers)
         return Running(call, self._runs.start(call, tool, context))
 

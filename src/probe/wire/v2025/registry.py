@@ -20,7 +20,7 @@ from ..revisions import V2025_03_26, V2025_06_18, V2025_11_25
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LegacyMethod:
     """One method: the first revision that has it and the model of its parameters."""
 
     since: str
@@ -36,24 +36,24 @@ class ServerRow:
     result: type[BaseModel]
 
 
-REQUESTS: Mapping[str, Row] = {
-    "initialize": Row(V2025_03_26, types.InitializeRequestParams),
-    "ping": Row(V2025_03_26, types.RequestParams),
-    "tools/list": Row(V2025_03_26, types.PaginatedRequestParams),
-    "tools/call": Row(V2025_03_26, types.CallToolRequestParams),
-    "resources/list": Row(V2025_03_26, types.PaginatedRequestParams),
-    "resources/templates/list": Row(V2025_03_26, types.PaginatedRequestParams),
-    "resources/read": Row(V2025_03_26, types.ReadResourceRequestParams),
-    "resources/subscribe": Row(V2025_03_26, types.SubscribeRequestParams),
-    "resources/unsubscribe": Row(V2025_03_26, types.UnsubscribeRequestParams),
-    "prompts/list": Row(V2025_03_26, types.PaginatedRequestParams),
-    "prompts/get": Row(V2025_03_26, types.GetPromptRequestParams),
-    "completion/complete": Row(V2025_03_26, types.CompleteRequestParams),
-    "logging/setLevel": Row(V2025_03_26, types.SetLevelRequestParams),
-    "tasks/get": Row(V2025_11_25, types.GetTaskRequestParams),
-    "tasks/result": Row(V2025_11_25, types.GetTaskPayloadRequestParams),
-    "tasks/list": Row(V2025_11_25, types.PaginatedRequestParams),
-    "tasks/cancel": Row(V2025_11_25, types.CancelTaskRequestParams),
+REQUESTS: Mapping[str, LegacyMethod] = {
+    "initialize": LegacyMethod(V2025_03_26, types.InitializeRequestParams),
+    "ping": LegacyMethod(V2025_03_26, types.RequestParams),
+    "tools/list": LegacyMethod(V2025_03_26, types.PaginatedRequestParams),
+    "tools/call": LegacyMethod(V2025_03_26, types.CallToolRequestParams),
+    "resources/list": LegacyMethod(V2025_03_26, types.PaginatedRequestParams),
+    "resources/templates/list": LegacyMethod(V2025_03_26, types.PaginatedRequestParams),
+    "resources/read": LegacyMethod(V2025_03_26, types.ReadResourceRequestParams),
+    "resources/subscribe": LegacyMethod(V2025_03_26, types.SubscribeRequestParams),
+    "resources/unsubscribe": LegacyMethod(V2025_03_26, types.UnsubscribeRequestParams),
+    "prompts/list": LegacyMethod(V2025_03_26, types.PaginatedRequestParams),
+    "prompts/get": LegacyMethod(V2025_03_26, types.GetPromptRequestParams),
+    "completion/complete": LegacyMethod(V2025_03_26, types.CompleteRequestParams),
+    "logging/setLevel": LegacyMethod(V2025_03_26, types.SetLevelRequestParams),
+    "tasks/get": LegacyMethod(V2025_11_25, types.GetTaskRequestParams),
+    "tasks/result": LegacyMethod(V2025_11_25, types.GetTaskPayloadRequestParams),
+    "tasks/list": LegacyMethod(V2025_11_25, types.PaginatedRequestParams),
+    "tasks/cancel": LegacyMethod(V2025_11_25, types.CancelTaskRequestParams),
 }
 """Client to server."""
 

@@ -67,7 +67,7 @@ class UpdateTaskParams(TaskParams):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ModernMethod:
     """One method.
 
     `name_member` is the member of params that the Mcp-Name header repeats. `extension` methods are the tasks
@@ -81,20 +81,20 @@ class Row:
     input_responses: bool = False
 
 
-REQUESTS: Mapping[str, Row] = {
-    "server/discover": Row(types.RequestParams),
-    "subscriptions/listen": Row(ListenParams),
-    "tools/list": Row(types.PaginatedRequestParams),
-    "tools/call": Row(CallToolParams, "name", input_responses=True),
-    "resources/list": Row(types.PaginatedRequestParams),
-    "resources/templates/list": Row(types.PaginatedRequestParams),
-    "resources/read": Row(ReadResourceParams, "uri", input_responses=True),
-    "prompts/list": Row(types.PaginatedRequestParams),
-    "prompts/get": Row(GetPromptParams, "name", input_responses=True),
-    "completion/complete": Row(types.CompleteRequestParams),
-    "tasks/get": Row(TaskParams, "taskId", extension=True),
-    "tasks/update": Row(UpdateTaskParams, "taskId", extension=True),
-    "tasks/cancel": Row(TaskParams, "taskId", extension=True),
+REQUESTS: Mapping[str, ModernMethod] = {
+    "server/discover": ModernMethod(types.RequestParams),
+    "subscriptions/listen": ModernMethod(ListenParams),
+    "tools/list": ModernMethod(types.PaginatedRequestParams),
+    "tools/call": ModernMethod(CallToolParams, "name", input_responses=True),
+    "resources/list": ModernMethod(types.PaginatedRequestParams),
+    "resources/templates/list": ModernMethod(types.PaginatedRequestParams),
+    "resources/read": ModernMethod(ReadResourceParams, "uri", input_responses=True),
+    "prompts/list": ModernMethod(types.PaginatedRequestParams),
+    "prompts/get": ModernMethod(GetPromptParams, "name", input_responses=True),
+    "completion/complete": ModernMethod(types.CompleteRequestParams),
+    "tasks/get": ModernMethod(TaskParams, "taskId", extension=True),
+    "tasks/update": ModernMethod(UpdateTaskParams, "taskId", extension=True),
+    "tasks/cancel": ModernMethod(TaskParams, "taskId", extension=True),
 }
 """Client to server."""
 
@@ -105,7 +105,7 @@ _ANSWERS: Mapping[str, type[BaseModel]] = {
 }
 
 
-def find_row(method: str) -> Row:
+def find_row(method: str) -> ModernMethod:
     """The row of a method. Raises `McpError` -32601."""
     row = REQUESTS.get(method)
     if row is None:
