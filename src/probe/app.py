@@ -26,15 +26,15 @@ import trio
 
 from . import listener
 from .core.addresses import NetworksError
-from .endpoints.lines import LineWire, StreamsClosedError, standard_streams
 from .endpoints.metrics import Metrics
 from .endpoints.paths import Paths
-from .endpoints.pipe import serve_pipe
-from .endpoints.stdio_facts import StdioFacts
-from .endpoints.wires import Peer
-from .engine.catalogue import UnknownSelectionError
+from .endpoints.pipes.lines import LineWire, StreamsClosedError, standard_streams
+from .endpoints.pipes.pipe import serve_pipe
+from .endpoints.pipes.stdio_facts import StdioFacts
+from .endpoints.pipes.wires import Peer
+from .engine.catalogue.catalogue import UnknownSelectionError
 from .engine.engine import Engine
-from .observe.audit_claim import AuditFileError
+from .observe.audit.claim import AuditFileError
 from .settings import Settings
 from .telemetry.printer import Printer, adopt_logging
 from .telemetry.service import TelemetryError, following

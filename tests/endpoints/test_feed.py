@@ -14,8 +14,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.inbound import HttpHead
-from probe.endpoints import feed, feed_pieces
-from probe.endpoints.feed_pieces import Pieces
+from probe.endpoints.feed import feed, feed_pieces
+from probe.endpoints.feed.feed_pieces import Pieces
 from probe.observe.context import Context
 from probe.observe.event_filter import EVERYTHING, parse
 from probe.observe.events import ClientMisuse, MessageReceived, ServerState

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from probe.engine.catalogue import Catalogue, Toolset, UnknownSelectionError, select
-from probe.engine.tool import Tool, content
+from probe.engine.catalogue.catalogue import Catalogue, Toolset, UnknownSelectionError, select
+from probe.engine.catalogue.tool import Tool, content
 from probe.tools.conformance import prompts, resources
 
 

@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.engine.client_requests import ClientRequests
-from probe.engine.tool import ClientRequestError
+from probe.engine.calls.client_requests import ClientRequests
+from probe.engine.catalogue.tool import ClientRequestError
 from probe.observe.context import Recorder
 from probe.observe.log import EventLog
 from probe.wire.jsonrpc import Response

@@ -10,9 +10,18 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.engine.catalogue import Toolset
+from probe.engine.catalogue.catalogue import Toolset
+from probe.engine.catalogue.tool import (
+    TaskSupport,
+    Tool,
+    ToolContext,
+    ToolFailureError,
+    ToolResult,
+    content,
+    structured,
+    text,
+)
 from probe.engine.tasks import Task
-from probe.engine.tool import TaskSupport, Tool, ToolContext, ToolFailureError, ToolResult, content, structured, text
 from probe.observe.context import Recorder
 from probe.wire.errors import McpError
 

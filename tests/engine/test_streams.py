@@ -10,8 +10,8 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from probe.core.replay import LogClosedError
-from probe.engine.outbox import send
-from probe.engine.streams import Stream
+from probe.engine.streams.outbox import send
+from probe.engine.streams.stream import Stream
 from probe.observe.context import Context, Recorder
 from probe.observe.events import MessagesDelivered, StreamEnded, StreamOpened
 from probe.observe.log import EventLog

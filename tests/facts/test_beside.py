@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from probe.endpoints.frame_facts import FRAMES, FrameFacts
+from probe.endpoints.pipes.frame_facts import FRAMES, FrameFacts
 from probe.endpoints.socket_facts import SocketFacts
 from probe.observe.context import Recorder
 from probe.observe.log import EventLog

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probe.endpoints.exchange import CONNECTION
-from probe.engine.outbox import answer
+from probe.engine.streams.outbox import answer
 from probe.observe.context import Recorder
 from probe.observe.log import EventLog
 from probe.observe.redaction import hidden_members

@@ -11,8 +11,8 @@ import trio
 from trio.testing import memory_stream_one_way_pair
 
 from probe.app import _stopped
-from probe.endpoints.lines import LineWire
-from probe.endpoints.stdio_facts import StdioFacts
+from probe.endpoints.pipes.lines import LineWire
+from probe.endpoints.pipes.stdio_facts import StdioFacts
 from probe.observe.context import Recorder
 from probe.observe.log import EventLog
 from probe.telemetry.standard_error import StandardError

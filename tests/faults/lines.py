@@ -15,9 +15,9 @@ import trio
 from trio.abc import ReceiveStream, SendStream
 from trio.testing import MemoryReceiveStream, MemorySendStream, memory_stream_one_way_pair
 
-from probe.endpoints.lines import LineWire
-from probe.endpoints.pipe import serve_pipe
-from probe.endpoints.wires import Peer
+from probe.endpoints.pipes.lines import LineWire
+from probe.endpoints.pipes.pipe import serve_pipe
+from probe.endpoints.pipes.wires import Peer
 from probe.engine.engine import Engine
 
 from .books import Book, Message, mark

@@ -11,8 +11,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.engine.catalogue import Toolset
-from probe.engine.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
+from probe.engine.catalogue.catalogue import Toolset
+from probe.engine.catalogue.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
 
 from ..support.calls import LEGACY, misuses, outcome, slow
 from ..support.http import Event, messages

@@ -9,9 +9,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.catalogue import Toolset
-from probe.engine.params import Integer
-from probe.engine.tool import Tool, ToolContext, ToolResult, structured
+from probe.engine.catalogue.catalogue import Toolset
+from probe.engine.catalogue.params import Integer
+from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
 
 from ..support.inside import engine_tasks
 from ..support.legacy import Legacy

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from probe.engine.catalogue import Toolset
-from probe.engine.tool import Tool, ToolContext, ToolResult, content
+from probe.engine.catalogue.catalogue import Toolset
+from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, content
 from probe.observe import redaction
 from probe.observe.events import MessageReceived, ServerState
 from probe.observe.log import EventLog, Gap

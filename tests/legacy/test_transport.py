@@ -10,8 +10,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.endpoints.event_stream import EventStream
-from probe.engine.reading import Reading
-from probe.engine.streams import Stream
+from probe.engine.streams.reading import Reading
+from probe.engine.streams.stream import Stream
 from probe.observe.context import Recorder
 from probe.observe.log import EventLog
 from probe.settings import build

@@ -10,8 +10,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.shares import SMALL_BYTES
-from probe.engine.replay_room import ReplayRoom
-from probe.engine.streams import Stream
+from probe.engine.streams.replay_room import ReplayRoom
+from probe.engine.streams.stream import Stream
 from probe.observe.context import Recorder
 from probe.observe.events import LimitReached
 from probe.observe.log import EventLog

@@ -6,8 +6,8 @@ from typing import Any
 
 import trio
 
-from probe.engine.catalogue import Toolset
-from probe.engine.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
+from probe.engine.catalogue.catalogue import Toolset
+from probe.engine.catalogue.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
 
 from ..support.http import Answer
 from ..support.modern import Modern

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.context import LEVELS
+from probe.engine.calls.context import LEVELS
 
 from ..support.http import Answer
 from ..support.legacy import RpcError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from probe.observe.audit_db import FIELDS, Written
+from probe.observe.audit.db import FIELDS, Written
 from probe.observe.context import Context
 from probe.observe.log import Entry
 from probe.observe.records import CallRecord

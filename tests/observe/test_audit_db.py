@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from probe.observe import audit_db, audit_reading
-from probe.observe.audit_claim import AuditFileError
-from probe.observe.audit_db import AuditDb
-from probe.observe.audit_file import AuditFile
-from probe.observe.audit_older import entry_as_now
-from probe.observe.audit_schema import APPLICATION_ID, MIGRATIONS
+from probe.observe.audit import db as audit_db
+from probe.observe.audit import reading as audit_reading
+from probe.observe.audit.claim import AuditFileError
+from probe.observe.audit.db import AuditDb
+from probe.observe.audit.file import AuditFile
+from probe.observe.audit.older import entry_as_now
+from probe.observe.audit.schema import APPLICATION_ID, MIGRATIONS
 from probe.observe.call_filter import parse
 from probe.observe.context import Context
 from probe.wire.jsonrpc import encode

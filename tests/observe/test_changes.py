@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.observe.changes import Changes
+from probe.observe.tables.changes import Changes
 
 
 def noted(*names: str, most: int = 100) -> Changes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from probe.observe import host_table
 from probe.observe.events import (
     DispatchCancelled,
     DispatchExtended,
@@ -24,7 +23,8 @@ from probe.observe.events import (
 from probe.observe.evidence import EvidenceIndex
 from probe.observe.log import EventLog
 from probe.observe.records import CallRecords
-from probe.observe.tables import Tables
+from probe.observe.tables import host_table
+from probe.observe.tables.tables import Tables
 
 from ..support.facts import Placed, at, record_all
 

@@ -11,7 +11,7 @@ import pytest
 
 from probe.observe.event_filter import EVENTS
 from probe.observe.events import Event, LimitReached, MessagesDelivered, ServerState
-from probe.observe.groups import groups_of
+from probe.observe.tables.groups import groups_of
 
 from ..support.api import page
 from ..support.facts import emitted, received

@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.catalogue import Toolset
-from probe.engine.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
+from probe.engine.catalogue.catalogue import Toolset
+from probe.engine.catalogue.tool import Tool, ToolContext, ToolFailureError, ToolResult, structured
 from probe.observe.redaction import REDACTED
 from probe.wire.errors import Code, McpError
 

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from probe.observe.context import Context
 from probe.observe.events import SessionOpened
-from probe.observe.tables import UNATTRIBUTED, TableName
+from probe.observe.tables.tables import UNATTRIBUTED, TableName
 
 from ..support.http import exchange
 from ..support.legacy import Legacy, RpcError

@@ -13,7 +13,7 @@ from probe.observe import events
 from probe.observe.evidence import EvidenceIndex
 from probe.observe.log import EventLog
 from probe.observe.records import CallRecords
-from probe.observe.tables import TABLES, TableName, Tables
+from probe.observe.tables.tables import TABLES, TableName, Tables
 
 from ..support.facts import Placed, at, emitted, received, record_all, settled, started
 from ..support.legacy import RpcError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from probe.observe.audit.unwritten import Unwritten
 from probe.observe.records import CallRecord, CallRecords
-from probe.observe.unwritten import Unwritten
 
 from .calls import RUN, begun
 

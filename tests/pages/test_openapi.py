@@ -13,12 +13,12 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.endpoints import feed_query
+from probe.endpoints.feed import feed_query
 from probe.endpoints.pages import listing, openapi
 from probe.observe import call_filter, event_filter
 from probe.observe.context import Context
 from probe.observe.events import Event, HostConnected
-from probe.observe.tables import TABLES
+from probe.observe.tables.tables import TABLES
 
 from ..support import openapi as held
 from ..support.api import LOCAL

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from probe.endpoints.pages import call_table
 from probe.engine.call_store import FileCalls, MemoryCalls
 from probe.engine.observer import Observer
-from probe.observe import audit_reading
-from probe.observe.audit_db import AuditDb, Written
-from probe.observe.audit_file import AuditFile
+from probe.observe.audit import reading as audit_reading
+from probe.observe.audit.db import AuditDb, Written
+from probe.observe.audit.file import AuditFile
+from probe.observe.audit.unwritten import Unwritten
 from probe.observe.call_filter import OUTCOMES, CallFilter, parse
 from probe.observe.log import EventLog
 from probe.observe.records import CallRecord
-from probe.observe.unwritten import Unwritten
 from probe.settings import Limits
 from probe.wire.jsonrpc import encode
 

@@ -14,10 +14,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from probe.core.call import Call, CallViolationError, Cause, State
 from probe.core.deadline import Deadlines
 from probe.core.progress import ProgressGate
-from probe.engine.calls import CallScope, run
+from probe.engine.calls.outcome import Outcome
+from probe.engine.calls.scope import CallScope, run
+from probe.engine.catalogue.tool import ToolResult, content
 from probe.engine.clock import Clock
-from probe.engine.outcome import Outcome
-from probe.engine.tool import ToolResult, content
 from probe.observe.context import Recorder
 from probe.observe.events import CallCancelled, DispatchExpired, DispatchExtended, DispatchSettled, Event
 from probe.observe.log import EventLog

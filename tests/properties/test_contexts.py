@@ -17,9 +17,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
-from probe.endpoints.lines import LineWire
-from probe.endpoints.pipe import serve_pipe
-from probe.endpoints.wires import Peer
+from probe.endpoints.pipes.lines import LineWire
+from probe.endpoints.pipes.pipe import serve_pipe
+from probe.endpoints.pipes.wires import Peer
 from probe.observe import events
 from probe.observe.log import Entry
 

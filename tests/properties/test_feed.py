@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from probe.endpoints.feed_pieces import Pieces
-from probe.endpoints.feed_query import place
+from probe.endpoints.feed.feed_pieces import Pieces
+from probe.endpoints.feed.feed_query import place
 from probe.observe.context import Context
 from probe.observe.event_filter import EventFilter, parse
 from probe.observe.events import MessageReceived
@@ -17,7 +17,7 @@ from probe.observe.evidence import EvidenceIndex
 from probe.observe.feed import PIECE, FeedCursor, Missed
 from probe.observe.log import EventLog
 from probe.observe.records import CallRecords
-from probe.observe.tables import Tables
+from probe.observe.tables.tables import Tables
 
 from ..wire.event_source import EventSource
 from . import steps

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from probe.core.replay import EvictedError
-from probe.engine.streams import Reader, Stream
+from probe.engine.streams.stream import Reader, Stream
 from probe.observe.context import Recorder
 from probe.observe.events import MessagesDelivered
 from probe.observe.log import EventLog

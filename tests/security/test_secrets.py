@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from probe.endpoints import toolhost
-from probe.engine import draft_streams
 from probe.engine.request_state import RequestStates
+from probe.engine.streams import draft_streams
 from probe.wire.errors import McpError
 
 from ..support.api import LOCAL

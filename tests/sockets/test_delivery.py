@@ -14,8 +14,8 @@ from trio.testing import wait_all_tasks_blocked
 
 from probe.listener import connection
 from probe.listener.http1 import SEND_PIECE, Http1Connection
+from probe.listener.http2.stream_buffer import BoundedBuffer
 from probe.listener.outbox import HIGH_WATER, Outbox, PeerGoneError
-from probe.listener.stream_buffer import BoundedBuffer
 
 from .apps import Recorder, part, respond, until_disconnect
 from .apps import start as begin

@@ -15,10 +15,10 @@ from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
 from probe.core.addresses import networks
-from probe.listener import http2
-from probe.listener.http2 import PARSED_BYTES
+from probe.listener.http2 import protocol as http2
+from probe.listener.http2.protocol import PARSED_BYTES
+from probe.listener.http2.stream_backlog import MOST_EVENTS
 from probe.listener.turnstile import Entrance, Turnstile
-from probe.listener.unbegun import MOST_EVENTS
 from probe.settings import build
 
 from ..support.websocket import TEXT, frame

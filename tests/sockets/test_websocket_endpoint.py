@@ -12,8 +12,8 @@ import pytest
 import trio
 import trio_websocket
 
-from probe.endpoints.websocket import Serve, WebSocketEndpoint, WebSocketWire
-from probe.endpoints.wires import Closed, Peer, WireBrokenError
+from probe.endpoints.pipes.websocket import Serve, WebSocketEndpoint, WebSocketWire
+from probe.endpoints.pipes.wires import Closed, Peer, WireBrokenError
 
 from ..support.probe import Probe, running
 from ..support.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frame, Reader, close, connected, frame

@@ -13,7 +13,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine import draft_streams
+from probe.engine.streams import draft_streams
 
 from ..support.api import page
 from ..support.pipes import MARK

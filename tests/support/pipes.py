@@ -14,9 +14,9 @@ from typing import Any
 import trio
 from trio.testing import memory_stream_pair
 
-from probe.endpoints.lines import LineWire
-from probe.endpoints.pipe import serve_pipe
-from probe.endpoints.wires import Ending, Peer
+from probe.endpoints.pipes.lines import LineWire
+from probe.endpoints.pipes.pipe import serve_pipe
+from probe.endpoints.pipes.wires import Ending, Peer
 from probe.engine.engine import Engine
 
 from .legacy import ALL_CAPABILITIES, RpcError

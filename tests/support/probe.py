@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from probe.endpoints.paths import Paths
-from probe.engine.catalogue import Toolset
+from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.engine import Engine
 from probe.settings import Settings, build
 from probe.tools.catalogue import TOOLSETS

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from probe.engine.catalogue import Answers, Argument, Prompt, Resource, Toolset
-from probe.engine.params import Integer
-from probe.engine.tool import Ask, Tool, ToolContext, ToolResult, structured, text
+from probe.engine.catalogue.catalogue import Answers, Argument, Prompt, Resource, Toolset
+from probe.engine.catalogue.params import Integer
+from probe.engine.catalogue.tool import Ask, Tool, ToolContext, ToolResult, structured, text
 
 
 def _form(field: str) -> Ask:

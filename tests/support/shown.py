@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from probe.observe.call_filter import CallFilter
 from probe.observe.records import CallRecord, CallRecords
-from probe.observe.tables import Tables
+from probe.observe.tables.tables import Tables
 
 EVERY_CALL = CallFilter()
 

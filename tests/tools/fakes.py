@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import trio
 
-from probe.engine.tool import Ask, ListKind, LogLevel, Tool, ToolContext, ToolResult
+from probe.engine.catalogue.tool import Ask, ListKind, LogLevel, Tool, ToolContext, ToolResult
 from probe.wire.jsonrpc import Json
 
 Event = tuple[Any, ...]

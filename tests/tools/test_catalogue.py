@@ -16,9 +16,18 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from trio.testing import MockClock
 
-from probe.engine.catalogue import select
-from probe.engine.params import ArgumentsError, Boolean, Choice, Integer, Param, Text, input_schema, read_arguments
-from probe.engine.tool import Seconds, Tool
+from probe.engine.catalogue.catalogue import select
+from probe.engine.catalogue.params import (
+    ArgumentsError,
+    Boolean,
+    Choice,
+    Integer,
+    Param,
+    Text,
+    input_schema,
+    read_arguments,
+)
+from probe.engine.catalogue.tool import Seconds, Tool
 from probe.settings import Settings
 from probe.tools import conformance, dispatch, features, streaming
 from probe.tools import probe as probe_tools

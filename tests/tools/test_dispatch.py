@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.params import ArgumentsError
-from probe.engine.tool import Seconds
+from probe.engine.catalogue.params import ArgumentsError
+from probe.engine.catalogue.tool import Seconds
 from probe.tools.dispatch import bulk_export, progress_beyond_ceiling, progress_gap, silent_call
 from probe.wire.jsonrpc import encode
 

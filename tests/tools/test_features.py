@@ -14,8 +14,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import AnyUrl, TypeAdapter
 
-from probe.engine.catalogue import Prompt, Resource
-from probe.engine.tool import Ask, ClientRequestError, Tool, ToolFailureError
+from probe.engine.catalogue.catalogue import Prompt, Resource
+from probe.engine.catalogue.tool import Ask, ClientRequestError, Tool, ToolFailureError
 from probe.settings import Settings
 from probe.tools.catalogue import FEATURES, TOOLSETS
 from probe.tools.features.resources import TEXT

@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine.params import ArgumentsError
-from probe.engine.tool import ClientRequestError, Tool, ToolFailureError, WorkCancelledError
+from probe.engine.catalogue.params import ArgumentsError
+from probe.engine.catalogue.tool import ClientRequestError, Tool, ToolFailureError, WorkCancelledError
 from probe.tools.probe import (
     cancellable_task,
     failing_task,

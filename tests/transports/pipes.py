@@ -9,9 +9,9 @@ from typing import Any
 import trio
 from trio.testing import lockstep_stream_pair, memory_stream_pair
 
-from probe.endpoints.lines import LineWire
-from probe.endpoints.pipe import serve_pipe
-from probe.endpoints.wires import Peer
+from probe.endpoints.pipes.lines import LineWire
+from probe.endpoints.pipes.pipe import serve_pipe
+from probe.endpoints.pipes.wires import Peer
 
 from ..support.evidence import check_modern
 from ..support.pipes import Pipe

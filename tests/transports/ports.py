@@ -17,9 +17,9 @@ import httpx2
 import trio
 from trio.testing import memory_stream_pair
 
-from probe.endpoints.lines import LineWire
-from probe.endpoints.pipe import serve_pipe
-from probe.endpoints.wires import Peer
+from probe.endpoints.pipes.lines import LineWire
+from probe.endpoints.pipes.pipe import serve_pipe
+from probe.endpoints.pipes.wires import Peer
 
 from ..clients.asgi_transport import in_memory
 from ..support.http import http_scope

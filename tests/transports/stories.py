@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from probe.engine.tool import Tool
+from probe.engine.catalogue.tool import Tool
 from probe.tools.catalogue import DISPATCH, TOOLSETS
 
 from .ports import Json

@@ -17,7 +17,7 @@ from itertools import count
 
 import trio
 
-from ..engine.reading import Piece, Reading, Track
+from ..engine.streams.reading import Piece, Reading, Track
 from ..observe.events import Control
 from ..wire import sse
 from .asgi import Receive, Send, wait_disconnect

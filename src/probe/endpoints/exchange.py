@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl
 from ..core.addresses import client_key, endpoint
 from ..core.client_label import LABEL_RULE, client_label, is_client_label
 from ..core.inbound import HttpHead
+from ..engine.calls.request_context import RequestContext
 from ..engine.engine import Engine
-from ..engine.outbox import Emitted, answer, note_delivered
-from ..engine.request_context import RequestContext
-from ..engine.streams import Stream
+from ..engine.streams.outbox import Emitted, answer, note_delivered
+from ..engine.streams.stream import Stream
 from ..observe import redaction
 from ..observe.context import Recorder
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused

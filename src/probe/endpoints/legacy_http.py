@@ -10,10 +10,10 @@ from ..core.inbound import check_get, check_version
 from ..core.replay import EvictedError
 from ..engine.engine import Engine
 from ..engine.legacy.dispatch import Accepted, Answered, Received
-from ..engine.outbox import answer
-from ..engine.reading import Reading
 from ..engine.sessions import Session
-from ..engine.streams import Stream
+from ..engine.streams.outbox import answer
+from ..engine.streams.reading import Reading
+from ..engine.streams.stream import Stream
 from ..observe.context import Recorder
 from ..wire.errors import McpError, Refusal, Rejection, shutting_down
 from ..wire.jsonrpc import Message, Request, RequestId, error_response, result_response

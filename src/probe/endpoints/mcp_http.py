@@ -14,7 +14,7 @@ import trio
 
 from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of
-from ..engine.catalogue import UnknownSelectionError
+from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..observe.events import UnreadableFault
 from ..observe.unreadable import unreadable, unreadable_json

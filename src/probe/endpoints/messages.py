@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from ..engine.engine import Engine
 from ..engine.legacy.dispatch import Received
-from ..engine.outbox import kept
+from ..engine.streams.outbox import kept
 from ..observe.context import Recorder
 from ..observe.events import MessageReceived, essentials, subject
 from ..settings import Limits

@@ -18,7 +18,7 @@ from ..core.call import Cause
 from ..core.modern_inbound import climb
 from ..engine.engine import Engine
 from ..engine.modern.dispatch import AnsweredAtOnce, Started
-from ..engine.reading import Reading
+from ..engine.streams.reading import Reading
 from ..wire.errors import Refusal, Rejection, shutting_down
 from ..wire.jsonrpc import Notification, Request, Response
 from ..wire.revisions import V2026_07_28

@@ -16,16 +16,16 @@ from .browsers import Browsers, check_purpose
 from .dashboard import Dashboard
 from .doorman import Doorman, turn_away
 from .exchange import Exchange
-from .feed import Feed
+from .feed.feed import Feed
+from .feed.readers import Readers
 from .health import Health
 from .mcp_http import McpHttp
-from .pipe import serve_pipe
+from .pipes.pipe import serve_pipe
+from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
-from .readers import Readers
 from .rooms import Unsent
 from .socket_facts import SocketFacts
 from .toolhost import ToolHostEndpoint
-from .websocket import WebSocketEndpoint
 
 _PROTOCOL = ("/mcp", "/ws")
 # Whoever observes is not observed: else a page that shows the log would add to it with each look.

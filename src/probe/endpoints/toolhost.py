@@ -18,11 +18,11 @@ from ..wire.errors import Rejection
 from ..wire.toolhost import SUBPROTOCOL
 from .asgi import Receive, Scope, Send, host_policy, http_head
 from .exchange import Exchange
+from .pipes.upgrade import accept, upgrade_exchange, upgrade_required
+from .pipes.websocket import WebSocketWire
+from .pipes.wires import Closed, Ending, WireBrokenError
 from .problem_details import RefusedError, refuse
 from .rooms import Unsent
-from .upgrade import accept, upgrade_exchange, upgrade_required
-from .websocket import WebSocketWire
-from .wires import Closed, Ending, WireBrokenError
 
 _RETRY = ((b"retry-after", b"5"),)
 _NORMAL, _GOING_AWAY = 1000, 1001

@@ -18,16 +18,16 @@ from typing import Final, Literal
 
 import trio
 
-from ..observe.audit_claim import AuditFileError
-from ..observe.audit_db import FIELDS, Written
-from ..observe.audit_file import AuditFile
+from ..observe.audit.claim import AuditFileError
+from ..observe.audit.db import FIELDS, Written
+from ..observe.audit.file import AuditFile
+from ..observe.audit.unwritten import Unwritten
 from ..observe.events import AuditState
 from ..observe.log import Entry, EventLog
 from ..observe.records import CallRecord
-from ..observe.unwritten import Unwritten
 from ..settings import Settings
-from .blocking import UNUSABLE, in_thread, why
 from .call_store import CallStore, FileCalls, MemoryCalls
+from .calls.blocking import UNUSABLE, in_thread, why
 from .clock import Clock
 from .observer import Observer
 from .turns import Turns

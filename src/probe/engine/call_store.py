@@ -14,15 +14,15 @@ from typing import Final, Protocol, TypeVar
 
 import trio
 
-from ..observe import audit_reading
-from ..observe.audit_file import AuditFile
-from ..observe.audit_reading import Found, KeptRow
+from ..observe.audit import reading as audit_reading
+from ..observe.audit.file import AuditFile
+from ..observe.audit.reading import Found, KeptRow
+from ..observe.audit.unwritten import Unwritten
 from ..observe.call_filter import CallFilter
 from ..observe.log import EventLog
 from ..observe.query import whole_number
 from ..observe.records import CallRecord
-from ..observe.unwritten import Unwritten
-from .blocking import UNUSABLE, in_thread, why
+from .calls.blocking import UNUSABLE, in_thread, why
 from .observer import Observer
 from .turns import Turns
 

@@ -23,11 +23,13 @@ from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params
 from .audit import Audit
-from .calls import CallScope
-from .catalogue import Toolset, select
+from .calls.request_context import RequestContext
+from .calls.scope import CallScope
+from .calls.tool_runs import ToolRuns
+from .catalogue.catalogue import Toolset, select
+from .catalogue.hosted import HostedTools
+from .catalogue.offers import Offer
 from .clock import Clock
-from .draft_streams import DraftStreams
-from .hosted import HostedTools
 from .interactions import Interactions
 from .legacy.channels import announce
 from .legacy.dispatch import LegacyRouter as LegacyDispatch
@@ -36,14 +38,12 @@ from .modern.clients import Clients
 from .modern.dispatch import ModernRouter as ModernDispatch
 from .modern.rounds import RoundTrips
 from .observer import Observer
-from .offers import Offer
-from .request_context import RequestContext
 from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
 from .services import Services
 from .sessions import Session, SessionService
 from .shares import AddressLimitError, AddressShares
+from .streams.draft_streams import DraftStreams
 from .tasks import TaskService
-from .tool_runs import ToolRuns
 
 SERVER_INFO: Json = {
     "name": "mcp-probe",

@@ -15,9 +15,9 @@ import trio
 from ..observe.context import Recorder
 from ..observe.events import LimitReached
 from ..wire.errors import Code, McpError
+from .catalogue.tool import ToolFailureError
 from .clock import Clock
 from .shares import AddressShares
-from .tool import ToolFailureError
 
 
 @dataclass(frozen=True, slots=True)

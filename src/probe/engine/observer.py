@@ -11,7 +11,7 @@ from ..observe.evidence import EvidenceIndex
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog
 from ..observe.records import CallRecords
-from ..observe.tables import Tables
+from ..observe.tables.tables import Tables
 from ..settings import Limits
 
 

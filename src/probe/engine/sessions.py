@@ -29,16 +29,16 @@ from ..observe.redaction import fingerprint
 from ..wire.jsonrpc import RequestId, clip
 from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities
-from .calls import CallScope
-from .client_requests import ClientRequests
-from .finished_calls import FinishedCalls
-from .offers import Offer
-from .outcome import contain
-from .replay_room import ReplayRoom
-from .request_context import ClientInfo, RequestContext
+from .calls.client_requests import ClientRequests
+from .calls.finished_calls import FinishedCalls
+from .calls.outcome import contain
+from .calls.request_context import ClientInfo, RequestContext
+from .calls.scope import CallScope
+from .catalogue.offers import Offer
+from .catalogue.tool import LogLevel
 from .services import Services
-from .streams import Stream
-from .tool import LogLevel
+from .streams.replay_room import ReplayRoom
+from .streams.stream import Stream
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
 

@@ -21,12 +21,12 @@ from ..core.task_inputs import TaskInputs
 from ..observe.context import Recorder
 from ..observe.events import LimitReached, TaskChanged, TaskRemoved
 from ..wire.errors import Code, McpError
-from .calls import CallScope, run
-from .context import CallContext
-from .outcome import Outcome, contain
-from .request_context import RequestContext
+from .calls.context import CallContext
+from .calls.outcome import Outcome, contain
+from .calls.request_context import RequestContext
+from .calls.scope import CallScope, run
+from .catalogue.tool import ToolResult
 from .services import Services
-from .tool import ToolResult
 
 
 @dataclass(frozen=True, slots=True)

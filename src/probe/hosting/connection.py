@@ -18,9 +18,9 @@ from typing import Any, Protocol
 import trio
 
 from ..core.tool_host import HostState, HostViolationError, ToolHost
+from ..engine.catalogue.tool import Tool
 from ..engine.engine import Engine
-from ..engine.outbox import stored
-from ..engine.tool import Tool
+from ..engine.streams.outbox import stored
 from ..observe.context import Recorder
 from ..observe.events import (
     HostClosed,

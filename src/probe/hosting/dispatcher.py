@@ -15,10 +15,10 @@ import trio
 
 from ..core.call import Cause
 from ..core.tool_host import Dispatch, DispatchState, HostViolationError, ToolHost, TooManyDispatchesError
+from ..engine.calls.failures import structured_failure
+from ..engine.catalogue.tool import ToolContext, ToolResult, content, structured, text
 from ..engine.clock import Clock
-from ..engine.failures import structured_failure
-from ..engine.outbox import stored
-from ..engine.tool import ToolContext, ToolResult, content, structured, text
+from ..engine.streams.outbox import stored
 from ..observe.context import Recorder
 from ..observe.events import (
     DispatchCancelled,

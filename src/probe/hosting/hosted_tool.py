@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..engine.params import ArgumentsError
-from ..engine.tool import Tool, ToolContext, ToolResult
+from ..engine.catalogue.params import ArgumentsError
+from ..engine.catalogue.tool import Tool, ToolContext, ToolResult
 from ..settings import Settings
 from ..wire.jsonrpc import Json
 from ..wire.toolhost import DispatchParams, ToolDefinition

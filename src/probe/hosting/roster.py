@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..engine.hosted import HostedTools
-from ..engine.tool import Tool
+from ..engine.catalogue.hosted import HostedTools
+from ..engine.catalogue.tool import Tool
 
 
 class NameTakenError(Exception):

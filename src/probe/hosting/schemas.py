@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import jsonschema_rs
 
-from ..engine.params import shown
+from ..engine.catalogue.params import shown
 from ..settings import Limits
 from ..wire.jsonrpc import Json, clip, encode
 from ..wire.v2026.header_params import has_invalid_annotations

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import trio
 
 from .http1 import Http1Connection
-from .http2_connection import Http2Connection
+from .http2.connection import Http2Connection
 from .transport import FLUSH_S, LAST_WORDS_S, READ_PIECE, Address, Service, Transport
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -20,7 +20,7 @@ from ..wire.jsonrpc import clip
 from .event_filter import contains
 from .query import QueryError, twice, unknown, whole_number
 from .records import CallRecord
-from .rows import Era, Transport
+from .tables.rows import Era, Transport
 
 OUTCOMES = (
     *("completed", "tool_error", "protocol_error", "cancelled", "timed_out", "disconnected", "input_required"),

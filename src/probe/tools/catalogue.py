@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..engine.catalogue import Toolset
+from ..engine.catalogue.catalogue import Toolset
 from .conformance import (
     client_requests,
     content,

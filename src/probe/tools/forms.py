@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from ..engine.params import shown
-from ..engine.tool import Ask
+from ..engine.catalogue.params import shown
+from ..engine.catalogue.tool import Ask
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json
 

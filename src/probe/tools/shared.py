@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..engine.tool import ToolFailureError
+from ..engine.catalogue.tool import ToolFailureError
 from ..wire.jsonrpc import Json
 
 READ_ONLY: Final[Json] = {

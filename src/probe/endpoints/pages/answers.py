@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...engine.audit import AuditStatus
-from ...engine.tool import TaskSupport
+from ...engine.catalogue.tool import TaskSupport
 from ...observe.log import Entry, Gap
 from ...observe.records import CallRecord
-from ...observe.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
+from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 
 
 @dataclass(frozen=True, slots=True)

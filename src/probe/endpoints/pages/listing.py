@@ -11,7 +11,7 @@ from ...observe.call_filter import NAMES as CALL_FILTERS
 from ...observe.event_filter import EVENTS as KINDS
 from ...observe.event_filter import NAMES as EVENT_FILTERS
 from ...observe.log import Entry
-from ...observe.tables import TABLES
+from ...observe.tables.tables import TABLES
 from ...wire.jsonrpc import Json
 from . import answers
 from .queries import Parameter

@@ -19,7 +19,7 @@ from ...observe.context import Context
 from ...observe.events import Event
 from ...observe.log import Entry
 from ...observe.records import CallRecord
-from ...observe.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
+from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
 from ...wire.jsonrpc import Json
 from .. import problem_details
 from . import answers, listing

@@ -11,9 +11,9 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from ... import __version__
-from ...engine.catalogue import HOSTS
+from ...engine.catalogue.catalogue import HOSTS
+from ...engine.catalogue.tool import Tool
 from ...engine.engine import SERVER_INFO, Engine
-from ...engine.tool import Tool
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN

@@ -8,7 +8,7 @@ from quart_trio import QuartTrio
 
 from ...engine.engine import Engine
 from ...observe.query import QueryError
-from ...observe.tables import TableName, Tables
+from ...observe.tables.tables import TableName, Tables
 from . import listing
 from .queries import read
 from .responses import array, json_answer

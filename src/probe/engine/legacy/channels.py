@@ -19,15 +19,15 @@ from ...observe.events import ClientMisuse
 from ...settings import Settings
 from ...wire.jsonrpc import Json, ProgressToken, RequestId, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
-from ..calls import CallScope
-from ..client_requests import ClientAnswer
-from ..context import LEVELS, progress_params
+from ..calls.client_requests import ClientAnswer
+from ..calls.context import LEVELS, progress_params
+from ..calls.scope import CallScope
+from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..interactions import ConfirmationPage
-from ..outbox import drop, send
 from ..sessions import Session
-from ..streams import Stream
+from ..streams.outbox import drop, send
+from ..streams.stream import Stream
 from ..tasks import Task, TaskService
-from ..tool import Ask, ClientRequestError, ListKind, LogLevel
 
 RELATED_TASK = "io.modelcontextprotocol/related-task"
 

@@ -43,20 +43,20 @@ from ...wire.jsonrpc import (
 from ...wire.v2025 import draft_streams
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
-from ..calls import CallScope, run
-from ..cancellation import read_cancellation
-from ..draft_streams import DraftStreams
-from ..outbox import Emitted, drop, send
-from ..outbox import answer as answer_whole
-from ..outcome import Outcome
-from ..reading import Reading, Track
-from ..request_context import RequestContext
+from ..calls.cancellation import read_cancellation
+from ..calls.outcome import Outcome
+from ..calls.request_context import RequestContext
+from ..calls.scope import CallScope, run
+from ..calls.tool_runs import Running, Start, ToolRuns, handled
 from ..services import Services
 from ..sessions import Session
-from ..streams import Stream
+from ..streams.draft_streams import DraftStreams
+from ..streams.outbox import Emitted, drop, send
+from ..streams.outbox import answer as answer_whole
+from ..streams.reading import Reading, Track
+from ..streams.stream import Stream
+from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
-from ..tool_runs import Running, Start, ToolRuns, handled
-from ..tool_stream import ToolStream, lost_error
 from .methods import Methods
 from .pings import start_pinging
 from .stream_desk import StreamDesk

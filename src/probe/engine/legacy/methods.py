@@ -17,12 +17,12 @@ from ...observe.events import LimitReached
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, notification
 from ...wire.revisions import V2025_11_25
-from ..catalogue import Resource
-from ..offers import SIMPLE, Offer
-from ..outbox import drop, send
-from ..request_context import RequestContext
+from ..calls.request_context import RequestContext
+from ..catalogue.catalogue import Resource
+from ..catalogue.offers import SIMPLE, Offer
 from ..services import Services
 from ..sessions import Session
+from ..streams.outbox import drop, send
 
 
 def capabilities(offer: Offer, *, streams: bool) -> Json:

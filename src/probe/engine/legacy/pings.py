@@ -9,10 +9,10 @@ import trio
 from ...observe.context import Recorder
 from ...settings import Settings
 from ...wire.jsonrpc import RequestId, notification, request
-from ..outbox import send
+from ..catalogue.tool import ClientRequestError
 from ..sessions import Session
-from ..streams import Stream
-from ..tool import ClientRequestError
+from ..streams.outbox import send
+from ..streams.stream import Stream
 
 
 def start_pinging(session: Session, settings: Settings) -> None:

@@ -20,16 +20,16 @@ from ...observe.events import StreamResumed
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Request, RequestId
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
-from ..calls import run
+from ..calls.outcome import Outcome
+from ..calls.request_context import RequestContext
+from ..calls.scope import run
+from ..calls.tool_runs import Running, Start, ToolRuns
 from ..clock import Clock
-from ..draft_streams import DraftStreams
-from ..outcome import Outcome
-from ..reading import OVERFLOW, Reading, Track
-from ..request_context import RequestContext
 from ..sessions import Session
-from ..streams import Stream
-from ..tool_runs import Running, Start, ToolRuns
-from ..tool_stream import ToolStream, lost_error
+from ..streams.draft_streams import DraftStreams
+from ..streams.reading import OVERFLOW, Reading, Track
+from ..streams.stream import Stream
+from ..streams.tool_stream import ToolStream, lost_error
 
 
 class StreamDesk:

@@ -13,19 +13,19 @@ from ...core.task import Input
 from ...observe.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, notification
-from ..calls import CallScope
+from ..calls.context import CallContext
+from ..calls.outcome import Outcome
+from ..calls.request_context import RequestContext
+from ..calls.scope import CallScope
+from ..calls.tool_runs import ToolRuns, tool_work
+from ..catalogue.paging import cursor, position
+from ..catalogue.tool import Tool
 from ..clock import iso
-from ..context import CallContext
-from ..outbox import drop, send
-from ..outcome import Outcome
-from ..paging import cursor, position
-from ..request_context import RequestContext
 from ..services import Services
 from ..sessions import Session
-from ..streams import Stream
+from ..streams.outbox import drop, send
+from ..streams.stream import Stream
 from ..tasks import Task, TaskPlan, TaskService, said
-from ..tool import Tool
-from ..tool_runs import ToolRuns, tool_work
 from .channels import RELATED_TASK, LegacyTaskChannel, TaskRoutes
 
 IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"

@@ -18,15 +18,15 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, Request, id_length, is_id
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
-from ..calls import CallScope
-from ..outcome import Outcome
-from ..params import ArgumentsError
-from ..request_context import RequestContext
+from ..calls.outcome import Outcome
+from ..calls.request_context import RequestContext
+from ..calls.scope import CallScope
+from ..calls.tool_runs import Asked, Running, Start, ToolRuns
+from ..catalogue.params import ArgumentsError
+from ..catalogue.tool import Tool, ToolResult, failure
 from ..services import Services
 from ..sessions import Session
-from ..streams import Stream
-from ..tool import Tool, ToolResult, failure
-from ..tool_runs import Asked, Running, Start, ToolRuns
+from ..streams.stream import Stream
 from .channels import LegacyCallChannel
 from .tasks import LegacyTaskMethods
 

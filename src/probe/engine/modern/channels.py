@@ -12,13 +12,13 @@ from functools import partial
 from ...core.progress import Report
 from ...wire.jsonrpc import Json, ProgressToken, notification
 from ...wire.v2026.registry import offers
-from ..calls import CallScope
-from ..context import LEVELS, progress_params
+from ..calls.context import LEVELS, progress_params
+from ..calls.scope import CallScope
+from ..catalogue.tool import Ask, ListKind, LogLevel
 from ..interactions import ConfirmationPage
 from ..services import Services
-from ..streams import Stream
+from ..streams.stream import Stream
 from ..tasks import Task, TaskService
-from ..tool import Ask, ListKind, LogLevel
 from .incoming import Incoming
 from .listeners import Listeners
 from .rounds import Rounds, check_declared

@@ -26,17 +26,17 @@ from ...wire.revisions import MODERN, V2026_07_28
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
-from ..calls import CallScope
-from ..cancellation import read_cancellation
-from ..offers import SIMPLE, Offer
-from ..outbox import Emitted, answer, send
-from ..outcome import Outcome
-from ..request_context import ClientInfo, RequestContext
+from ..calls.cancellation import read_cancellation
+from ..calls.outcome import Outcome
+from ..calls.request_context import ClientInfo, RequestContext
+from ..calls.scope import CallScope
+from ..calls.tool_runs import Running, Start, ToolRuns, handled
+from ..catalogue.offers import SIMPLE, Offer
 from ..services import Services
 from ..shares import AddressLimitError
-from ..streams import Stream
+from ..streams.outbox import Emitted, answer, send
+from ..streams.stream import Stream
 from ..tasks import TaskService
-from ..tool_runs import Running, Start, ToolRuns, handled
 from .in_flight import InFlight
 from .incoming import Incoming
 from .listeners import Listeners

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...wire.jsonrpc import RequestId
-from ..calls import CallScope
-from ..finished_calls import FinishedCalls
+from ..calls.finished_calls import FinishedCalls
+from ..calls.scope import CallScope
 
 
 @dataclass(frozen=True, slots=True)

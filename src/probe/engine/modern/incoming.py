@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...wire.jsonrpc import Request
 from ...wire.v2026.meta import RequestMeta
-from ..offers import Offer
-from ..request_context import RequestContext
+from ..calls.request_context import RequestContext
+from ..catalogue.offers import Offer
 
 
 @dataclass(frozen=True, slots=True)

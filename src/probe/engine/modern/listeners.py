@@ -20,12 +20,12 @@ from ...observe.events import LimitReached
 from ...wire.jsonrpc import Json, RequestId, notification
 from ...wire.v2026.meta import SUBSCRIPTION_ID
 from ...wire.v2026.registry import ListenFilter
-from ..calls import CallScope, run
-from ..offers import Offer
-from ..outcome import Outcome
+from ..calls.outcome import Outcome
+from ..calls.scope import CallScope, run
+from ..catalogue.offers import Offer
+from ..catalogue.tool import ListKind
 from ..services import Services
-from ..streams import Stream
-from ..tool import ListKind
+from ..streams.stream import Stream
 
 _NOTIFICATIONS = {
     "tools": "notifications/tools/list_changed",

@@ -18,9 +18,9 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
 from ...wire.v2026.meta import required_capabilities
 from ...wire.v2026.registry import client_answer, offers
+from ..catalogue.tool import Ask, InputRequiredError
 from ..clock import Clock
 from ..request_state import RequestStates
-from ..tool import Ask, InputRequiredError
 from .incoming import Incoming
 
 # What is no parameter of the request itself, and so may differ between its rounds.

@@ -18,14 +18,14 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
 from ...wire.v2026.codec import describe_task, detailed_task, modern_error
 from ...wire.v2026.registry import TaskParams, UpdateTaskParams
-from ..calls import CallScope
+from ..calls.context import CallContext
+from ..calls.outcome import Outcome
+from ..calls.scope import CallScope
+from ..calls.tool_runs import ToolRuns, tool_work
+from ..catalogue.tool import Tool
 from ..clock import iso
-from ..context import CallContext
-from ..outcome import Outcome
 from ..services import Services
 from ..tasks import Task, TaskPlan, TaskService, said
-from ..tool import Tool
-from ..tool_runs import ToolRuns, tool_work
 from .channels import ModernTaskChannel
 from .incoming import Incoming
 from .listeners import Listener, Listeners

@@ -17,13 +17,13 @@ from typing import Any
 from ...wire.errors import Code, McpError
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
-from ..calls import CallScope
-from ..outcome import Outcome
-from ..params import ArgumentsError
+from ..calls.outcome import Outcome
+from ..calls.scope import CallScope
+from ..calls.tool_runs import Asked, Running, Start, ToolRuns
+from ..catalogue.params import ArgumentsError
+from ..catalogue.tool import InputRequiredError, Tool, ToolResult, failure
 from ..services import Services
-from ..streams import Stream
-from ..tool import InputRequiredError, Tool, ToolResult, failure
-from ..tool_runs import Asked, Running, Start, ToolRuns
+from ..streams.stream import Stream
 from .channels import ModernCallChannel
 from .incoming import Incoming
 from .listeners import Listeners

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...engine.tool import Tool, ToolResult, content, failure, text
+from ...engine.catalogue.tool import Tool, ToolResult, content, failure, text
 from ...wire.jsonrpc import Json
 from ..shared import READ_ONLY
 

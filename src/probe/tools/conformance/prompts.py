@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...engine.catalogue import Answers, Argument, Prompt
-from ...engine.params import shown
-from ...engine.tool import text
+from ...engine.catalogue.catalogue import Answers, Argument, Prompt
+from ...engine.catalogue.params import shown
+from ...engine.catalogue.tool import text
 from ...wire.jsonrpc import Json
 from .content import PNG
 from .input_required import entered, question

@@ -6,7 +6,7 @@ import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from ...engine.catalogue import Answers, Resource, Template
+from ...engine.catalogue.catalogue import Answers, Resource, Template
 from ...wire.jsonrpc import Json, encode
 from .content import PNG
 

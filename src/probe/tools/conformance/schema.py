@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.params import ArgumentsError, shown
-from ...engine.tool import Tool, ToolResult, content, text
+from ...engine.catalogue.params import ArgumentsError, shown
+from ...engine.catalogue.tool import Tool, ToolResult, content, text
 from ...wire.jsonrpc import Json, encode
 from ..shared import READ_ONLY
 

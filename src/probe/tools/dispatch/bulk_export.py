@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.failures import structured_failure
-from ...engine.params import ArgumentsError, Integer
-from ...engine.tool import Tool, ToolContext, ToolResult, structured
+from ...engine.calls.failures import structured_failure
+from ...engine.catalogue.params import ArgumentsError, Integer
+from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
 from ...wire.jsonrpc import Json
 from ..shared import READ_ONLY, output
 

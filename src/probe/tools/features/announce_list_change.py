@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast, get_args
 
-from ...engine.params import Choice
-from ...engine.tool import ListKind, Tool, ToolContext, ToolResult, structured
+from ...engine.catalogue.params import Choice
+from ...engine.catalogue.tool import ListKind, Tool, ToolContext, ToolResult, structured
 from ..shared import READ_ONLY, output
 
 _LISTS: tuple[ListKind, ...] = get_args(ListKind)

@@ -6,8 +6,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.params import Choice
-from ...engine.tool import Tool, ToolResult, content, text
+from ...engine.catalogue.params import Choice
+from ...engine.catalogue.tool import Tool, ToolResult, content, text
 from ...wire.jsonrpc import Json
 from ...wire.revisions import V2025_06_18
 from ..media import IMAGE, TONE

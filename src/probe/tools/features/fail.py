@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...engine.params import Choice
-from ...engine.tool import Tool, ToolResult, failure
+from ...engine.catalogue.params import Choice
+from ...engine.catalogue.tool import Tool, ToolResult, failure
 from ...wire.errors import Code, McpError
 from ..shared import READ_ONLY
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...engine.tool import Tool, ToolResult, structured
+from ...engine.catalogue.tool import Tool, ToolResult, structured
 from ...wire.jsonrpc import Json
 from ..shared import output
 

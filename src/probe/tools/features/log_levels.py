@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ...engine.tool import LogLevel, Tool, ToolContext, ToolResult, structured
+from ...engine.catalogue.tool import LogLevel, Tool, ToolContext, ToolResult, structured
 from ..shared import READ_ONLY, output
 
 _LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...engine.catalogue import Answers, Argument, Prompt
-from ...engine.params import ArgumentsError, Choice
-from ...engine.tool import text
+from ...engine.catalogue.catalogue import Answers, Argument, Prompt
+from ...engine.catalogue.params import ArgumentsError, Choice
+from ...engine.catalogue.tool import text
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json
 from ..forms import filled_in, form, form_ask

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from ...engine.catalogue import Answers, Resource, Template
+from ...engine.catalogue.catalogue import Answers, Resource, Template
 from ...wire.jsonrpc import Json, encode
 from ..forms import filled_in, form, form_ask
 from ..media import IMAGE

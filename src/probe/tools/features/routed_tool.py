@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...engine.params import Boolean, Choice, Integer
-from ...engine.tool import Tool, ToolResult, structured
+from ...engine.catalogue.params import Boolean, Choice, Integer
+from ...engine.catalogue.tool import Tool, ToolResult, structured
 from ...wire.revisions import V2026_07_28
 from ..shared import READ_ONLY, output
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...engine.tool import Tool, ToolResult, structured
+from ...engine.catalogue.tool import Tool, ToolResult, structured
 from ...wire.jsonrpc import Json
 from ..shared import READ_ONLY, output
 

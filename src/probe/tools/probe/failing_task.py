@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
-from ...engine.params import Choice, Integer
-from ...engine.tool import Tool, ToolContext
+from ...engine.catalogue.params import Choice, Integer
+from ...engine.catalogue.tool import Tool, ToolContext
 from ...wire.errors import Code, McpError
 from ..shared import READ_ONLY
 

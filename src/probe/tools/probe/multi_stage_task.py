@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...engine.params import Integer
-from ...engine.tool import Tool, ToolContext, ToolResult, structured
+from ...engine.catalogue.params import Integer
+from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
 from ..shared import READ_ONLY, output
 
 _BETWEEN = (

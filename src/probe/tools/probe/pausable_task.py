@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...engine.params import ArgumentsError, Integer, shown
-from ...engine.tool import Tool, ToolContext, ToolFailureError, ToolResult, WorkCancelledError, structured
+from ...engine.catalogue.params import ArgumentsError, Integer, shown
+from ...engine.catalogue.tool import Tool, ToolContext, ToolFailureError, ToolResult, WorkCancelledError, structured
 from ...wire.jsonrpc import Json
 from ..shared import READ_ONLY, item_message, output
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...engine.params import Choice, Integer
-from ...engine.tool import Tool, ToolContext, ToolResult, content, text
+from ...engine.catalogue.params import Choice, Integer
+from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, content, text
 from ..shared import READ_ONLY, output, sampled_text, sampling_request
 
 _FORMS: Mapping[str, str] = {

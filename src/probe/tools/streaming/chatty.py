@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...engine.tool import Tool, ToolResult, content, text
+from ...engine.catalogue.tool import Tool, ToolResult, content, text
 from ..shared import READ_ONLY
 
 _BLOCKS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...engine.params import Integer
-from ...engine.tool import Tool, ToolResult, content, text
+from ...engine.catalogue.params import Integer
+from ...engine.catalogue.tool import Tool, ToolResult, content, text
 from ..shared import READ_ONLY
 
 _MOST = 65536

@@ -1,0 +1,1 @@
+"""The dashboard's feed of log entries and table rows."""

@@ -1,0 +1,126 @@
+"""Endpoints whose answer lasts: event streams for whoever watches the server. What they have in common is here, once.
+
+Each has a function that makes a reader of a request. `Readers` refuses with a problem, counts those that read, over all
+streams, and ends each when its client goes, or when it has what the server had to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+import trio
+
+from ...core.addresses import client_key
+from ...core.inbound import HttpHead, accepts
+from ...engine.engine import Engine
+from ...engine.shares import AddressLimitError
+from ...observe.context import Recorder
+from ...observe.events import LimitReached
+from ...observe.query import QueryError
+from ...wire.errors import Rejection
+from ..asgi import Headers, Receive, Scope, Send, http_head, start, wait_disconnect
+from ..problem_details import RefusedError, refuse
+
+_RETRY_S = 5
+
+
+class FeedSubscriber(Protocol):
+    """One reader; `headers` are those of its response."""
+
+    @property
+    def headers(self) -> Headers:
+        """Those of its response, which is 200."""
+
+    async def run(self) -> None:
+        """Write the response up to the entry `stopped`, or until cancelled, which is how the reader's going ends it.
+
+        Its last chunk is not this one's to send.
+        """
+
+
+Opens: TypeAlias = Callable[[HttpHead, str, Send], FeedSubscriber]
+"""Makes the reader that a head and a query ask for. Raises `QueryError`, and `Rejection` for a header."""
+
+
+class Readers:
+    """Those of one engine; `open` are at most `max_feed_readers`, of all streams together.
+
+    `wait_idle` tells when there is none any more.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._recorder = Recorder(engine.log)
+        self._shares = engine.shares
+        self._most = engine.settings.limits.max_feed_readers
+        self.open: set[FeedSubscriber] = set()
+        self._left = trio.lowlevel.ParkingLot()
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send, opens: Opens) -> None:
+        """Serve one request, until its reader goes or the server has stopped."""
+        head = http_head(scope)
+        try:
+            holder = client_key((scope.get("client") or ("", 0))[0])
+            reader = self._admit(head, holder, scope["query_string"].decode("latin-1"), send, opens)
+        except RefusedError as refused:
+            await refuse(send, head, refused)
+            return
+        if head.method == "HEAD":
+            await start(send, 200, reader.headers)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            with self._shares.holding("max_feed_readers", holder):
+                await self._follow(reader, receive, send)
+
+    async def wait_idle(self) -> None:
+        """Wait until nobody reads."""
+        while self.open:
+            await self._left.park()
+
+    def _admit(self, head: HttpHead, holder: str | None, query: str, send: Send, opens: Opens) -> FeedSubscriber:
+        """Raises `RefusedError`."""
+        if head.method not in ("GET", "HEAD"):
+            raise RefusedError(405, "this page takes GET, HEAD", [(b"allow", b"GET, HEAD")])
+        if head.all("accept") and not accepts(head, "text/event-stream"):
+            raise RefusedError(406, "this page is text/event-stream")
+        try:
+            reader = opens(head, query, send)
+        except QueryError as error:
+            raise RefusedError(400, str(error), known=error.known) from None
+        except Rejection as rejection:
+            raise RefusedError(rejection.refusal.status, rejection.message) from None
+        if len(self.open) >= self._most:
+            self._recorder.append(LimitReached("max_feed_readers", self._most))
+            why = f"there are {self._most} readers already (max_feed_readers)"
+            raise RefusedError(503, why, [(b"retry-after", b"%d" % _RETRY_S)])
+        try:
+            self._shares.check("max_feed_readers", holder, self._recorder)
+        except AddressLimitError as full:
+            raise RefusedError(429, str(full), full.rejection().headers) from None
+        return reader
+
+    async def _follow(self, reader: FeedSubscriber, receive: Receive, send: Send) -> None:
+        self.open.add(reader)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_watch, receive, nursery.cancel_scope)
+                await reader.run()
+                await write(send, b"", more=False)
+                nursery.cancel_scope.cancel()
+        finally:
+            self.open.discard(reader)
+            self._left.unpark_all()
+
+
+async def _watch(receive: Receive, scope: trio.CancelScope) -> None:
+    await wait_disconnect(receive)
+    scope.cancel()
+
+
+async def write(send: Send, text: bytes, *, more: bool = True) -> None:
+    """Send a part of a reader's response; returns when the connection has taken it."""
+    try:
+        await send({"type": "http.response.body", "body": text, "more_body": more})
+    except OSError:
+        # The reader has gone. Who watches for that is told so too, and cancels this.
+        await trio.sleep_forever()

@@ -1,0 +1,1 @@
+"""Connections that carry all messages both ways: WebSockets and standard streams."""

@@ -1,0 +1,380 @@
+"""One connection that carries everything both ways, in both eras: a WebSocket, or standard input and output.
+
+    run             ends when the peer has gone or the server has drained, and what belongs to the connection is over
+      _write        the one writer (`pipe_writer`)
+      _stop         the server has drained
+      _read         one message after the other; what has to be answered may be held back
+      a call        of the modern era (`pipe_modern`); legacy ones belong to the session and to `DraftStreams`
+
+The connection is the life of its legacy session and of its modern requests. It is not that of draft streams, which can
+be read on from another one (product contract, section 3).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import Any
+
+import trio
+
+from ...core.call import Cause
+from ...core.modern_inbound import era_of_piped
+from ...engine.calls.outcome import contain
+from ...engine.calls.request_context import RequestContext
+from ...engine.engine import Engine
+from ...engine.legacy.dispatch import Answered, Received
+from ...engine.sessions import Session
+from ...engine.streams.outbox import answer
+from ...observe.context import Recorder
+from ...observe.events import ClientMisuse, ConnectionClosed, ConnectionOpened, LimitReached, MessageRefused, subject
+from ...observe.unreadable import unreadable, unreadable_json
+from ...wire.errors import McpError, Refusal, Rejection, shutting_down
+from ...wire.jsonrpc import MalformedError, Message, Request, RequestId, error_response, is_id, parse, result_response
+from ...wire.v2026.codec import modern_error
+from ..messages import read_batch, read_id, read_initialize, read_message, record_received, refused_message
+from .pipe_modern import Job, PipeModern
+from .pipe_writer import PipeWriter
+from .wires import Closed, Ending, Peer, TooLargeError, Wire, WireBrokenError
+
+NORMAL, GOING_AWAY, POLICY = 1000, 1001, 1008
+# RFC 6455 section 7.4.1: these say that there was none.
+_NO_CODE = (1005, 1006)
+
+# What was answered before the peer went may still be read, as with a shell's pipe; a dead peer delays nobody.
+_FLUSH_S = 2.0
+# Held messages count so much beside their bytes: empty ones are bounded, too.
+_MESSAGE_COST = 1024
+# How long the reader may take to tell of a disconnect that a failed write has shown.
+_WHO_S = 1.0
+
+
+async def serve_pipe(engine: Engine, wire: Wire, peer: Peer, *, on_end: Callable[[], None] = lambda: None) -> Ending:
+    """Serve one connection until its peer has gone, or the server has drained. The caller closes `wire`.
+
+    `on_end` is called when it is clear that the connection ends: its work is told so, and may take its time. No
+    misbehaviour of a peer raises. Cancelled, everything that belongs to the connection ends with it.
+    """
+    return await _Pipe(engine, wire, peer, on_end).run()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """A message that may have to wait until the peer has read more of what was answered; `value` is its JSON.
+
+    Or the `MalformedError` of what is none.
+    """
+
+    value: Any
+    message: bytes
+
+
+class _Pipe:
+    """One connection: its session, its modern requests in flight, and what of its messages is held back."""
+
+    def __init__(self, engine: Engine, wire: Wire, peer: Peer, on_end: Callable[[], None]) -> None:
+        self._engine = engine
+        self._on_end = on_end
+        self._settings = engine.settings
+        self._wire = wire
+        self._peer = peer
+        recorder = peer.request or Recorder(engine.log).bind(exchange=next(engine.exchanges), label=peer.label)
+        label = f"{'i' if peer.transport == 'stdio' else 'w'}{recorder.context.exchange}"
+        # Its cause is the entry of the connection's beginning, once `run` has recorded that.
+        self._recorder = recorder.bind(connection=label)
+        self._session: Session | None = None
+        self._heard = False
+        self._held: deque[_Held] = deque()
+        self._held_bytes = 0
+        self._ending: Ending | None = None
+        self._listening = trio.CancelScope()
+        # Each job is a modern request in flight, of which there are so many at most.
+        self._inbox, self._jobs = trio.open_memory_channel[Job](self._settings.limits.max_in_flight)
+        self._writer = PipeWriter(engine, wire, self._recorder, peer.holder, self._too_slow, self._admit)
+        self._modern = PipeModern(engine, peer, self._writer, self._inbox.send_nowait)
+
+    async def run(self) -> Ending:
+        """Serve until the end."""
+        peer = self._peer
+        opened = self._recorder.append(ConnectionOpened(peer.transport, peer.client, peer.peer))
+        self._recorder = self._recorder.caused_by(opened)
+        self._wire.opened(self._recorder)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write)
+                nursery.start_soon(self._stop)
+                await self._serve()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._let_go("the server stopped")
+            self._writer.close()
+            self._writer.release()
+            ending = self._ending or Ending(GOING_AWAY, "the server stopped")
+            code = None if peer.transport == "stdio" or ending.code in _NO_CODE else ending.code
+            self._recorder.bind(session=self._whose).append(ConnectionClosed(code, ending.why, self._writer.sent))
+        return ending
+
+    async def _serve(self) -> None:
+        """Until the connection has ended and its modern calls are over."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._read)
+            async for job in self._jobs:
+                nursery.start_soon(contain, job)
+            with trio.move_on_after(_FLUSH_S):
+                while not self._writer.broken and (self._modern or not self._writer.finished):
+                    await self._writer.wait_progress()
+            # A modern request waits until its answer is written, and a draft stream until nobody reads it any more.
+            self._writer.close()
+
+    async def _stop(self) -> None:
+        await self._engine.drained.wait()
+        self._end(GOING_AWAY, "the server is shutting down")
+
+    async def _write(self) -> None:
+        try:
+            await self._writer.run()
+        except OSError:
+            # Who reads from the peer may be told of the same with the reason; where nobody is, this is the reason.
+            await trio.sleep(_WHO_S)
+            self._end(NORMAL, "client")
+
+    def _end(self, code: int, why: str) -> None:
+        """The first to say so decides why the connection ends."""
+        if self._ending is None:
+            self._ending = Ending(code, why)
+            self._listening.cancel()
+            self._on_end()
+
+    def _too_slow(self, limit: str | None) -> None:
+        if self._ending is None and limit is not None:
+            value = getattr(self._settings.limits, limit)
+            self._recorder.bind(session=self._whose).caused_by(None).append(LimitReached(limit, value))
+        self._end(POLICY, "the client reads too slowly")
+
+    def _let_go(self, why: str) -> None:
+        """What lives only as long as the connection ends. Harmless when repeated."""
+        if self._session is not None:
+            self._engine.streams.release(self._session)
+            self._session.end(Cause.DISCONNECT, why)
+        self._modern.let_go(why)
+
+    async def _read(self) -> None:
+        try:
+            with self._listening:
+                while self._ending is None:
+                    await self._read_one()
+            if self._ending == Ending(NORMAL, "client"):
+                # What came before the end was sent to be answered, as the peer may still read.
+                with trio.move_on_after(_FLUSH_S):
+                    await self._wait_held(0)
+        finally:
+            self._let_go("the connection ended")
+            self._inbox.close()
+
+    async def _wait_held(self, most_bytes: int) -> None:
+        while self._held and self._held_bytes > most_bytes and not self._writer.broken:
+            await self._writer.wait_progress()
+
+    async def _read_one(self) -> None:
+        try:
+            message = await self._next()
+            if message is None:
+                closed = self._wire.closed or Closed(NORMAL, "client")
+                self._end(closed.code or NORMAL, closed.by)
+            else:
+                self._accept(message)
+                await self._wait_held(self._settings.limits.max_body_bytes)
+        except TooLargeError as large:
+            recorder = self._next_recorder().bind(session=self._whose)
+            recorder.append(unreadable("size", large.message, large.head, size=large.size))
+            self._say_refused(large, recorder, modern=self._session is None)
+        except WireBrokenError as broken:
+            self._end(broken.code, broken.why)
+
+    async def _next(self) -> bytes | None:
+        """The next message. A peer that says nothing for too long, and waits for nothing, is given up."""
+        settings = self._settings
+        patience_s = settings.session_idle_s if self._heard else settings.idle_connection_s
+        while True:
+            with trio.move_on_after(patience_s if self._peer.timed else inf):
+                return await self._wire.receive()
+            if not (self._modern or (self._session and self._session.calls)):
+                self._end(GOING_AWAY, "idle")
+
+    def _next_recorder(self) -> Recorder:
+        """The recorder of the next message of the client."""
+        return self._recorder.bind(exchange=next(self._engine.exchanges))
+
+    @property
+    def _whose(self) -> str | None:
+        return self._session.label if self._session else None
+
+    def _accept(self, message: bytes) -> None:
+        """Take a message at once if nothing answers it, else when the peer has read enough of what was answered.
+
+        So a cancellation, or the answer to a question, is heard also from a peer that reads nothing.
+        """
+        self._heard = True
+        try:
+            value = parse(message, max_depth=self._settings.limits.max_json_depth)
+        except MalformedError as error:
+            value = error
+        held = _Held(value, message)
+        if _is_silent(value):
+            self._admit_named(subject(value))
+            self._take(held)
+        else:
+            self._held.append(held)
+            self._held_bytes += len(message) + _MESSAGE_COST
+            self._admit()
+
+    def _admit(self) -> bool:
+        """Take what was held back, as far as there is room for answers; says whether there was any."""
+        admitted = False
+        while self._held and self._writer.has_room:
+            self._release(self._held[0])
+            admitted = True
+        return admitted
+
+    def _admit_named(self, id: RequestId | None) -> None:
+        """A cancellation finds the request that it names, also where that had to wait."""
+        for held in [held for held in self._held if id is not None and _id_of(held.value) == id]:
+            self._release(held)
+
+    def _release(self, held: _Held) -> None:
+        self._held.remove(held)
+        self._held_bytes -= len(held.message) + _MESSAGE_COST
+        self._take(held)
+
+    def _take(self, held: _Held) -> None:
+        """Judge, answer or start what one message holds; nothing for a peer that reads no more."""
+        if self._writer.broken:
+            return
+        session, value, recorder = self._session, held.value, self._next_recorder()
+        if isinstance(value, MalformedError):
+            self._take_unreadable(value, held.message, recorder.bind(session=self._whose))
+        elif era_of_piped(value, initialized=session is not None) == "modern" or self._modern.is_meant(value):
+            self._take_modern(held, recorder.bind(session=self._modern.client(value, recorder)))
+        else:
+            self._take_legacy(held, recorder.bind(session=self._whose))
+
+    def _take_unreadable(self, error: MalformedError, message: bytes, recorder: Recorder) -> None:
+        recorder.append(unreadable_json(error, message))
+        clause = "JSON-RPC 2.0, 5.1: -32700, invalid JSON was received"
+        recorder.append(ClientMisuse("not JSON", clause, str(error)))
+        self._say_refused(Rejection(Refusal.PARSE_ERROR, str(error)), recorder, modern=self._session is None)
+
+    def _take_modern(self, held: _Held, recorder: Recorder) -> None:
+        [own] = record_received(recorder, held.value, held.message, self._settings.limits)[:1]
+        context = self._context(own)
+        try:
+            self._check_id(held.value, context)
+            self._modern.receive(held.value, context)
+        except Rejection as rejection:
+            self._refuse(rejection, context.recorder, modern=True)
+
+    def _take_legacy(self, held: _Held, recorder: Recorder) -> None:
+        session, limits = self._session, self._settings.limits
+        if session is None:
+            recorders = record_received(recorder, held.value, held.message, limits)
+        else:
+            question = partial(self._engine.legacy.question, session)
+            recorders = record_received(recorder, held.value, held.message, limits, question)
+        contexts = [self._context(recorder) for recorder in recorders]
+        try:
+            if session is None:
+                self._initialize(held, contexts[0])
+            else:
+                self._receive(session, held.value, contexts)
+        except Rejection as rejection:
+            self._refuse(rejection, contexts[0].recorder, modern=False)
+
+    def _context(self, recorder: Recorder) -> RequestContext:
+        peer = self._peer
+        return RequestContext(recorder, peer.transport, peer.origin, peer.holder)
+
+    def _check_id(self, value: Any, context: RequestContext) -> None:
+        """Raise `Rejection` for a modern request with an id that is in flight in the session."""
+        id = _id_of(value)
+        if self._session is not None and id in self._session.machine.in_flight:
+            message = read_message(value, self._settings.limits)
+            if isinstance(message, Request):
+                raise self._modern.duplicate(message, context)
+
+    def _refuse(self, rejection: Rejection, message: Recorder, *, modern: bool) -> None:
+        """A message is refused, whose recorder this is."""
+        message.append(MessageRefused(rejection.refusal.name, rejection.message))
+        self._say_refused(rejection, message, modern=modern)
+
+    def _say_refused(self, rejection: Rejection, recorder: Recorder, *, modern: bool) -> None:
+        body = rejection.body()
+        shaped = {**body, "error": modern_error(body["error"])} if modern else body
+        self._writer.say([answer(recorder, shaped)])
+
+    def _receive(self, session: Session, value: Any, contexts: Sequence[RequestContext]) -> None:
+        limits = self._settings.limits
+        batch = isinstance(value, list)
+        try:
+            messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
+        except Rejection as rejection:
+            self._engine.legacy.refused(session, value, rejection.reason, contexts)
+            raise
+        received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
+        try:
+            for message, context in received:
+                if isinstance(message, Request) and message.id in self._modern:
+                    raise self._modern.duplicate(message, context)
+            self._refuse_while_draining(messages, read_id(value, limits))
+            outcome = self._engine.legacy.receive(session, received, self._writer.reading)
+        except Rejection as rejection:
+            self._refuse(rejection, refused_message(received, rejection), modern=False)
+            return
+        if isinstance(outcome, Answered):
+            self._writer.say(outcome.messages)
+
+    def _refuse_while_draining(self, messages: Sequence[Message], id: RequestId | None) -> None:
+        if self._engine.draining and any(isinstance(item, Request) for item in messages):
+            raise shutting_down(id)
+
+    def _initialize(self, held: _Held, context: RequestContext) -> None:
+        request = read_initialize(held.value, len(held.message), self._settings.limits)
+        if request is None:
+            clause = "2025-11-25 basic/lifecycle: the initialization phase MUST be the first interaction"
+            context.misuse("initialized before initialize", clause)
+            return
+        if request.id in self._modern:
+            raise self._modern.duplicate(request, context)
+        self._refuse_while_draining([request], request.id)
+        try:
+            session, result = self._engine.initialize(request, self._peer.selection, context)
+        except McpError as error:
+            value = error_response(request.id, error.body())
+        else:
+            value = result_response(request.id, result)
+            self._open(session, context)
+        self._writer.say([answer(context.recorder, value)])
+
+    def _open(self, session: Session, context: RequestContext) -> None:
+        self._session = session
+        # An open connection keeps its session: what is too silent is for this module to say.
+        session.machine.hold()
+        self._writer.reading.add(session.open_standalone(context.recorder), 0)
+        self._engine.legacy.listening(session)
+
+
+def _is_silent(value: Any) -> bool:
+    """Whether nothing answers a message, however it is judged."""
+    if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
+        return False
+    method = value.get("method")
+    if method is None:
+        return "result" in value or "error" in value
+    return isinstance(method, str) and "id" not in value and method.startswith("notifications/")
+
+
+def _id_of(value: Any) -> RequestId | None:
+    id = value.get("id") if isinstance(value, dict) else None
+    return id if is_id(id) else None

@@ -1,0 +1,131 @@
+"""The modern era on a pipe: requests that run while the connection lasts, and `notifications/cancelled` that stop them.
+
+2026-07-28 basic/transports/stdio: "There is no header layer", and "because stdio is a single shared bidirectional
+channel, there is no per-request stream to close".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+from ...core.call import Cause
+from ...core.modern_inbound import climb
+from ...engine.calls.request_context import RequestContext
+from ...engine.engine import Engine
+from ...engine.modern.dispatch import AnsweredAtOnce, Started
+from ...engine.modern.in_flight import InFlight, RunningRequest
+from ...engine.streams.reading import Track
+from ...observe.context import Recorder
+from ...observe.events import LimitReached, essentials, subject
+from ...wire.errors import Refusal, Rejection, busy, shutting_down
+from ...wire.jsonrpc import Notification, Request, RequestId, Response, shown_id
+from ...wire.revisions import V2026_07_28
+from ..messages import check_token, read_message
+from .pipe_writer import PipeWriter
+from .wires import Peer
+
+Job: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class PipeModern:
+    """The modern requests of one connection, whose owner starts the jobs that it is given by `submit`."""
+
+    def __init__(
+        self, engine: Engine, peer: Peer, writer: PipeWriter, submit: Callable[[Job], None]
+    ) -> None:
+        self._engine = engine
+        self._peer = peer
+        self._writer = writer
+        self._submit = submit
+        self._client: str | None = None
+        self._in_flight = InFlight()
+        self._calls = self._in_flight.running
+
+    def __len__(self) -> int:
+        """How many requests are in flight."""
+        return len(self._calls)
+
+    def __contains__(self, id: RequestId) -> bool:
+        """Whether a request of this id is in flight."""
+        return id in self._calls
+
+    def client(self, value: Any, recorder: Recorder) -> str:
+        """The label of the client that sent a message, whose recorder this is.
+
+        Only a request says who sends it; other messages are from the client of the latest request.
+        """
+        asks = isinstance(value, dict) and "id" in value and "method" in value
+        if asks or self._client is None:
+            self._client = self._engine.clients.label(recorder, self._peer.address, value, self._peer.transport)
+        return self._client
+
+    def is_meant(self, value: Any) -> bool:
+        """Whether a message is a cancellation of one of these: it need not say of which era it is."""
+        about = subject(value) if essentials(value)[1] == "notifications/cancelled" else None
+        return about is not None and about in self._calls
+
+    def let_go(self, why: str) -> None:
+        """The connection is over, and so is what was in flight on it. Harmless when repeated."""
+        # The drain has told each request to end, and what it says then is still for the client.
+        in_flight = [] if self._engine.drained.is_set() else list(self._calls.values())
+        for running in in_flight:
+            if not running.call.machine.settled and running.call.machine.cause is None:
+                running.call.cancel(Cause.DISCONNECT, why)
+
+    def receive(self, value: Any, context: RequestContext) -> None:
+        """Take one message. Raises `Rejection`."""
+        if isinstance(value, list):
+            why = f"Invalid Request: revision {V2026_07_28} has no batches, send one message at a time"
+            raise Rejection(Refusal.INVALID_REQUEST, why)
+        match read_message(value, self._engine.settings.limits):
+            case Request() as request:
+                self._request(request, context)
+            case Notification() as notification:
+                self._engine.modern.notified(notification, context, self._in_flight)
+            case Response() as response:
+                # Not refused: the error would itself look like an answer to a request of the client's.
+                clause = f"{V2026_07_28} basic/transports/stdio: the client MUST NOT write JSON-RPC responses"
+                context.misuse("answer without a question", clause, f"id {shown_id(response.id)}")
+
+    def duplicate(self, request: Request, context: RequestContext) -> Rejection:
+        """The refusal of an id in flight, in either era: the answers on one connection could not be told apart."""
+        clause = f"{V2026_07_28} basic: a request id MUST NOT be that of another request in flight"
+        context.misuse("duplicate id", clause, f"id {shown_id(request.id)}")
+        why = f"Invalid Request: request id {shown_id(request.id)} is already in flight on this connection"
+        return Rejection(Refusal.INVALID_REQUEST, why, request.id)
+
+    def _request(self, request: Request, context: RequestContext) -> None:
+        engine, limits = self._engine, self._engine.settings.limits
+        if request.id in self._calls:
+            raise self.duplicate(request, context)
+        offer = engine.offer(self._peer.selection, V2026_07_28)
+        inbound = climb(None, request, input_schema=offer.input_schema)
+        check_token(request, inbound.meta, limits)
+        if engine.draining:
+            raise shutting_down(request.id)
+        if len(self._calls) >= limits.max_in_flight:
+            context.recorder.append(LimitReached("max_in_flight", limits.max_in_flight))
+            raise busy(f"Too many requests: the limit max_in_flight is {limits.max_in_flight}", 1, request.id)
+        answer = engine.modern.receive(request, inbound, offer, context)
+        if isinstance(answer, AnsweredAtOnce):
+            self._writer.say([answer.message])
+            if request.method == "tools/call":
+                self._in_flight.finished.add(request.id, context.recorder)
+        else:
+            track = self._writer.reading.add(answer.stream, 0)
+            take_back = partial(self._writer.reading.drop, track, "cancelled by the client")
+            self._calls[request.id] = RunningRequest(answer.call, take_back)
+            self._submit(partial(self._run, request.id, answer, track))
+
+    async def _run(self, id: RequestId, started: Started, track: Track) -> None:
+        """One request that runs, until its answer is written."""
+        try:
+            await started.work()
+            await track.wait_ended()
+        finally:
+            del self._calls[id]
+            self._in_flight.finished.add(id, started.call.recorder)
+            started.over()
+            self._writer.note_progress()

@@ -1,0 +1,48 @@
+"""What becomes of the standard streams and of their process, for the event log."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ...observe.context import Recorder
+from ...observe.events import StdioChange, StdioChanged
+
+_SIGNALS: Final[Mapping[int, StdioChange]] = {
+    signal.SIGTERM: "SIGTERM",
+    signal.SIGINT: "SIGINT",
+    signal.SIGHUP: "SIGHUP",
+}
+
+
+class StdioFacts:
+    """Records facts about one connection on standard streams, from the moment when that is `opened`.
+
+    `stderr_lines` gives how many lines this process has written to standard error.
+    """
+
+    def __init__(self, stderr_lines: Callable[[], int] = int) -> None:
+        self._stderr_lines = stderr_lines
+        self._recorder: Recorder | None = None
+        self._noted: set[StdioChange] = set()
+
+    def opened(self, recorder: Recorder) -> None:
+        """The connection is open; the cause of the recorder is its `connection.opened`."""
+        self._recorder = recorder
+
+    def note(self, what: StdioChange, status: int | None = None) -> None:
+        """Record something. `status` is the exit status, at `exit`."""
+        if self._recorder is not None:
+            self._noted.add(what)
+            self._recorder.append(StdioChanged(what, os.getpid(), status, self._stderr_lines()))
+
+    def note_once(self, what: StdioChange, status: int | None = None) -> None:
+        """Record something, unless it is recorded already."""
+        if what not in self._noted:
+            self.note(what, status)
+
+    def signalled(self, number: int) -> None:
+        """A signal came that ends this process."""
+        self.note(_SIGNALS[number])

@@ -1,0 +1,47 @@
+"""`notifications/cancelled` of a client: what it asks for, and what is recorded where it has no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...wire.jsonrpc import Notification, RequestId, clip, is_id, shown_id
+from ..tasks import Task
+from .finished_calls import FinishedCalls
+from .request_context import RequestContext
+from .scope import MAX_REASON
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """The request with this `id` is to be cancelled; `clause` names the rule of the client's revision."""
+
+    id: RequestId
+    reason: str | None
+    clause: str
+    context: RequestContext
+
+    def without_effect(self, tasks: Iterable[Task], finished: FinishedCalls, *, initialize: bool = False) -> None:
+        """Record why nothing is cancelled: the request made one of these tasks, is over, or is unknown."""
+        named = f"request {shown_id(self.id)}"
+        task = next((task for task in tasks if task.call.request_id == self.id), None)
+        call = finished.find(self.id) if task is None else task.call.recorder
+        if call is not None:
+            self.context.concerns(call)
+        if task is not None:
+            detail = f"{named} made a task: use tasks/cancel"
+            self.context.misuse("notifications/cancelled for a task", self.clause, detail)
+        elif initialize:
+            self.context.misuse("notifications/cancelled for initialize", self.clause, named)
+        else:
+            self.context.misuse("cancellation without effect", self.clause, f"{named} is unknown or finished")
+
+
+def read_cancellation(message: Notification, clause: str, context: RequestContext) -> Cancellation | None:
+    """What a `notifications/cancelled` asks for; None for a malformed one, which is recorded and ignored."""
+    params = message.params or {}
+    id, reason = params.get("requestId"), params.get("reason", "")
+    if not is_id(id) or not isinstance(reason, str):
+        context.misuse("malformed cancellation", clause, "requestId or reason has the wrong type")
+        return None
+    return Cancellation(id, clip(reason, MAX_REASON) or None, clause, context)

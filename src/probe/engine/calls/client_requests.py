@@ -1,0 +1,107 @@
+"""Requests from the server to one client: sampling, elicitation, roots, ping. Each has its own time-out.
+
+The ids count from 1 in each session, so they repeat in both directions and between sessions; that is legal, and a
+client that confuses the directions shows it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import trio
+
+from ...observe.context import Recorder
+from ...wire.jsonrpc import Json, MalformedResponse, RequestId, Response
+from ..catalogue.tool import ClientRequestError
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    answered: trio.Event
+    question: Recorder | None = None
+    answer: Response | MalformedResponse | None = None
+    answered_by: Recorder | None = None
+
+
+class ClientAnswer(NamedTuple):
+    """The result that a client gave, and the recorder of its message."""
+
+    result: Json
+    recorder: Recorder
+
+
+class ClientRequests:
+    """The requests of one session, or of one stream, that wait for the client. Owned by that.
+
+    The ids are numbers; with a `prefix` they are strings, for requests that may outlive their session.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._next = 0
+        self._pending: dict[RequestId, _Pending] = {}
+
+    def resolve(self, answer: Response | MalformedResponse, recorder: Recorder) -> bool:
+        """A client's answer arrived, or a message that was refused instead of being one; `recorder` is that message's.
+
+        False: nothing waits for this id (unknown, answered before, or given up).
+        """
+        pending = None if answer.id is None else self._pending.pop(answer.id, None)
+        if pending is None:
+            return False
+        pending.answer, pending.answered_by = answer, recorder
+        pending.answered.set()
+        return True
+
+    def question(self, id: RequestId | None) -> Recorder | None:
+        """The recorder of the request that waits for an answer with this id; its cause is the `message.emitted`."""
+        pending = None if id is None else self._pending.get(id)
+        return None if pending is None else pending.question
+
+    async def ask(
+        self,
+        method: str,
+        send: Callable[[RequestId], Recorder | None],
+        withdraw: Callable[[RequestId, str], None],
+        timeout_s: float,
+    ) -> ClientAnswer:
+        """Send a request through `send(id)`, which returns its recorder, and wait for its result.
+
+        On time-out, and when the asking work is cancelled, the question is withdrawn by `withdraw(id, reason)`
+        (2025-11-25 basic/lifecycle, Timeouts: "the sender SHOULD issue a cancellation notification"). Whether that is
+        sent is the caller's to say: nothing more is sent for a call that its client has cancelled, not even this.
+        Raises `ClientRequestError` on time-out, for an error answer and for a malformed one.
+        """
+        self._next += 1
+        id: RequestId = f"{self._prefix}{self._next}" if self._prefix else self._next
+        pending = _Pending(trio.Event())
+        self._pending[id] = pending
+        try:
+            pending.question = send(id)
+            with trio.fail_after(timeout_s):
+                await pending.answered.wait()
+        except trio.TooSlowError:
+            # An answer that came between the end of the time and this step was taken, so it counts.
+            if pending.answer is None:
+                withdraw(id, f"no answer within {timeout_s:g} s")
+                raise ClientRequestError(f"The client did not answer {method} within {timeout_s:g} s") from None
+        except trio.Cancelled:
+            if pending.answer is None:
+                withdraw(id, "the work that asked was cancelled")
+            raise
+        finally:
+            self._pending.pop(id, None)
+        assert pending.answered_by is not None, "the event is set only together with the answer"
+        return ClientAnswer(_result(method, pending.answer), pending.answered_by)
+
+
+def _result(method: str, answer: Response | MalformedResponse | None) -> Json:
+    assert answer is not None, "the event is set only together with the answer"
+    if isinstance(answer, MalformedResponse):
+        raise ClientRequestError(f"The client's answer to {method} is malformed: {answer.why}")
+    if answer.error is not None:
+        error = answer.error
+        raise ClientRequestError(f"The client answered {method} with error {error['code']}: {error['message']}")
+    return dict(answer.result or {})

@@ -1,0 +1,134 @@
+"""What the work of a call came to, and the boundary where a handler's failure becomes that.
+
+Here and nowhere else is an exception of a handler caught. `trio.Cancelled` always passes through.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Self, TypeAlias
+
+import trio
+
+from ...observe.records import bounded
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json, encode
+from ..catalogue.tool import (
+    ClientRequestError,
+    InputRequiredError,
+    ToolFailureError,
+    ToolResult,
+    WorkCancelledError,
+    failure,
+)
+
+logger = logging.getLogger(__name__)
+
+OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required", "task"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the work came to: a result or a JSON-RPC error, whether or not anybody is told.
+
+    `input_required` and `task` are answers that are no end of the work. `encoded` is the result's JSON, where it was
+    made to see whether it can be.
+    """
+
+    kind: OutcomeKind
+    result: Json | None = None
+    error: McpError | None = None
+    encoded: bytes | None = None
+
+    def kept(self, max_bytes: int) -> bytes:
+        """The result as a record keeps it."""
+        if self.error is not None:
+            return bounded({"error": self.error.body()}, max_bytes)
+        return bounded(self.result or {}, max_bytes, self.encoded)
+
+
+def _completed(result: ToolResult) -> Outcome:
+    return Outcome("tool_error" if result.get("isError") else "completed", result=result)
+
+
+def _failed(error: Exception) -> Outcome:
+    if isinstance(error, McpError):
+        return Outcome("protocol_error", error=error)
+    if isinstance(error, InputRequiredError):
+        return Outcome("input_required", result=error.result)
+    if isinstance(error, WorkCancelledError):
+        return Outcome("given_up", result=failure(str(error)))
+    if isinstance(error, ToolFailureError | ClientRequestError):
+        return Outcome("tool_error", result=failure(str(error)))
+    logger.error("a handler failed", exc_info=error)
+    return Outcome("protocol_error", error=McpError(Code.INTERNAL_ERROR, "Internal error"))
+
+
+def _sendable(outcome: Outcome) -> Outcome:
+    """The outcome, if JSON can hold it; a handler that makes something else has failed, and is recorded so."""
+    try:
+        body = encode(outcome.result if outcome.error is None else outcome.error.body())
+    except ValueError as error:
+        return _failed(error)
+    return outcome if outcome.error is not None else replace(outcome, encoded=body)
+
+
+class _Boundary:
+    """Where a handler's failure becomes an outcome.
+
+    Handlers may have nurseries, whose failures come in groups: a group of one is what it holds, and of a group that
+    mixes failures with `Cancelled` only the latter goes on.
+    """
+
+    outcome: Outcome
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        cancelled, failure = _split(error)
+        if not isinstance(failure, Exception):
+            return False
+        self.outcome = _failed(failure)
+        if cancelled is not None:
+            raise cancelled from None
+        return True
+
+
+def _split(error: BaseException | None) -> tuple[BaseException | None, BaseException | None]:
+    """The cancellation in an error, and the rest of it."""
+    if isinstance(error, trio.Cancelled):
+        return error, None
+    if not isinstance(error, BaseExceptionGroup):
+        return None, error
+    cancelled, rest = error.split(trio.Cancelled)
+    while isinstance(rest, BaseExceptionGroup) and len(rest.exceptions) == 1:
+        rest = rest.exceptions[0]
+    return cancelled, rest
+
+
+def attempt(work: Callable[[], ToolResult]) -> Outcome:
+    """Run work that never waits."""
+    with _Boundary() as boundary:
+        boundary.outcome = _completed(work())
+    return boundary.outcome
+
+
+def attempt_tool(work: Callable[[], ToolResult]) -> Outcome:
+    """Run a tool that never waits; its result is checked, as tools come from anywhere."""
+    return _sendable(attempt(work))
+
+
+async def attempt_async(work: Callable[[], Awaitable[ToolResult]]) -> Outcome:
+    """Run a tool that waits."""
+    with _Boundary() as boundary:
+        boundary.outcome = _completed(await work())
+    return _sendable(boundary.outcome)
+
+
+async def contain(job: Callable[[], Awaitable[None]]) -> None:
+    """Run a job of a service. Its failure is logged and ends nothing but the job itself."""
+    with _Boundary():
+        await job()

@@ -1,0 +1,59 @@
+"""One message of a client: who sent it, by which transport, and the recorder of what belongs to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from ...observe.context import Recorder
+from ...observe.events import ClientMisuse, MessageRefused
+from ...wire.errors import Code, McpError, Refusal
+
+
+class ClientInfo(NamedTuple):
+    """What a client says about itself; empty where it does not."""
+
+    name: str = ""
+    version: str = ""
+
+
+_UNNAMED: Final = ClientInfo()
+# Of the legacy era, where such a request is answered with HTTP 200.
+_REFUSALS: Final = {
+    Code.METHOD_NOT_FOUND: Refusal.METHOD_NOT_FOUND,
+    Code.INVALID_PARAMS: Refusal.INVALID_PARAMS,
+    Code.INVALID_REQUEST: Refusal.INVALID_REQUEST,
+}
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """Made by the endpoint for each message, and completed by the era that the message belongs to.
+
+    `recorder` is bound to the exchange and to the session; its cause is the `message.received`. `transport` is `http`,
+    `websocket` or `stdio`. `origin` is scheme and authority under which the client reaches this server's pages, empty
+    where it cannot. `holder` is the client address by which shares of limits count, None where they do not. `seen` is
+    the stream and the position of the last event that the client has seen (`Last-Event-ID`). `call` is the id of the
+    call that the request will begin, where that is known before.
+    """
+
+    recorder: Recorder
+    transport: str = "http"
+    origin: str = ""
+    holder: str | None = None
+    seen: tuple[str, int] | None = None
+    client: ClientInfo = _UNNAMED
+    call: str | None = None
+
+    def concerns(self, call: Recorder) -> None:
+        """The message turns out to be about this call: its answer is about the same one."""
+        self.recorder = self.recorder.bind(call=call.context.call, task=call.context.task)
+
+    def misuse(self, what: str, clause: str, detail: str = "") -> None:
+        """Record that the message does what `clause` forbids, or what cannot have an effect."""
+        self.recorder.append(ClientMisuse(what, clause, detail))
+
+    def refused(self, error: McpError) -> McpError:
+        """Record that the message is answered with this error before any method handles it; returns the error."""
+        self.recorder.append(MessageRefused(_REFUSALS[Code(error.code)].name, error.message))
+        return error

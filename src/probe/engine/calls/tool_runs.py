@@ -1,0 +1,198 @@
+"""Running one tool: its beginning in the log, its deadlines, its context. What a call may be is for its era to say."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeAlias, cast
+
+from ...core.deadline import Deadlines
+from ...core.progress import ProgressGate
+from ...observe.context import Recorder
+from ...observe.events import CallStarted, DispatchSent
+from ...observe.records import bounded
+from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
+from ..catalogue.offers import Offer
+from ..catalogue.tool import Seconds, Tool, ToolResult
+from ..services import Services
+from ..streams.stream import Stream
+from .context import CallContext, Channel
+from .outcome import Outcome, attempt, attempt_tool
+from .request_context import RequestContext
+from .scope import CallScope, run
+
+Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
+"""Work to await once: its settled outcome, None for silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A request that runs: whoever awaits its work owns it."""
+
+    call: CallScope
+    work: Work
+
+
+Start: TypeAlias = Callable[[Stream], Running]
+"""What a method that waits gives back: the call begins once it has the stream for its response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A `tools/call` as it was sent. The tool may not exist, and the arguments may not fit."""
+
+    request_id: RequestId
+    tool: str
+    arguments: Mapping[str, Any]
+    token: ProgressToken | None
+
+
+class ToolRuns:
+    """Opens, refuses and runs the tool calls of one engine, in either era."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._clock = services.clock
+        self._settings = services.settings
+        self._numbers = count(1)
+
+    def announce(self, context: RequestContext) -> Recorder:
+        """The recorder of what comes before the call that this request will begin."""
+        context.call = self._new_id()
+        return context.recorder.bind(call=context.call)
+
+    def open(
+        self,
+        context: RequestContext,
+        offer: Offer,
+        asked: Asked,
+        *,
+        task: str | None = None,
+        steps_total: float | None = None,
+    ) -> CallScope:
+        """A call's scope, which has recorded its beginning: every call does, whatever becomes of it."""
+        started = CallStarted(
+            request_id=asked.request_id,
+            method="tools/call",
+            tool=clip(asked.tool),
+            progress_token=asked.token,
+            toolset=offer.toolset(asked.tool),
+            era="legacy" if offer.legacy else "modern",
+            revision=offer.revision,
+            transport=context.transport,
+            client_name=context.client.name,
+            client_version=context.client.version,
+            steps_total=steps_total,
+            arguments=bounded(dict(asked.arguments), self._services.limits.record_argument_bytes),
+        )
+        request = context.recorder.bind(call=context.call or self._new_id(), task=task)
+        context.concerns(request)
+        return CallScope(request, started, self._clock, self._services.limits.record_result_bytes)
+
+    def open_plain(self, context: RequestContext, request: Request, offer: Offer) -> CallScope:
+        """The scope of a request that waits and is no tool call."""
+        started = CallStarted(
+            request_id=request.id,
+            method=request.method,
+            tool=None,
+            progress_token=None,
+            toolset="",
+            era="legacy" if offer.legacy else "modern",
+            revision=offer.revision,
+            transport=context.transport,
+            client_name=context.client.name,
+            client_version=context.client.version,
+            steps_total=None,
+            arguments=b"null",
+        )
+        return CallScope(context.recorder.bind(call=self._new_id(), task=None), started, self._clock)
+
+    def _new_id(self) -> str:
+        return f"c{next(self._numbers)}"
+
+    def refuse(self, call: CallScope, answer: ToolResult | Exception) -> Outcome:
+        """Settle a call whose tool never ran, with a result or with what says why."""
+
+        def refuse() -> ToolResult:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return _told(call, attempt(refuse))
+
+    def at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+        """Run a tool that never waits."""
+        run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
+        return _told(call, attempt_tool(lambda: run_at_once(arguments)))
+
+    def start(self, call: CallScope, tool: Tool, context: CallContext) -> Work:
+        """Set the deadlines, which count from now, and give back the work."""
+        run_tool = tool_work(tool)
+        deadlines = self._deadlines(tool, context.arguments)
+        call.dispatch(deadlines, context.gate)
+        # What a tool host does is sent when its message is.
+        if tool.host is None:
+            call.recorder.append(DispatchSent(tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
+
+        async def work() -> Outcome | None:
+            outcome = await run(call, lambda: run_tool(context), context.pump_progress)
+            context.finish_progress()
+            # Settled before: it was given up.
+            return None if call.machine.settled else call.settle(outcome)
+
+        return work
+
+    def context(
+        self,
+        call: CallScope,
+        channel: Channel,
+        arguments: Mapping[str, Any],
+        token: ProgressToken | None,
+        answers: Mapping[str, Json],
+    ) -> CallContext:
+        """The context of one call or task."""
+        limits = self._services.limits
+        gate = ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
+        return CallContext(arguments, answers, token, call, channel, gate, self._clock)
+
+    def _deadlines(self, tool: Tool, arguments: Mapping[str, Any]) -> Deadlines:
+        settings = self._settings
+        idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
+        ceiling_s = _seconds(tool.ceiling_s, arguments, settings.ceiling_deadline_s)
+        if tool.asks_client:
+            idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
+        return Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
+
+
+def _seconds(own: Seconds | None, arguments: Mapping[str, Any], servers: float) -> float:
+    if own is None:
+        return servers
+    return own(arguments) if callable(own) else own
+
+
+def handled(handler: Callable[[], Json | Outcome | Start]) -> Outcome | Start:
+    """What a method's handler came to: the work it starts, or its outcome, also where it raises."""
+    given: list[Outcome | Start] = []
+
+    def handle() -> Json:
+        answer = handler()
+        if isinstance(answer, dict):
+            return answer
+        given.append(answer)
+        return {}
+
+    outcome = attempt(handle)
+    return given[0] if given else outcome
+
+
+def tool_work(tool: Tool) -> Callable[[CallContext], Awaitable[ToolResult]]:
+    """The coroutine function of a tool that waits."""
+    assert tool.waits, f"{tool.name} never waits"
+    return cast("Callable[[CallContext], Awaitable[ToolResult]]", tool.run)
+
+
+def _told(call: CallScope, outcome: Outcome) -> Outcome:
+    settled = call.settle(outcome)
+    assert settled is not None, "nothing can cancel a call that never waits"
+    return settled

@@ -1,0 +1,1 @@
+"""What a tool is, and what a selection of tools, resources and prompts offers."""

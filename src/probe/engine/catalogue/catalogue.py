@@ -1,0 +1,166 @@
+"""What a server offers to one client: tools, resources, templates and prompts, each in a fixed order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from ...wire.jsonrpc import Json
+from .tool import Ask, Tool
+
+Answers: TypeAlias = Mapping[str, Json]
+"""The client's results for the `inputs` of a resource or a prompt, by key; empty for one without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One readable resource.
+
+    `read` gives its contents without uri at a moment (seconds since the epoch). One with `ticks_s` changes at every
+    multiple of so many seconds. One with `inputs` asks the client first, so only revisions with multi-round-trip
+    requests offer it.
+    """
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+    read: Callable[[float, Answers], Json]
+    ticks_s: float | None = None
+    inputs: Mapping[str, Ask] = field(default_factory=dict)
+
+    def describe(self) -> Json:
+        """The entry in `resources/list`."""
+        return {
+            "uri": self.uri,
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "mimeType": self.mime_type,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A family of resources. `match` gives the contents without uri, or None for a uri that is not of the family."""
+
+    uri_template: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+    match: Callable[[str], Json | None]
+    completions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def describe(self) -> Json:
+        """The entry in `resources/templates/list`."""
+        return {
+            "uriTemplate": self.uri_template,
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "mimeType": self.mime_type,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One prompt argument and the values that `completion/complete` offers for it."""
+
+    name: str
+    description: str
+    required: bool = True
+    completions: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt.
+
+    `render` gives the messages for its arguments, every required one being there. One with `inputs` asks the client
+    first, so only revisions with multi-round-trip requests offer it.
+    """
+
+    name: str
+    title: str
+    description: str
+    render: Callable[[Mapping[str, str], Answers], list[Json]]
+    arguments: tuple[Argument, ...] = ()
+    inputs: Mapping[str, Ask] = field(default_factory=dict)
+
+    def describe(self) -> Json:
+        """The entry in `prompts/list`."""
+        entry: Json = {"name": self.name, "title": self.title, "description": self.description}
+        if self.arguments:
+            entry["arguments"] = [
+                {"name": item.name, "description": item.description, "required": item.required}
+                for item in self.arguments
+            ]
+        return entry
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """A named group with its resources and prompts."""
+
+    name: str
+    tools: tuple[Tool, ...]
+    resources: tuple[Resource, ...] = ()
+    templates: tuple[Template, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+
+
+HOSTS: Final = "hosts"
+"""The toolset of all tool hosts: its tools are not known beforehand."""
+
+_HOSTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,31}__[A-Za-z0-9_.-]{1,90}")
+
+
+class UnknownSelectionError(ValueError):
+    """A selection names something that does not exist; the message lists what does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What one selection offers; `toolset_of` tells where a tool comes from.
+
+    `hosts`: whether it has the tools of all tool hosts, whichever are connected; `hosted` are the names of single ones.
+    """
+
+    tools: Mapping[str, Tool]
+    toolset_of: Mapping[str, str]
+    resources: Mapping[str, Resource]
+    templates: tuple[Template, ...]
+    prompts: Mapping[str, Prompt]
+    hosts: bool = False
+    hosted: frozenset[str] = frozenset()
+
+
+def select(toolsets: Sequence[Toolset], selection: str, *, hosted: bool = False) -> Catalogue:
+    """The catalogue for a comma-separated list of toolset and tool names, or `all`; the order is the toolsets' own.
+
+    With `hosted`, tool hosts may connect, so that a name such as `demo__export` may come to exist. Raises
+    `UnknownSelectionError`.
+    """
+    names = {name.strip() for name in selection.split(",")} - {""}
+    groups = [*(group.name for group in toolsets), HOSTS]
+    known = ["all", *groups, *(tool.name for group in toolsets for tool in group.tools)]
+    single = frozenset(name for name in names if hosted and _HOSTED.fullmatch(name))
+    unknown = sorted(names - set(known) - single)
+    if unknown or not names:
+        what = f"unknown tools: {', '.join(unknown)}" if unknown else "no tools named"
+        raise UnknownSelectionError(f"{what}; known are {', '.join(known)}")
+    whole = [group for group in toolsets if names & {"all", group.name}]
+    chosen = [(tool, group.name) for group in toolsets for tool in group.tools if group in whole or tool.name in names]
+    return Catalogue(
+        tools={tool.name: tool for tool, _ in chosen},
+        toolset_of={tool.name: group for tool, group in chosen},
+        resources={item.uri: item for group in whole for item in group.resources},
+        templates=tuple(item for group in whole for item in group.templates),
+        prompts={item.name: item for group in whole for item in group.prompts},
+        hosts=bool(names & {"all", HOSTS}),
+        hosted=single,
+    )

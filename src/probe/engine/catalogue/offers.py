@@ -1,0 +1,233 @@
+"""What one selection offers to clients of one revision: every answer that needs no session and never waits.
+
+Both eras ask here; results have their 2025-11-25 shape, which the codec of each era makes its own. A method raises
+`McpError`: -32601 where the selection has nothing of the kind, -32602 for what does not exist in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mcp_types as types
+
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json, clip
+from ...wire.revisions import LEGACY
+from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
+from .hosted import HostedTools
+from .paging import cursor, position
+from .tool import Ask, ListKind, Tool
+
+_MAX_COMPLETIONS = 100
+"""2025-11-25 and 2026-07-28 server/utilities/completion: "Maximum 100 items per response"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A catalogue through the eyes of one revision; `selection` is the text it was selected by.
+
+    Of the tools of tool hosts it always has those that are connected.
+    """
+
+    catalogue: Catalogue
+    selection: str
+    revision: str
+    page_size: int
+    hosted: HostedTools
+
+    @property
+    def legacy(self) -> bool:
+        """Whether the revision has sessions, requests of the server, and no multi-round-trip requests."""
+        return self.revision in LEGACY
+
+    @property
+    def announced(self) -> frozenset[ListKind]:
+        """The lists whose change may be announced."""
+        on_demand = frozenset(kind for tool in self._tools() for kind in tool.announces)
+        return on_demand | {"tools"} if self.has_hosts else on_demand
+
+    @property
+    def has_hosts(self) -> bool:
+        """Whether tools of tool hosts can be among its own."""
+        return self.hosted.enabled and (self.catalogue.hosts or bool(self.catalogue.hosted))
+
+    def capabilities(self) -> Json:
+        """The server capabilities: what the selection offers is declared, what it does not offer is not."""
+        catalogue, announced = self.catalogue, self.announced
+        declared: Json = {"logging": {}}
+        if catalogue.tools or self.has_hosts:
+            declared["tools"] = _changing("tools" in announced)
+        if self._resources() or catalogue.templates:
+            declared["resources"] = {"subscribe": True, **_changing("resources" in announced)}
+        if self._prompts():
+            declared["prompts"] = _changing("prompts" in announced)
+        if self._prompts() or any(template.completions for template in catalogue.templates):
+            declared["completions"] = {}
+        return declared
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of this name, whatever its revisions; None where there is none."""
+        return self.catalogue.tools.get(name) or self._hosted().get(name)
+
+    def toolset(self, name: str) -> str:
+        """Where a tool comes from; empty for one that there is not."""
+        return HOSTS if name in self._hosted() else self.catalogue.toolset_of.get(name, "")
+
+    def tool(self, name: str) -> Tool:
+        """The tool of this name, whatever its revisions."""
+        tool = self.find(name)
+        if tool is None:
+            raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(name)}")
+        return tool
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool; None where there is none of this name."""
+        tool = self.find(name)
+        return None if tool is None else tool.describe()["inputSchema"]
+
+    def list_tools(self, after: str | None) -> Json:
+        """`tools/list`."""
+        return self._page("tools", "tools", [tool.describe() for tool in self._tools()], after)
+
+    def list_resources(self, after: str | None) -> Json:
+        """`resources/list`."""
+        self.require("resources")
+        return self._page("resources", "resources", [item.describe() for item in self._resources()], after)
+
+    def list_templates(self, after: str | None) -> Json:
+        """`resources/templates/list`."""
+        self.require("resources")
+        items = [template.describe() for template in self.catalogue.templates]
+        return self._page("templates", "resourceTemplates", items, after)
+
+    def list_prompts(self, after: str | None) -> Json:
+        """`prompts/list`."""
+        self.require("prompts")
+        return self._page("prompts", "prompts", [prompt.describe() for prompt in self._prompts()], after)
+
+    def resource(self, uri: str) -> Resource | None:
+        """The listed resource of this uri; None for any other, which a template may still know."""
+        return next((item for item in self._resources() if item.uri == uri), None)
+
+    def read(self, uri: str, now: float, answers: Answers) -> Json:
+        """`resources/read` at a moment (seconds since the epoch), with the answers to the resource's `inputs`."""
+        self.require("resources")
+        return {"contents": [{"uri": uri, **self._contents(uri, now, answers)}]}
+
+    def has_resource(self, uri: str) -> bool:
+        """Whether there is something to read under this uri."""
+        return self.resource(uri) is not None or self._templated(uri) is not None
+
+    def check_resource(self, uri: str) -> None:
+        """Raise unless there is something to read under this uri."""
+        self.require("resources")
+        if not self.has_resource(uri):
+            raise self._not_found(uri)
+
+    def prompt(self, name: str, arguments: Mapping[str, str]) -> Prompt:
+        """The prompt of this name; raises also where a required argument is missing."""
+        self.require("prompts")
+        prompt = next((item for item in self._prompts() if item.name == name), None)
+        if prompt is None:
+            raise McpError(Code.INVALID_PARAMS, f"Unknown prompt: {clip(name)}")
+        missing = [item.name for item in prompt.arguments if item.required and item.name not in arguments]
+        if missing:
+            raise McpError(Code.INVALID_PARAMS, f"Missing arguments of prompt {name}: {', '.join(missing)}")
+        return prompt
+
+    def get_prompt(self, name: str, arguments: Mapping[str, str], answers: Answers) -> Json:
+        """`prompts/get`, with the answers to the prompt's `inputs`."""
+        prompt = self.prompt(name, arguments)
+        return {"description": prompt.description, "messages": prompt.render(arguments, answers)}
+
+    def complete(self, params: types.CompleteRequestParams) -> Json:
+        """`completion/complete`."""
+        self.require("completions")
+        fitting = [value for value in self._completions(params) if value.startswith(params.argument.value)]
+        shown = fitting[:_MAX_COMPLETIONS]
+        return {"completion": {"values": shown, "total": len(fitting), "hasMore": len(shown) < len(fitting)}}
+
+    def require(self, capability: str) -> None:
+        """Raise unless the selection offers this."""
+        if capability not in self.capabilities():
+            why = f"Method not found: the selection {self.selection!r} offers no {capability}"
+            raise McpError(Code.METHOD_NOT_FOUND, why)
+
+    def _tools(self) -> list[Tool]:
+        tools = [*self.catalogue.tools.values(), *self._hosted().values()]
+        return [tool for tool in tools if tool.offered_since <= self.revision <= tool.until]
+
+    def _hosted(self) -> Mapping[str, Tool]:
+        """The tools of tool hosts that the selection has at this moment."""
+        tools, catalogue = self.hosted.tools, self.catalogue
+        if catalogue.hosts:
+            return tools
+        return {name: tools[name] for name in tools if name in catalogue.hosted} if catalogue.hosted else {}
+
+    def _asks(self, inputs: Mapping[str, Ask]) -> bool:
+        return not inputs or not self.legacy
+
+    def _resources(self) -> list[Resource]:
+        return [item for item in self.catalogue.resources.values() if self._asks(item.inputs)]
+
+    def _prompts(self) -> list[Prompt]:
+        return [item for item in self.catalogue.prompts.values() if self._asks(item.inputs)]
+
+    def _page(self, kind: str, member: str, items: Sequence[Json], after: str | None) -> Json:
+        start, size = position(kind, after), self.page_size
+        if start >= len(items) and start:
+            raise McpError(Code.INVALID_PARAMS, f"Invalid params: params.cursor is beyond the end of this {kind} list")
+        page: Json = {member: list(items[start : start + size])}
+        return page if start + size >= len(items) else {**page, "nextCursor": cursor(kind, start + size)}
+
+    def _contents(self, uri: str, now: float, answers: Answers) -> Json:
+        resource = self.resource(uri)
+        if resource is not None:
+            return {"mimeType": resource.mime_type, **resource.read(now, answers)}
+        contents = self._templated(uri)
+        if contents is None:
+            raise self._not_found(uri)
+        return contents
+
+    def _templated(self, uri: str) -> Json | None:
+        for template in self.catalogue.templates:
+            contents = template.match(uri)
+            if contents is not None:
+                return {"mimeType": template.mime_type, **contents}
+        return None
+
+    def _not_found(self, uri: str) -> McpError:
+        # 2026-07-28 server/resources, Error Handling: -32602 in place of the -32002 of earlier revisions.
+        code = Code.RESOURCE_NOT_FOUND if self.legacy else Code.INVALID_PARAMS
+        return McpError(code, "Resource not found", {"uri": uri})
+
+    def _completions(self, params: types.CompleteRequestParams) -> Sequence[str]:
+        ref, name = params.ref, params.argument.name
+        offered: Mapping[str, Sequence[str]] | None
+        if isinstance(ref, types.PromptReference):
+            prompt = next((item for item in self._prompts() if item.name == ref.name), None)
+            what = f"prompt {clip(ref.name)}"
+            offered = None if prompt is None else {item.name: item.completions for item in prompt.arguments}
+        else:
+            what, templates = f"resource template {clip(ref.uri)}", self.catalogue.templates
+            offered = next((item.completions for item in templates if item.uri_template == ref.uri), None)
+        if offered is None or name not in offered:
+            missing = f"Unknown {what}" if offered is None else f"The {what} has no argument {clip(name)}"
+            raise McpError(Code.INVALID_PARAMS, missing)
+        return offered[name]
+
+
+def _changing(announced: bool) -> Json:
+    return {"listChanged": True} if announced else {}
+
+
+SIMPLE: Mapping[str, Callable[[Offer, Any], Json]] = {
+    "tools/list": lambda offer, params: offer.list_tools(params.cursor),
+    "resources/list": lambda offer, params: offer.list_resources(params.cursor),
+    "resources/templates/list": lambda offer, params: offer.list_templates(params.cursor),
+    "prompts/list": lambda offer, params: offer.list_prompts(params.cursor),
+    "completion/complete": lambda offer, params: offer.complete(params),
+}
+"""The methods whose checked parameters and offer are all they need, in either era."""

@@ -1,0 +1,1 @@
+"""Streams of messages to clients, and who reads them."""

@@ -1,0 +1,87 @@
+"""The one way out: every message to a client is encoded, recorded and appended here. Nothing here waits.
+
+Emission is recorded here, delivery when a socket took the message. A message that may no longer be sent is recorded as
+dropped. The recorder of a message says which call it is about, and its cause is what the message answers, or why it is
+sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ...observe import redaction
+from ...observe.context import Recorder
+from ...observe.events import MessageDropped, MessageEmitted, MessagesDelivered, essentials
+from ...wire.jsonrpc import Json, encode
+from .stream import Stream, StreamLostError
+
+
+class Emitted(NamedTuple):
+    """An answer in one piece: its bytes, and its recorder, whose cause is the `message.emitted`."""
+
+    body: bytes
+    recorder: Recorder
+
+
+class Kept(NamedTuple):
+    """A message as the log keeps it, and where a secret was hidden in it, with its JSON type."""
+
+    body: bytes
+    hidden: tuple[tuple[str, str], ...]
+
+
+def kept(value: object, body: bytes) -> Kept:
+    """A message as the log keeps it: the same bytes, unless they hold a secret, and in one line.
+
+    JSON has line breaks only between its tokens, where a space means the same.
+    """
+    if redaction.has_secret(value):
+        return Kept(encode(redaction.message(value)), redaction.hidden_members(value))
+    one_line = body.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in body or b"\r" in body else body
+    return Kept(one_line, ())
+
+
+def stored(value: object, body: bytes) -> bytes:
+    """The bytes of `kept`."""
+    return kept(value, body).body
+
+
+def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
+    """Append a message to a stream that has not ended.
+
+    Returns the recorder of the message, whose cause is the `message.emitted`; None where the stream is lost, and the
+    message is dropped.
+    """
+    value = stream.marked(value)
+    body, essence = encode(value), essentials(value)
+    entry, own = kept(value, body), stream.recorder_of_message(recorder)
+    try:
+        position = stream.append(body, essence[0])
+    except StreamLostError as lost:
+        own.append(MessageDropped(str(lost), *essence, entry.body))
+        return None
+    emitted = own.caused_by(own.append(MessageEmitted(position, *essence, *entry)))
+    stream.keep_recorder(position, emitted)
+    return emitted
+
+
+def answer(recorder: Recorder, value: Json) -> Emitted:
+    """A message in the body of a whole response."""
+    body = encode(value)
+    seq = recorder.append(MessageEmitted(None, *essentials(value), *kept(value, body)))
+    return Emitted(body, recorder.caused_by(seq))
+
+
+def note_delivered(messages: Sequence[Emitted]) -> None:
+    """Record that a socket took these messages, which were the whole of a response: one entry for each call in turn."""
+    calls = [message.recorder.context.call for message in messages]
+    starts = [at for at in range(len(calls)) if at == 0 or calls[at] != calls[at - 1]]
+    for start, end in pairwise([*starts, len(calls)]):
+        messages[start].recorder.append(MessagesDelivered(start + 1, end))
+
+
+def drop(recorder: Recorder, value: Json, why: str) -> None:
+    """Record a message that is not sent."""
+    recorder.append(MessageDropped(why, *essentials(value), stored(value, encode(value))))

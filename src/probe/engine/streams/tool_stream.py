@@ -1,0 +1,194 @@
+"""The stream of one tool call that outlives the connection which asked for it, and whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from math import ceil
+
+from ...core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll
+from ...observe.context import Recorder
+from ...observe.events import Rpc
+from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json, RequestId
+from ...wire.v2025 import draft_streams as wire
+from ..calls.client_requests import ClientRequests
+from ..calls.scope import CallScope
+from ..services import Services
+from ..sessions import Session
+from .stream import Reader, Stream, StreamLostError
+
+WHY = {
+    Lost.ABANDONED: "the stream was abandoned: not resumed or polled within resumeInterval.max",
+    Lost.OVERFLOW: "the stream is lost: more waited for its client than replay_messages or replay_bytes allow",
+    Lost.SESSION_ENDED: "the stream is lost: its session has ended",
+    Lost.SERVER_FULL: "the stream is lost: all streams together are as large or as many as the server allows",
+}
+"""Why a stream is lost, in words."""
+
+
+def lost_error(lost: Lost) -> McpError:
+    """What the owner of a lost stream is told."""
+    return McpError(Code.STREAM_LOST, WHY[lost], {"reason": lost.value})
+
+
+class ToolStream(Stream):
+    """The stream of one `tools/call`, which can be resumed from any connection of its owner.
+
+    `holder` is the session on whose connection its call can be cancelled and its questions answered; None while nobody
+    has come back for it, and once it is not `kept`. `address` is the client address whose share it takes, if any.
+    `call` is None when it is over, `told` whether the client has what answers it.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        stream_id: str,
+        session: Session,
+        request_id: RequestId,
+        request: Recorder,
+        services: Services,
+        changed: Callable[[ToolStream], None],
+    ) -> None:
+        settings, clock = services.settings, services.clock
+        self.machine = DraftStream(
+            Interval(settings.stream_min_s, settings.stream_max_s),
+            settings.stream_retention_s,
+            max_messages=settings.limits.replay_messages,
+            max_bytes=settings.limits.replay_bytes,
+            now=clock.now(),
+        )
+        label = session.next_stream_label()
+        super().__init__(label, "resumable", request, settings.limits, replay=self.machine.log)
+        self.stream_id = stream_id
+        self.request_id = request_id
+        self.holder: Session | None = session
+        self.call: CallScope | None = None
+        self.owner = Owner(session.label, None if session.secret is None else digest_of(session.secret))
+        self.number = number
+        self.address = session.holder
+        self.kept = True
+        self.told = False
+        self.weight = 0
+        self._home = session
+        self._retry_ms = ceil(settings.stream_min_s * 1000)
+        self._questions = ClientRequests(f"q{number}-")
+        self._answer_at: int | None = None
+        self._clock = clock
+        self._changed = changed
+
+    def sends_answer(self) -> None:
+        """The next message is the answer to its call."""
+        self._answer_at = self.replay.last + 1
+
+    @property
+    def retry_ms(self) -> int:
+        """resumeInterval.min, so that a client which comes back as its event stream says does as the draft says."""
+        return self._retry_ms
+
+    @property
+    def one_by_one(self) -> bool:
+        """What was taken is what a client that keeps no count is not sent again."""
+        return True
+
+    @property
+    def questions(self) -> ClientRequests:
+        """Its own, as a question may be answered in another session than it was asked in."""
+        return self._questions
+
+    @property
+    def finished(self) -> bool:
+        """Whether its client has had everything, as far as sockets know."""
+        return self.replay.closed and not self.machine.untaken
+
+    def marked(self, value: Json) -> Json:
+        """The message with its place in this stream."""
+        return wire.marked(value, self.stream_id, self.replay.last + 1)
+
+    def attach(self, recorder: Recorder, ring: Callable[[], None] = lambda: None) -> Reader:
+        """Also ends the time to resume it."""
+        self.machine.connect(self._clock.now())
+        return super().attach(recorder, ring)
+
+    def detach(self, reader: Reader) -> None:
+        """As of any stream; from now on the client is waited for."""
+        if self.reader is reader:
+            self.machine.disconnect(self._clock.now())
+        super().detach(reader)
+        self._changed(self)
+
+    def dismissed(self, reader: Reader) -> str | None:
+        """Also because there is nothing left to read."""
+        lost = self.machine.lost
+        own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
+        return super().dismissed(reader) or own
+
+    def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
+        """Also counts these messages as taken."""
+        super().delivered(first, last, reader, event_ids=event_ids)
+        self.told = self.told or (self._answer_at is not None and last >= self._answer_at)
+        self.machine.taken(last, self._clock.now())
+        self._changed(self)
+
+    def acknowledge(self, position: int) -> None:
+        """The client's word counts as a socket's."""
+        self.machine.taken(position, self._clock.now())
+        self._changed(self)
+
+    def end(self, now: float) -> None:
+        """As of any stream; it is kept as the draft says."""
+        super().end(now)
+        self.machine.end(now)
+        self._changed(self)
+
+    def resume(self, received: int | None) -> int:
+        """From where to read on, as the machine says."""
+        try:
+            return self.machine.resume(received, self._clock.now())
+        finally:
+            self._changed(self)
+
+    def poll(self, received: int | None) -> Poll:
+        """How it stands, as the machine says; whoever has `received` everything is waited for no more."""
+        try:
+            return self.machine.poll(received, self._clock.now())
+        finally:
+            self._changed(self)
+
+    def forget(self) -> None:
+        """Its service keeps it no more: whoever reads it looks up, and finds out why."""
+        self.kept = False
+        self._home.drop(self)
+        self._wake()
+
+    def _keep(self, message: bytes, rpc: Rpc) -> int:
+        kind = {"request": Kind.REQUEST, "error": Kind.ERROR}.get(rpc, Kind.OTHER)
+        try:
+            position = self.machine.emit(message, kind, self._clock.now())
+        except LostError as error:
+            raise StreamLostError(WHY[error.lost]) from None
+        finally:
+            self._changed(self)
+        # What all streams keep together may be too much with this message, and then this stream made room.
+        if self.machine.lost is not None:
+            raise StreamLostError(WHY[self.machine.lost])
+        return position
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a stream is: `secret` is the digest of what proves it, None where only the session does."""
+
+    session: str
+    secret: bytes | None
+
+    @property
+    def key(self) -> str | bytes:
+        """What its streams have in common."""
+        return self.secret or self.session
+
+
+def digest_of(text: str) -> bytes:
+    """What is kept of a secret, and what ids of streams are found by."""
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()

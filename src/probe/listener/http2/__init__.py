@@ -1,0 +1,1 @@
+"""HTTP/2 by hypercorn, with its defects contained."""

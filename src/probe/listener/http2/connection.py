@@ -1,0 +1,131 @@
+"""One HTTP/2 connection: hypercorn's protocol between a reader, a writer and the application calls."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, cast
+
+import trio
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import AppWrapper, ConnectionState, LifespanState
+
+from ..calls import WRITE_TIMEOUT, AppTasks
+from ..outbox import Outbox
+from ..transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport, entrance
+from ..writer import Writer
+from .protocol import ContainedH2
+
+
+class Http2Connection:
+    """Begins with the first bytes of its transport; `run` owns every task but the calls, which `AppTasks` owns."""
+
+    def __init__(self, service: Service, transport: Transport) -> None:
+        self._settings = service.settings
+        self._transport = transport
+        self._outbox = Outbox()
+        self._tasks = AppTasks(self._outbox, way := entrance(service, transport), transport.extensions)
+        self._finishing = False
+        self._why_closed = ""
+        self._over = trio.Event()
+        self._writer = Writer(transport.stream, self._outbox)
+        # The positional arguments are those of hypercorn's protocol classes.
+        args: tuple[Any, ...] = (cast(AppWrapper, service.app), service.config, WorkerContext(None), self._tasks)
+        args += (ConnectionState(LifespanState({})), transport.secure, transport.peer, transport.here, self._send)
+        self._protocol = ContainedH2(
+            *args, tasks=self._tasks, outbox=self._outbox, settings=service.settings, entrance=way
+        )
+
+    @property
+    def ended_by(self) -> str:
+        """`client`, or why the server closed it."""
+        return self._why_closed or ("client" if self._writer.peer_left.is_set() else "the protocol is done")
+
+    @property
+    def requests(self) -> int:
+        """How many requests it has carried."""
+        return self._tasks.started
+
+    async def run(self) -> None:
+        """Serve until the peer leaves, the protocol is done with it, or a limit is reached."""
+        async with self._tasks:
+            await self._run()
+        # All is over. The protocol knows this connection: a cycle, which the collector would find much later.
+        del self._protocol
+
+    async def check(self, now: float) -> None:
+        """Abort a connection whose peer does not read, and end one on which no call has run for too long."""
+        if self._writer.is_stuck(now, self._settings.write_timeout_s):
+            self._why_closed = WRITE_TIMEOUT
+            self._tasks.cut_off(WRITE_TIMEOUT)
+            self._writer.cut()
+        self._protocol.check(now)
+        busy = self._tasks.running or self._outbox
+        if not busy and now - self._tasks.idle_since >= self._settings.idle_connection_s:
+            self._why_closed = "idle"
+            self._over.set()
+
+    async def abort(self) -> None:
+        """Close the socket, whatever is under way."""
+        self._writer.cut()
+
+    async def _run(self) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write)
+            try:
+                await self._run_until_over()
+            finally:
+                await self._wait_last_words()
+                await self._protocol.handle(Closed())
+                self._protocol.goodbye()
+                self._outbox.close()
+                self._writer.hurry()
+
+    async def _wait_last_words(self) -> None:
+        """At the end of the server the calls are cancelled, too, and their last words come before the protocol's."""
+        if trio.current_effective_deadline() == -inf:
+            with trio.move_on_after(LAST_WORDS_S, shield=True):
+                await self._tasks.wait_ended()
+
+    async def _run_until_over(self) -> None:
+        async with trio.open_nursery() as nursery:
+            await self._protocol.initiate()
+            nursery.start_soon(self._protocol.run)
+            nursery.start_soon(self._read)
+            await self._over.wait()
+            nursery.cancel_scope.cancel()
+
+    async def _send(self, event: Event) -> None:
+        """hypercorn's way out. `Updated` is not needed: a connection is idle while no application call runs on it."""
+        if isinstance(event, RawData):
+            await self._outbox.put(event.data)
+        elif isinstance(event, Closed):
+            self._finishing = True
+            await self._protocol.handle(event)
+            self._writer.lingers = self._protocol.lingers
+            self._outbox.close()
+
+    async def _read(self) -> None:
+        data = self._transport.first or await self._receive()
+        while data:
+            if not self._finishing:
+                await self._protocol.handle(RawData(bytes(data)))
+            data = await self._receive()
+        await self._protocol.begun()
+        self._writer.peer_left.set()
+        self._over.set()
+
+    async def _receive(self) -> bytes | bytearray:
+        while self._protocol.full:
+            with trio.move_on_after(LOOK_S) as waiting:
+                await self._protocol.readable()
+            if waiting.cancelled_caught and self._transport.peer_has_finished():
+                return b""
+        try:
+            return await self._transport.stream.receive_some(READ_PIECE)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return b""
+
+    async def _write(self) -> None:
+        await self._writer.run()
+        self._over.set()

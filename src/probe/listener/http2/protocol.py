@@ -1,0 +1,376 @@
+"""hypercorn's HTTP/2 protocol with its defects contained.
+
+What hypercorn does per stream (`HTTPStream`), its sending task and its order of sending are kept; how bytes are
+buffered, what a frame from the peer causes and how a stream ends are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import trio
+from h2 import events
+from h2.errors import ErrorCodes
+from h2.exceptions import DenialOfServiceError, FrameTooLargeError, ProtocolError
+from h2.settings import SettingCodes
+from h2.settings import Settings as H2Settings
+from hpack.exceptions import HPACKError
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
+from hypercorn.protocol.http_stream import HTTPStream
+from hypercorn.utils import filter_pseudo_headers
+from priority.priority import MissingStreamError, PriorityTree
+
+from ...settings import Settings
+from ..calls import WRITE_TIMEOUT, AppTasks, Inbox
+from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
+from ..turnstile import Entrance
+from .frame_sizes import FrameSizes
+from .stream_backlog import Unbegun
+from .stream_buffer import BoundedBuffer, StreamStalledError
+
+HARD_HEADERS = 4
+"""A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
+
+UNBEGUN_S = 0.5
+"""How long requests of a peer that has gone may still begin; then they are forgotten. Else it could leave work here as
+fast as it can connect."""
+
+PARSED_BYTES = 4 * 1024
+"""What is parsed in one go: some hundred of the smallest frames, so that others wait for milliseconds."""
+
+
+class ContainedH2(H2Protocol):
+    """One HTTP/2 connection. Feeding it never waits for the application or the peer.
+
+    `run` begins the requests in their turn, so that what comes behind them, such as the reset of another one, is heard
+    while they wait; whoever made this starts it and cancels it.
+    """
+
+    def __init__(self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings, entrance: Entrance) -> None:
+        super().__init__(*args)
+        limits = settings.limits
+        self.lingers = False
+        """Whether the peer may still be sending when we close: closing at once would destroy our GOAWAY on its way."""
+        self._tasks = tasks
+        self._entrance = entrance
+        self._outbox = outbox
+        self._limits = limits
+        self._stall_s = settings.write_timeout_s
+        self._receiving: set[int] = set()
+        self._unbegun = Unbegun()
+        self._begun = 0
+        self._frames = FrameSizes(self.config.h2_max_inbound_frame_size)
+        # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
+        self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
+        self._reactions: dict[type[events.Event], Callable[[Any], Awaitable[None]]] = {
+            events.RequestReceived: self._requested,
+            events.DataReceived: self._received,
+            events.StreamEnded: self._request_ended,
+            events.StreamReset: self._reset_by_peer,
+            events.WindowUpdated: self._window_grown,
+            events.RemoteSettingsChanged: self._peer_settings,
+            events.ConnectionTerminated: self._terminated,
+        }
+
+    async def initiate(self, headers: Any = None, settings: bytes | None = None) -> None:
+        """Announce our settings and start the sending task."""
+        limits = self._limits
+        self.connection.local_settings = _announced(limits.max_streams_per_connection, limits.max_header_bytes)
+        await super().initiate(headers, settings)
+        # h2 ends the connection of a peer that opens one stream too many; here that stream is refused instead.
+        self.connection.local_settings = _announced(2**31 - 1, limits.max_header_bytes)
+        self.connection.decoder.max_header_list_size = HARD_HEADERS * limits.max_header_bytes
+
+    async def run(self) -> None:
+        """Begin the requests, each in its turn; until cancelled."""
+        while True:
+            request = await self._unbegun.first()
+            await self._entrance.enter(request.headers)
+            self._begun = request.stream_id
+            while (event := self._unbegun.take(request.stream_id)) is not None:
+                await self._reactions[type(event)](event)
+            self._flush_now()
+
+    async def begun(self) -> None:
+        """Wait until what was read before the peer left has begun, or for `UNBEGUN_S`: then it is forgotten."""
+        with trio.move_on_after(UNBEGUN_S):
+            await self._unbegun.begun()
+
+    @property
+    def full(self) -> bool:
+        """Whether the answers to what was read (acknowledgements, resets) do not fit into the outbox."""
+        return len(self._outbox) > HIGH_WATER + CONTROL_ROOM
+
+    async def readable(self) -> None:
+        """Wait until they fit."""
+        await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
+
+    def goodbye(self) -> None:
+        """Say which streams were begun: a GOAWAY, unless one was sent. Clients may ask again for later ones."""
+        with suppress(ProtocolError):
+            self.connection.close_connection(last_stream_id=self._begun)
+        self._flush_now()
+
+    def check(self, now: float) -> str:
+        """Find the streams to which the peer has granted no window for too long; that is no reason to cut all off."""
+        for buffer in self.stream_buffers.values():
+            if isinstance(buffer, BoundedBuffer):
+                buffer.check(now)
+        return ""
+
+    async def handle(self, event: Event) -> None:
+        """Take bytes and act on them, or learn that the connection is over."""
+        if not isinstance(event, RawData):
+            self._unbegun.clear()
+            await super().handle(event)
+            for stream_id in list(self.stream_buffers):
+                self._discard(stream_id)
+            return
+        for start in range(0, len(event.data), PARSED_BYTES):
+            if start:
+                # Whoever says so much at once lets others go in between.
+                await self._entrance.go_on()
+            await self._unbegun.room()
+            if not self.closed:
+                await self._take(event.data[start : start + PARSED_BYTES])
+
+    async def _take(self, data: bytes) -> None:
+        try:
+            if not self._frames.acceptable(data):
+                raise FrameTooLargeError("a frame is larger than announced")
+            received = self.connection.receive_data(data)
+        except ProtocolError as error:
+            await self._violated(error)
+        else:
+            await self._react(received)
+
+    async def _violated(self, error: ProtocolError) -> None:
+        # h2 may have prepared a GOAWAY of its own, which names neither this code nor the last request that began.
+        self.connection.clear_outbound_data_buffer()
+        self.connection.close_connection(_connection_error(error), last_stream_id=self._begun)
+        self.lingers = True
+        self._flush_now()
+        await self.send(Closed())
+
+    async def _react(self, received: list[events.Event]) -> None:
+        for event in received:
+            if self._unbegun.keep(event):
+                continue
+            reaction = self._reactions.get(type(event))
+            if reaction is not None:
+                await reaction(event)
+        self._flush_now()
+
+    def _flush_now(self) -> None:
+        self._outbox.write(self.connection.data_to_send())
+
+    # -- what the peer's frames cause
+
+    async def _requested(self, event: events.RequestReceived) -> None:
+        status = _refusal(event.headers, self._limits.max_headers, self._limits.max_header_bytes)
+        if self._tasks.running >= self._limits.max_streams_per_connection:
+            # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.
+            self._reset(event.stream_id, ErrorCodes.REFUSED_STREAM)
+        elif status:
+            self._refuse(event.stream_id, status, still_sending=event.stream_ended is None)
+        else:
+            await self._create_stream(event)
+
+    def _refuse(self, stream_id: int, status: int, *, still_sending: bool) -> None:
+        # The peer may have reset the stream in the same breath.
+        with suppress(ProtocolError):
+            self.connection.send_headers(stream_id, [(b":status", b"%d" % status)], end_stream=True)
+        if still_sending:
+            self._reset(stream_id, ErrorCodes.NO_ERROR)
+
+    async def _create_stream(self, request: events.RequestReceived) -> None:
+        stream_id = request.stream_id
+        place = (self.task_group, self.ssl, self.client, self.server)
+        stream = HTTPStream(self.app, self.config, self.context, *place, self.stream_send, stream_id)
+        self.streams[stream_id] = stream
+        self._receiving.add(stream_id)
+        self.stream_buffers[stream_id] = BoundedBuffer(self._stall_s)
+        self.priority.insert_stream(stream_id)
+        self.priority.block(stream_id)
+        await stream.handle(_request(request, self.connection_state))
+        if isinstance(stream.app_put, Inbox):
+            stream.app_put.taken = partial(self._taken, stream_id)
+
+    async def _received(self, event: events.DataReceived) -> None:
+        stream = self.streams.get(event.stream_id)
+        if stream is None or not event.data:
+            # Data for a call that has ended: hypercorn looks the stream up and dies. Its window is given back.
+            self._taken(event.stream_id, event.flow_controlled_length)
+        else:
+            self._taken(event.stream_id, event.flow_controlled_length - len(event.data))
+            await stream.handle(Body(event.stream_id, event.data))
+
+    def _taken(self, stream_id: int, size: int) -> None:
+        # An application that does not read stops its peer by flow control, not by stopping our reader.
+        if size and not self.closed:
+            with suppress(ProtocolError):
+                self.connection.acknowledge_received_data(size, stream_id)
+            self._flush_now()
+
+    async def _request_ended(self, event: events.StreamEnded) -> None:
+        self._receiving.discard(event.stream_id)
+        stream = self.streams.get(event.stream_id)
+        if stream is not None:
+            await stream.handle(EndBody(event.stream_id))
+
+    async def _reset_by_peer(self, event: events.StreamReset) -> None:
+        await self._close_stream(event.stream_id)
+        self._discard(event.stream_id)
+
+    async def _window_grown(self, event: events.WindowUpdated) -> None:
+        await self._window_updated(event.stream_id)
+
+    async def _peer_settings(self, event: events.RemoteSettingsChanged) -> None:
+        if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+            await self._window_updated(None)
+
+    async def _terminated(self, _event: events.ConnectionTerminated) -> None:
+        # h2 sends nothing more after the peer's GOAWAY, so the streams that are open cannot be finished.
+        await self.send(Closed())
+
+    # -- what the application causes
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """hypercorn's way out for a response.
+
+        Returns for a body when the socket has taken it, and raises `PeerGoneError` when it will not; never raises for
+        anything else.
+        """
+        if isinstance(event, Body):
+            await self._send_body(event)
+            return
+        if isinstance(event, StreamClosed):
+            self._abandon(event.stream_id)
+        try:
+            if isinstance(event, EndBody) and not self._unsent(event.stream_id):
+                await self._end(event.stream_id)
+            else:
+                await super().stream_send(event)
+        except StreamStalledError:
+            await self._give_up(event.stream_id)
+
+    async def _send_body(self, body: Body) -> None:
+        buffer = self.stream_buffers.get(body.stream_id)
+        if buffer is None:
+            raise PeerGoneError("the stream is over")
+        try:
+            self.priority.unblock(body.stream_id)
+            await self.has_data.set()
+            await buffer.push(body.data)
+        except MissingStreamError:
+            raise PeerGoneError("the stream is over") from None
+        except StreamStalledError:
+            await self._give_up(body.stream_id)
+            raise PeerGoneError("the peer grants the stream no window") from None
+        await self._outbox.delivered()
+
+    def _unsent(self, stream_id: int) -> bool:
+        buffer = self.stream_buffers.get(stream_id)
+        return buffer is not None and bool(buffer.buffer)
+
+    async def _end(self, stream_id: int) -> None:
+        # An end alone needs no window and no turn. When the server ends, the sending task may have gone before.
+        if stream_id in self.stream_buffers:
+            self.stream_buffers[stream_id].set_complete()
+            await self._send_data(stream_id)
+
+    async def _give_up(self, stream_id: int) -> None:
+        """Reset a stream that has stalled."""
+        put = getattr(self.streams.get(stream_id), "app_put", None)
+        if isinstance(put, Inbox):
+            put.cut_off = WRITE_TIMEOUT
+        await self._close_stream(stream_id)
+        self._reset(stream_id, ErrorCodes.CANCEL)
+
+    def _abandon(self, stream_id: int) -> None:
+        # A call that ends without ending its response: hypercorn leaves the stream open and the client waiting.
+        buffer = self.stream_buffers.get(stream_id)
+        if isinstance(buffer, BoundedBuffer) and not buffer.ended:
+            self._reset(stream_id, ErrorCodes.INTERNAL_ERROR)
+
+    async def _send_data(self, stream_id: int) -> None:
+        try:
+            await self._send_some(stream_id, self.stream_buffers[stream_id])
+        except (KeyError, ProtocolError):
+            self._discard(stream_id)
+        await self._flush()
+
+    async def _send_some(self, stream_id: int, buffer: StreamBuffer) -> None:
+        window = self.connection.local_flow_control_window(stream_id)
+        data = await buffer.pop(max(0, min(window, self.connection.max_outbound_frame_size)))
+        if data or buffer.complete:
+            self.connection.send_data(stream_id, data, end_stream=buffer.complete)
+        else:
+            self.priority.block(stream_id)
+        if buffer.complete:
+            self._finish(stream_id)
+
+    def _finish(self, stream_id: int) -> None:
+        if stream_id in self._receiving:
+            # RFC 9113 section 8.1: "a server MAY request that the client abort transmission of a request without
+            # error by sending a RST_STREAM with an error code of NO_ERROR after sending a complete response".
+            self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+        self._discard(stream_id)
+
+    def _reset(self, stream_id: int, code: ErrorCodes) -> None:
+        with suppress(ProtocolError):
+            self.connection.reset_stream(stream_id, code)
+        self._discard(stream_id)
+        self._flush_now()
+
+    def _discard(self, stream_id: int) -> None:
+        self._receiving.discard(stream_id)
+        buffer = self.stream_buffers.pop(stream_id, None)
+        if isinstance(buffer, BoundedBuffer):
+            buffer.finish()
+        with suppress(MissingStreamError):
+            self.priority.remove_stream(stream_id)
+
+
+def _connection_error(error: ProtocolError) -> ErrorCodes:
+    """The code of the GOAWAY for what h2 has raised."""
+    # RFC 9113 section 4.3: "A decoding error in a field block MUST be treated as a connection error (Section 5.4.1) of
+    # type COMPRESSION_ERROR." h2 has another code for it. What is too large, though well encoded, keeps its own.
+    undecodable = isinstance(error.__cause__, HPACKError) and not isinstance(error, DenialOfServiceError)
+    return ErrorCodes.COMPRESSION_ERROR if undecodable else error.error_code
+
+
+def _announced(max_streams: int, max_header_bytes: int) -> H2Settings:
+    # No ENABLE_CONNECT_PROTOCOL: WebSocket is served on HTTP/1.1, where one that does not read blocks no other stream.
+    values = {SettingCodes.MAX_CONCURRENT_STREAMS: max_streams, SettingCodes.MAX_HEADER_LIST_SIZE: max_header_bytes}
+    return H2Settings(client=False, initial_values=values)
+
+
+def _refusal(headers: Any, max_headers: int, max_bytes: int) -> int:
+    """The status of a request that does not reach the application, or 0."""
+    # RFC 9113 section 6.5.2: the size of a list is that of names and values "plus an overhead of 32 octets for each".
+    size = sum(len(name) + len(value) + 32 for name, value in headers)
+    if len(headers) > max_headers or size > max_bytes:
+        return 431
+    pseudo = dict(pair for pair in headers if pair[0].startswith(b":"))
+    if pseudo[b":method"] == b"CONNECT":
+        return 501
+    return 0 if pseudo[b":method"].isascii() and pseudo[b":path"].isascii() else 400
+
+
+def _request(request: events.RequestReceived, state: Any) -> Request:
+    pseudo = dict(pair for pair in request.headers if pair[0].startswith(b":"))
+    return Request(
+        stream_id=request.stream_id,
+        headers=filter_pseudo_headers(request.headers),
+        http_version="2",
+        method=pseudo[b":method"].decode("ascii").upper(),
+        raw_path=pseudo[b":path"],
+        state=state,
+    )

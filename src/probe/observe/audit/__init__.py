@@ -1,0 +1,1 @@
+"""The audit of tool calls in a SQLite file."""

@@ -1,0 +1,255 @@
+"""The audit in a file: SQLite in WAL mode. Everything here blocks, and belongs into a thread.
+
+One server writes a file, which a lock beside it ensures; anybody may read. Each writing is one transaction, so that a
+server which dies leaves a whole file behind, without its last moments.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from pydantic_core import from_json
+
+from ...wire.jsonrpc import encode
+from .claim import AuditFileError, check_header, check_owner, lock
+from .schema import APPLICATION_ID, FORMAT, MIGRATIONS, RUN_SHIFT
+
+# How long a lock of another program is waited for within one attempt; the attempts go on.
+_BUSY_S: Final = 0.5
+# Rows that go in one writing, so that a smaller `audit_rows` or a long run does not hold up what is to be written.
+_MOST_REMOVED: Final = 5000
+# Pages given back to the file system in one writing: 8 MB.
+_MOST_FREED: Final = 2000
+# Beyond it the WAL is cut back once it has been copied into the file, which a reader may keep from happening.
+_WAL_BYTES: Final = 16 * 1024 * 1024
+
+FIELDS: Final = (
+    *("run", "tool", "toolset", "outcome", "session", "client_name", "label", "era", "revision", "transport", "task"),
+    "started_at",
+)
+"""The fields of a row that stand in columns of their own."""
+
+_UPSERT: Final = f"""
+    INSERT INTO calls (number, id, complete, {", ".join(FIELDS)}) VALUES (?, ?, ?, {", ".join("?" * len(FIELDS))})
+    ON CONFLICT (number) DO UPDATE SET outcome = excluded.outcome, task = excluded.task,
+        complete = min(complete, excluded.complete)
+"""  # noqa: S608 - the names are constants
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One row as it is written: its place in the log, its id, `FIELDS`, the JSON, and what is new of its evidence.
+
+    `entries` are pairs of a sequence number and the entry's JSON; some may have been written before. They are not
+    `complete` where some of them are lost, nor where what they continue (`continues`) is in the file no longer.
+    """
+
+    seq: int
+    id: str
+    fields: tuple[Any, ...]
+    row: bytes
+    entries: Sequence[tuple[int, bytes]]
+    complete: bool
+    continues: bool = False
+
+
+class AuditDb:
+    """The writer of one file. Made by `open`; not to be used by two threads at the same time.
+
+    Raises `sqlite3.Error` and `OSError` where the file cannot be used; nothing is then written of what was asked for.
+    """
+
+    def __init__(self, path: Path, lock: int, connection: sqlite3.Connection, run_number: int, rows: int) -> None:
+        self._path = path
+        self._lock = lock
+        self._connection = connection
+        self._file = _identity(path)
+        self._rows = rows
+        self.base = run_number << RUN_SHIFT
+
+    @classmethod
+    def open(
+        cls, path: Path, run: str, started_at: float, migrations: Sequence[str] = MIGRATIONS, least_base: int = 0
+    ) -> Self:
+        """Open or make the file, bring it to the present version, and enter this run, with a `base` not below that.
+
+        Calls that an earlier run left running become `lost`. Raises `AuditFileError` for a file that is not the
+        audit's, that is newer than this program, or that another server writes.
+        """
+        descriptor = lock(path)
+        try:
+            check_header(path, len(migrations))
+            connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            try:
+                _prepare(connection, path, migrations)
+                number, rows = _begin_run(connection, run, started_at, least_base >> RUN_SHIFT)
+                return cls(path, descriptor, connection, number, rows)
+            except BaseException:
+                connection.close()
+                raise
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def close(self) -> None:
+        """Close the file; another server may then have it."""
+        try:
+            self._connection.close()
+        finally:
+            os.close(self._lock)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file still stands under its name: into one that was deleted SQLite goes on writing unseen."""
+        return _identity(self._path) == self._file
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the WAL is beyond its bound: somebody has always been reading what it has."""
+        try:
+            return self._path.with_name(self._path.name + "-wal").stat().st_size > _WAL_BYTES
+        except FileNotFoundError:
+            return False
+
+    def shorten(self) -> None:
+        """Copy the WAL into the file and cut it back, which whoever reads keeps from happening."""
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> None:
+        """Write rows, all of them or none, and remove the oldest beyond `most_rows` or `most_bytes` of the file."""
+        cursor = self._connection.cursor()
+        with _transaction(cursor):
+            rows = self._rows + sum(self._write(cursor, item) for item in batch)
+            left = rows - _remove_oldest(cursor, min(rows - most_rows, _MOST_REMOVED))
+            while most_bytes is not None and rows - left < _MOST_REMOVED:
+                # As many as have so many bytes on the average; a few large ones show at the next look.
+                used = _used_bytes(cursor)
+                count = -(-left * max(0, used - most_bytes) // used)
+                removed = _remove_oldest(cursor, min(count, _MOST_REMOVED))
+                left -= removed
+                if not removed:
+                    break
+        self._rows = left
+        if left < rows:
+            # It takes a step for each page, and has no columns: `execute` would take the first one only.
+            cursor.executescript(f"PRAGMA incremental_vacuum({_MOST_FREED})")
+
+    def _write(self, cursor: sqlite3.Cursor, item: Written) -> int:
+        number = self.base + item.seq
+        known = cursor.execute("SELECT 1 FROM calls WHERE number = ?", (number,)).fetchone()
+        complete = item.complete and not (item.continues and known is None)
+        cursor.execute(_UPSERT, (number, item.id, complete, *item.fields))
+        cursor.execute("INSERT OR REPLACE INTO rows (number, row) VALUES (?, ?)", (number, item.row))
+        evidence = [(number, seq, entry) for seq, entry in item.entries]
+        cursor.executemany("INSERT OR IGNORE INTO evidence (number, seq, entry) VALUES (?, ?, ?)", evidence)
+        return known is None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
+    application, version = _pragma(connection, "application_id"), _pragma(connection, "user_version")
+    check_owner(path, application, version, len(migrations))
+    if application == 0:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+            raise AuditFileError(path, "is the database of another program; the audit leaves it alone")
+        # Before the first table: later it would need the whole file to be written anew.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    if version < len(migrations):
+        _migrate(connection, version, migrations)
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    # In WAL mode that is enough for a file that is whole after a crash of the machine, too.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}").fetchall()
+
+
+def _pragma(on: sqlite3.Connection | sqlite3.Cursor, name: str) -> int:
+    (value,) = on.execute(f"PRAGMA {name}").fetchone()
+    return int(value)
+
+
+def _used_bytes(cursor: sqlite3.Cursor) -> int:
+    """Of the file, without the pages that are free."""
+    return (_pragma(cursor, "page_count") - _pragma(cursor, "freelist_count")) * _pragma(cursor, "page_size")
+
+
+def _migrate(connection: sqlite3.Connection, version: int, migrations: Sequence[str]) -> None:
+    """All steps in one transaction: a file is of one version or of the other."""
+    cursor = connection.cursor()
+    with _transaction(cursor):
+        for statements in migrations[version:]:
+            for statement in filter(str.strip, statements.split(";")):
+                cursor.execute(statement)
+        cursor.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        cursor.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+@contextmanager
+def _transaction(cursor: sqlite3.Cursor) -> Iterator[None]:
+    cursor.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        cursor.execute("COMMIT")
+    except BaseException:
+        # Some errors, such as a full disk, have ended it already.
+        if cursor.connection.in_transaction:
+            cursor.execute("ROLLBACK")
+        raise
+
+
+def _begin_run(connection: sqlite3.Connection, run: str, started_at: float, least: int) -> tuple[int, int]:
+    """The number of the run, `least` or more where it is new here, and how many rows there are."""
+    cursor = connection.cursor()
+    with _transaction(cursor):
+        _settle_lost(cursor, run)
+        cursor.execute(
+            """
+            INSERT OR IGNORE INTO runs (number, run, started_at, format)
+            SELECT max(?, 1 + ifnull(max(number), 0)), ?, ?, ? FROM runs
+            """,
+            (least, run, started_at, FORMAT),
+        )
+        (number,) = cursor.execute("SELECT number FROM runs WHERE run = ?", (run,)).fetchone()
+        (rows,) = cursor.execute("SELECT count(*) FROM calls").fetchone()
+    return number, rows
+
+
+def _settle_lost(cursor: sqlite3.Cursor, run: str) -> None:
+    running = cursor.execute("SELECT number FROM calls WHERE outcome IS NULL AND run != ?", (run,)).fetchall()
+    for (number,) in running:
+        (row,) = cursor.execute("SELECT row FROM rows WHERE number = ?", (number,)).fetchone()
+        cursor.execute("UPDATE rows SET row = ? WHERE number = ?", (_lost(row), number))
+        cursor.execute("UPDATE calls SET outcome = 'lost' WHERE number = ?", (number,))
+
+
+def _lost(row: bytes) -> bytes:
+    # Before its arguments a row has no JSON in JSON, so these quotes are no part of a string. What follows is the
+    # client's, and stays as it is.
+    head, name, rest = row.partition(b',"arguments":')
+    return encode({**from_json(head + b"}"), "outcome": "lost"})[:-1] + name + rest
+
+
+def _remove_oldest(cursor: sqlite3.Cursor, count: int) -> int:
+    """Returns how many went."""
+    if count <= 0:
+        return 0
+    (upto,) = cursor.execute(
+        "SELECT max(number) FROM (SELECT number FROM calls ORDER BY number LIMIT ?)", (count,)
+    ).fetchone()
+    for table in ("rows", "evidence", "calls"):
+        cursor.execute(f"DELETE FROM {table} WHERE number <= ?", (upto,))  # noqa: S608 - constants
+    removed = cursor.rowcount
+    cursor.execute("DELETE FROM runs WHERE number < (SELECT min(number) >> ? FROM calls)", (RUN_SHIFT,))
+    return removed

@@ -1,0 +1,67 @@
+"""The audit's file through the life of a server: opened, lost, opened anew. Everything here blocks."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from .db import AuditDb, Written
+
+# Errors after which the connection is as good as before: somebody else has the file, or there is no room.
+_PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL})
+
+
+class AuditFile:
+    """The file of one run, opened anew where it was lost. Used by one thread at a time.
+
+    `base` plus the place in the log is the number of a call of this run. It never becomes less, so that a page goes on
+    where it was also in a file that was made anew.
+    """
+
+    def __init__(self, path: Path, run: str, started_at: float) -> None:
+        self.path = path
+        self.base = 0
+        self._run = run
+        self._started_at = started_at
+        self._db: AuditDb | None = None
+
+    def ensure(self) -> bool:
+        """Have the file open; returns whether it had to be opened, and so may lack what was written before.
+
+        Raises as `AuditDb.open`.
+        """
+        if self._db is not None and not self._db.in_place:
+            self.close()
+        if self._db is not None:
+            return False
+        self._db = AuditDb.open(self.path, self._run, self._started_at, least_base=self.base)
+        self.base = self._db.base
+        return True
+
+    def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> bool:
+        """Write to the file, which is open; returns whether it is time to `shorten` it.
+
+        Raises `sqlite3.Error` and `OSError`; nothing is written then.
+        """
+        assert self._db is not None, "the owner calls `ensure` first"
+        try:
+            self._db.write(batch, most_rows, most_bytes)
+        except sqlite3.Error as error:
+            # Extended codes have the plain one in their last byte.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _PASSING:
+                self.close()
+            raise
+        return self._db.is_long
+
+    def shorten(self) -> None:
+        """Cut back the WAL, if the file is open and nobody reads it. Raises `sqlite3.Error`."""
+        if self._db is not None:
+            self._db.shorten()
+
+    def close(self) -> None:
+        """Close the file, if it is open."""
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()

@@ -1,0 +1,1 @@
+"""The tables that the dashboard shows, folded from the event log."""

@@ -1,0 +1,71 @@
+"""How many entries of each group the log keeps, counted as they come and as they are pushed out."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Final, Literal, TypeAlias
+
+from ..event_filter import direction_of
+from ..events import Event
+from ..log import Entry
+from .changes import Changes
+from .groups import Group, groups_of
+from .rows import CountsRow
+
+LOG: Final = "log"
+"""The id of the only row."""
+
+_Name: TypeAlias = Group | Literal["received", "sent"]
+_WAYS: Final[dict[str, _Name]] = {"in": "received", "out": "sent"}
+
+
+class LogCounts:
+    """Fed with every entry of the log in order, and with what the log still keeps."""
+
+    def __init__(self) -> None:
+        self.changes = Changes(1)
+        # One for each entry that is kept: few different sets, which all entries share.
+        self._kept: deque[tuple[int, frozenset[_Name]]] = deque()
+        self._shared: dict[frozenset[_Name], frozenset[_Name]] = {}
+        self._counts: Counter[_Name] = Counter()
+
+    def take(self, entry: Entry) -> None:
+        """One more entry."""
+        names = _names(entry.fact)
+        self._kept.append((entry.seq, self._shared.setdefault(names, names)))
+        self._counts.update(names)
+        self.changes.note(LOG)
+
+    def forget_before(self, first: int) -> None:
+        """The log keeps no entry before this one."""
+        while self._kept and self._kept[0][0] < first:
+            self._counts.subtract(self._kept.popleft()[1])
+
+    def row(self) -> CountsRow | None:
+        """The counts as they are now; None before the first entry."""
+        if not self._kept:
+            return None
+        counts = self._counts
+        return CountsRow(
+            id=LOG,
+            first=self._kept[0][0],
+            last=self._kept[-1][0],
+            entries=len(self._kept),
+            received=counts["received"],
+            sent=counts["sent"],
+            deliveries=counts["deliveries"],
+            messages=counts["messages"],
+            http=counts["http"],
+            calls=counts["calls"],
+            tasks=counts["tasks"],
+            streams=counts["streams"],
+            sessions=counts["sessions"],
+            hosts=counts["hosts"],
+            server=counts["server"],
+            problems=counts["problems"],
+        )
+
+
+def _names(event: Event) -> frozenset[_Name]:
+    groups, way = groups_of(event), direction_of(event)
+    return groups if way is None or "deliveries" in groups else groups | {_WAYS[way]}
