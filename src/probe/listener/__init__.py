@@ -12,9 +12,7 @@
     http1.py                one HTTP/1.1 connection, in one task
     websocket.py            one WebSocket; websocket_frames.py: the sizes of its messages, from the heads of frames
     incomplete.py           what WebSocket messages take that are not complete
-    http2_connection.py     one HTTP/2 connection: reader, writer, application calls
-    http2.py                hypercorn's `H2Protocol` with its defects contained
-    unbegun.py, stream_buffer.py, frame_sizes.py    parts of it
+    http2/                  HTTP/2: `connection.py` is one connection, `protocol.py` hypercorn's with its defects contained
     calls.py                what application calls have yet to receive; those of an HTTP/2 connection
     outbox.py, writer.py    the one write path of a connection on which several tasks send
 
