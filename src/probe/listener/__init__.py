@@ -12,7 +12,7 @@
     http1.py                one HTTP/1.1 connection, in one task
     websocket.py            one WebSocket; websocket_frames.py: the sizes of its messages, from the heads of frames
     incomplete.py           what WebSocket messages take that are not complete
-    http2/                  HTTP/2: `connection.py` is one connection, `protocol.py` hypercorn's with its defects contained
+    http2/                  HTTP/2: `connection.py` is one connection, `protocol.py` contains the defects of hypercorn
     calls.py                what application calls have yet to receive; those of an HTTP/2 connection
     outbox.py, writer.py    the one write path of a connection on which several tasks send
 
