@@ -52,11 +52,11 @@ async def test_a_request_without_a_message_has_only_its_response(probe: Probe) -
     assert probe.events("message.received", "message.refused") == []
 
 
-async def test_a_method_that_is_answered_with_an_error_is_not_refused(probe: Probe) -> None:
+async def test_an_unknown_method_of_a_session_is_refused(probe: Probe) -> None:
     client = await probe.client()
-    async with client.post(client.request("no/such/method")) as answer:
+    async with client.post(client.request("no/such/method", id="it")) as answer:
         await answer.body()
-    assert refusals(probe) == []
+    assert refusals(probe) == [("METHOD_NOT_FOUND", "it")]
 
 
 async def test_on_a_connection_that_carries_everything(probe: Probe) -> None:

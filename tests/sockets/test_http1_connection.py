@@ -214,7 +214,7 @@ async def test_what_the_application_is_given(autojump_clock: MockClock) -> None:
             "client": CLIENT,
             "server": SERVER,
             "state": {},
-            "extensions": {},
+            "extensions": {"probe.connection": {"number": 0, "stream_id": None}},
         }
     ]
 

@@ -17,16 +17,16 @@ from probe.wire.jsonrpc import classify
 
 CALL = "Dispatch._launch.<locals>.job"
 """The trio task of one legacy request that waits."""
-MODERN_CALL = "_Response._work"
+MODERN_CALL = "_RunningResponse._work"
 """The trio task of one modern request that waits."""
 TASK = "TaskService.create.<locals>.job"
 """The trio task of one MCP task."""
 SERVICES = [
-    "engine.draft_streams.DraftStreams._watch",
-    "engine.draft_streams.DraftStreams.serve",
-    "engine.hosted.HostedTools.serve",
+    "engine.catalogue.hosted.HostedTools.serve",
     "engine.observer.Observer.serve",
     "engine.sessions.SessionService.serve",
+    "engine.streams.draft_streams.DraftStreams._watch",
+    "engine.streams.draft_streams.DraftStreams.serve",
     "engine.tasks.TaskService.serve",
 ]
 """What an engine without sessions runs."""
