@@ -15,7 +15,7 @@ from probe.engine.legacy.dispatch import Answer, Received
 from probe.engine.streams.reading import Reading
 from probe.wire.jsonrpc import classify
 
-CALL = "Dispatch._launch.<locals>.job"
+CALL = "LegacyRouter._launch.<locals>.job"
 """The trio task of one legacy request that waits."""
 MODERN_CALL = "_RunningResponse._work"
 """The trio task of one modern request that waits."""
