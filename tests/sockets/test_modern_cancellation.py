@@ -66,8 +66,8 @@ class Bell:
         self._waiting = trio.lowlevel.ParkingLot()
         probe.engine.log.append = self._record  # type: ignore[method-assign]
 
-    def _record(self, event: Any) -> int:
-        seq = self._append(event)
+    def _record(self, *entry: Any) -> int:
+        seq = self._append(*entry)
         self._waiting.unpark_all()
         return seq
 
