@@ -129,5 +129,6 @@ def test_an_entry_as_the_api_shows_it() -> None:
         "rpc": "response",
         "method": None,
         "id": "5",
+        "hidden": [],
         "message": {"jsonrpc": "2.0", "id": "5", "result": {}},
     }
