@@ -122,6 +122,7 @@ def test_a_connection_is_opened_refused_and_closed() -> None:
     kept = log()
     sockets = SocketFacts(kept, Limits(), Clock())
     sockets.opened(4, "::1", 5000)
+    sockets.carries(4)
     sockets.refused(4, 431, "the head is too large")
     sockets.closed(4, "client", 2)
     sockets.closed(4, "client", 2)
@@ -144,8 +145,10 @@ def test_connections_of_one_address_are_recorded_as_often_as_it_may_ask() -> Non
     assert [entry["kind"] for entry in told(kept)].count("socket.opened") == 3
     assert len(told(kept)) == 9
     sockets.opened(11, "192.0.2.2", 1)
+    sockets.carries(11)
     clock.now = 1.0
     sockets.opened(12, "192.0.2.1", 1)
+    sockets.carries(12)
     assert [entry["connection"] for entry in told(kept)[9:]] == ["tcp11", "tcp12"]
 
 

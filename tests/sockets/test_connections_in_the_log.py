@@ -18,7 +18,7 @@ from probe.settings import build
 from ..support.probe import Probe, running
 from ..support.websocket import PING, TEXT, close, frame, upgrade
 
-HEALTH = b"GET /missing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+MISSING = b"GET /missing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 @asynccontextmanager
@@ -46,7 +46,7 @@ async def test_requests_name_their_connection_and_its_end_counts_them() -> None:
         for _ in range(2):
             stream = await trio.open_tcp_stream("127.0.0.1", port)
             for _ in range(2):
-                await stream.send_all(HEALTH)
+                await stream.send_all(MISSING)
                 await stream.receive_some()
             await stream.aclose()
         closed = await event(probe, "socket.closed", 2)
@@ -76,10 +76,29 @@ async def test_what_is_no_http_is_refused_and_recorded() -> None:
 async def test_an_idle_connection_is_closed_by_the_server() -> None:
     async with served(idle_connection_s=1) as (probe, port):
         stream = await trio.open_tcp_stream("127.0.0.1", port)
-        await stream.send_all(HEALTH)
+        await stream.send_all(MISSING)
         (closed,) = await event(probe, "socket.closed")
         await stream.aclose()
     assert (closed["by"], closed["requests"]) == ("idle", 1)
+
+
+async def test_a_connection_of_an_observer_is_not_recorded() -> None:
+    async with served() as (probe, port):
+        for request in (MISSING.replace(b"/missing", b"/health"), MISSING):
+            stream = await trio.open_tcp_stream("127.0.0.1", port)
+            await stream.send_all(request)
+            await stream.receive_some()
+            await stream.aclose()
+        (closed,) = await event(probe, "socket.closed")
+    assert closed["connection"] == "tcp2"
+    assert [entry["connection"] for entry in probe.events("socket.opened")] == ["tcp2"]
+
+
+async def test_a_connection_without_a_request_is_recorded_at_its_end() -> None:
+    async with served() as (probe, port):
+        await (await trio.open_tcp_stream("127.0.0.1", port)).aclose()
+        (closed,) = await event(probe, "socket.closed")
+    assert (closed["connection"], closed["requests"]) == ("tcp1", 0)
 
 
 async def test_requests_on_http2_name_their_stream() -> None:

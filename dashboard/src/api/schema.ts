@@ -1752,7 +1752,8 @@ export interface components {
         /**
          * @description The listener accepted a connection for HTTP. `client` is the peer's address and port.
          *
-         *     Of one address no more of them are recorded than it may send requests.
+         *     It is recorded with the first request, or at the end of a connection that has none; not where only the dashboard and
+         *     the API are read. Of one address no more of them are recorded than it may send requests.
          */
         SocketOpened: {
             at: number;

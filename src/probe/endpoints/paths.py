@@ -15,7 +15,7 @@ from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close,
 from .browsers import Browsers, check_purpose
 from .dashboard import Dashboard
 from .doorman import Doorman, turn_away
-from .exchange import Exchange
+from .exchange import CONNECTION, Exchange
 from .feed.feed import Feed
 from .feed.readers import Readers
 from .health import Health
@@ -30,6 +30,7 @@ from .toolhost import ToolHostEndpoint
 _PROTOCOL = ("/mcp", "/ws")
 # Whoever observes is not observed: else a page that shows the log would add to it with each look.
 _OBSERVERS = ("/dashboard/", "/api/", "/health/", "/ready/", "/metrics/")
+_NO_CONNECTION = {"number": 0}
 _RETRY_S = 5
 _ELSEWHERE = "This server speaks MCP on its standard input and output; here are only pages about it: /dashboard, /api"
 
@@ -90,6 +91,8 @@ class Paths:
         await turn_away(scope, receive, send, rejection)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not _is_observer(scope["path"]):
+            self.sockets.carries(scope.get("extensions", {}).get(CONNECTION, _NO_CONNECTION)["number"])
         if not self._is_beside(scope):
             await self._respond(scope, receive, send)
             return
@@ -106,7 +109,7 @@ class Paths:
     def _is_beside(self, scope: Scope) -> bool:
         """Whether no endpoint records the request, and it is not that of an observer."""
         path = scope["path"]
-        if path == "/" or f"{path}/".startswith(_OBSERVERS):
+        if _is_observer(path):
             return False
         recorded = ("/ws", "/toolhost") if scope["type"] == "websocket" else ("/mcp",)
         return path not in recorded or (self._pages_only and path in _PROTOCOL)
@@ -185,3 +188,7 @@ async def _served_elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
 async def _refuse_websocket(receive: Receive, send: Send, refused: RefusedError) -> None:
     await receive()
     await refuse(before_upgrade(send), HttpHead("GET", []), refused)
+
+
+def _is_observer(path: str) -> bool:
+    return path == "/" or f"{path}/".startswith(_OBSERVERS)

@@ -598,7 +598,8 @@ class StreamControl:
 class SocketOpened:
     """The listener accepted a connection for HTTP. `client` is the peer's address and port.
 
-    Of one address no more of them are recorded than it may send requests.
+    It is recorded with the first request, or at the end of a connection that has none; not where only the dashboard and
+    the API are read. Of one address no more of them are recorded than it may send requests.
     """
 
     kind: ClassVar[str] = "socket.opened"
