@@ -112,3 +112,8 @@ def test_nothing_secret_is_left_and_hiding_twice_changes_nothing(value: Any) -> 
 )
 def test_the_query_of_a_url_is_kept_but_for_secrets(raw: str, stored: str) -> None:
     assert query(raw) == stored
+
+
+def test_a_secret_in_the_query_of_a_referer_is_hidden() -> None:
+    assert header("referer", "http://h/mcp?token=abc&x=1") == "http://h/mcp?token=[redacted]&x=1"
+    assert header("referer", "http://h/mcp") == "http://h/mcp"

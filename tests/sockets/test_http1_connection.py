@@ -540,3 +540,41 @@ async def test_the_end_of_the_server_waits_for_nobody_who_does_not_read(autojump
         peer.scope.cancel()
         await peer.ended.wait()
         assert trio.current_time() <= 1
+
+
+class Checked:
+    """A connection that `watch` looks at."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self.checks = 0
+        self._then = then
+
+    async def check(self, now: float) -> None:
+        self.checks += 1
+        await trio.lowlevel.checkpoint()
+        self._then()
+
+    async def abort(self) -> None:
+        pass
+
+
+async def test_no_check_of_a_connection_ends_the_watch_over_the_others(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither one that fails, nor one that has ended while another one was closed."""
+
+    def fail() -> None:
+        raise AttributeError("a defect")
+
+    service = Service(respond, build({"idle_connection_s": 1}), Config(), None, Incomplete(10**6, 1.0), ())
+    failing, ending = Checked(fail), Checked(lambda: service.running.discard(gone))
+    gone = Checked(fail)
+    service.running.update((failing, ending, gone))  # type: ignore[arg-type]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch, service)
+        await trio.sleep(5)
+        assert failing.checks == ending.checks > 2
+        assert gone.checks <= 1
+        service.running.clear()
+        nursery.cancel_scope.cancel()
+    assert "a defect" in caplog.text

@@ -99,6 +99,7 @@ class EventStream:
             if piece is not None:
                 await self._part(send, self._events(piece))
                 reading.taken(piece)
+                self.written += len(piece.messages)
             elif not reading:
                 return await self._leave(send)
             elif self._silent:
@@ -108,7 +109,6 @@ class EventStream:
                 await reading.wait_changed()
 
     def _events(self, piece: Piece) -> bytes:
-        self.written += len(piece.messages)
         stream, places = piece.track.stream, count(piece.first)
         if not stream.resumable:
             return b"".join(map(sse.event, piece.messages))

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import trio
 
+from .calls import contained
 from .http1 import Http1Connection
 from .http2.connection import Http2Connection
 from .transport import FLUSH_S, LAST_WORDS_S, READ_PIECE, Address, Service, Transport
@@ -78,7 +79,10 @@ async def watch(service: Service) -> NoReturn:
             await trio.sleep(pause_s)
             now = trio.current_time()
             for connection in list(service.running):
-                await connection.check(now)
+                # A connection may end while another one is closed.
+                if connection in service.running:
+                    with contained("the limits of a connection"):
+                        await connection.check(now)
     finally:
         # They are cancelled, too. A call that does not let itself be cancelled does not keep its socket.
         with trio.move_on_after(LAST_WORDS_S + FLUSH_S, shield=True):

@@ -78,7 +78,7 @@ class Http1Connection:
                 self.service.log.refused(self.transport.number, refused.status, self._why_closed)
             await self._answer(refused.status, _NOTHING)
         except trio.Cancelled:
-            self._why_closed = "the server stopped"
+            self._why_closed = "the server closed it"
             raise
         finally:
             await self._close()
@@ -129,6 +129,7 @@ class Http1Connection:
         try:
             await self._websocket.run()
         finally:
+            self._why_closed = self._websocket.ended_by
             self._websocket = None
 
     async def _call(self, head: RequestHead) -> bool:

@@ -226,8 +226,8 @@ class RequestParser:
     def _parse_upgrade(self, head: bytes) -> None:
         if self._head.method == "CONNECT":
             raise InvalidRequestError(501)
-        names = [value.lower() for name, value in self._head.headers if name == b"upgrade"]
-        if self._head.method == "GET" and any(b"websocket" in value for value in names):
+        lines = [value.lower() for name, value in self._head.headers if name == b"upgrade"]
+        if self._head.method == "GET" and b"websocket" in [item.strip() for line in lines for item in line.split(b",")]:
             self._head.upgrades = True
             return
         # RFC 9110 section 7.8: "A server MAY ignore a received Upgrade header field". llhttp takes no body of such a

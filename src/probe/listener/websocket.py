@@ -88,6 +88,8 @@ class WebSocket:
         self._app = service.app
         self._date = service.date
         self._note_frame: NoteFrame = _note_nothing
+        self.ended_by = "client"
+        """`client`, or why the server closed it; complete when it is over."""
         self._settings = settings
         self._transport = transport
         self._head = head
@@ -354,6 +356,7 @@ class WebSocket:
         if self._state is not State.OVER:
             self._state = State.OVER
             self._forget()
+            self.ended_by = self._why or self._inbox.cut_off or self.ended_by
             reason = {"reason": self._why} if self._why else {}
             self._inbox.put({"type": "websocket.disconnect", "code": self._code, **reason})
 

@@ -175,8 +175,8 @@ class EvidenceIndex:
             return tuple(dict.fromkeys((known.call, *calls)))
         if context.call is not None:
             self._hold(context.call, entry)
-        for call in calls:
-            self._add(self._calls[call], entry.seq, ends=True)
+        for known in [self._calls[call] for call in calls]:
+            self._add(known, entry.seq, ends=True)
         return calls + self._of_exchange(entry)
 
     def _known(self, context: Context) -> _Known | None:
@@ -234,7 +234,8 @@ class EvidenceIndex:
             early.append(entry.seq)
 
     def _add(self, known: _Known, seq: int, *, visiting: bool = False, ends: bool = False) -> None:
-        if known.add(seq, visiting=visiting, ends=ends):
+        # The call itself may have made room for another one meanwhile.
+        if self._calls.get(known.call) is known and known.add(seq, visiting=visiting, ends=ends):
             self._in_all += 1
             if self._in_all > _MOST_IN_ALL:
                 self._forget_one()

@@ -54,6 +54,9 @@ def header(name: str, value: str) -> str:
     """
     if name == SESSION_HEADER:
         return fingerprint(value)
+    if name == "referer":
+        address, mark, rest = value.partition("?")
+        return address + mark + query(rest)
     mirrors = name.removeprefix(_MIRROR) if name.startswith(_MIRROR) else None
     return REDACTED if name in SECRET_HEADERS or mirrors in _SECRET_MIRRORS else value
 

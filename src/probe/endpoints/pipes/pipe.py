@@ -171,6 +171,9 @@ class _Pipe:
                 with trio.move_on_after(_FLUSH_S):
                     await self._wait_held(0)
         finally:
+            # What is still held back is not begun: the connection has no place for it any more.
+            self._held.clear()
+            self._held_bytes = 0
             self._let_go("the connection ended")
             self._inbox.close()
 

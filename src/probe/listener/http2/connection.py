@@ -48,21 +48,25 @@ class Http2Connection:
 
     async def run(self) -> None:
         """Serve until the peer leaves, the protocol is done with it, or a limit is reached."""
-        async with self._tasks:
-            await self._run()
+        try:
+            async with self._tasks:
+                await self._run()
+        except trio.Cancelled:
+            self._why_closed = self._why_closed or "the server closed it"
+            raise
         # All is over. The protocol knows this connection: a cycle, which the collector would find much later.
         del self._protocol
 
     async def check(self, now: float) -> None:
         """Abort a connection whose peer does not read, and end one on which no call has run for too long."""
         if self._writer.is_stuck(now, self._settings.write_timeout_s):
-            self._why_closed = WRITE_TIMEOUT
+            self._why_closed = self._why_closed or WRITE_TIMEOUT
             self._tasks.cut_off(WRITE_TIMEOUT)
             self._writer.cut()
         self._protocol.check(now)
         busy = self._tasks.running or self._outbox
         if not busy and now - self._tasks.idle_since >= self._settings.idle_connection_s:
-            self._why_closed = "idle"
+            self._why_closed = self._why_closed or "idle"
             self._over.set()
 
     async def abort(self) -> None:

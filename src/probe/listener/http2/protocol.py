@@ -117,12 +117,11 @@ class ContainedH2(H2Protocol):
             self.connection.close_connection(last_stream_id=self._begun)
         self._flush_now()
 
-    def check(self, now: float) -> str:
+    def check(self, now: float) -> None:
         """Find the streams to which the peer has granted no window for too long; that is no reason to cut all off."""
         for buffer in self.stream_buffers.values():
             if isinstance(buffer, BoundedBuffer):
                 buffer.check(now)
-        return ""
 
     async def handle(self, event: Event) -> None:
         """Take bytes and act on them, or learn that the connection is over."""
