@@ -20,8 +20,8 @@ import sys
 import trio
 from probe import app, cli
 from probe.engine import engine
-from probe.engine.catalogue import Toolset
-from probe.engine.tool import Tool, structured
+from probe.engine.catalogue.catalogue import Toolset
+from probe.engine.catalogue.tool import Tool, structured
 
 # The same, in less time.
 engine._CLEANUP_S = app._FLUSH_S = app._JOIN_S = app._GONE_S = 0.5
