@@ -573,7 +573,7 @@ async def test_no_check_of_a_connection_ends_the_watch_over_the_others(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch, service)
         await trio.sleep(5)
-        assert failing.checks == ending.checks > 2
+        assert min(failing.checks, ending.checks) > 2
         assert gone.checks <= 1
         service.running.clear()
         nursery.cancel_scope.cancel()
