@@ -422,8 +422,9 @@ async def test_http2_the_end_of_the_connection_cancels_all_its_calls(
             await peer.drained(lambda: all(as_far_as(kind, peer.body(id)) for id in ids))
             left = trio.current_time()
             await leave(peer)
-            records = bell.probe.engine.records
-            await bell.until(lambda: {r.request_id for r in newest(records, 99) if r.outcome} >= {*range(MANY)})
+            await bell.until(
+                lambda: {r.request_id for r in newest(bell.probe.engine.records, 99) if r.outcome} >= {*range(MANY)}
+            )
             assert trio.current_time() - left < REMAINING_S / 2
             for number, id in enumerate(ids):
                 check_gone(bell.probe, kind, peer.body(id), client, id=number)
