@@ -126,13 +126,14 @@ async def test_a_client_with_the_subprotocol_is_let_in(start) -> None:
             await client.send_message('{"é":1}')
             assert await client.get_message() == '{"é":1}'
         (upgraded,) = serve.upgraded
+        exchange = upgraded.request.context.exchange
         assert (upgraded.selection, upgraded.address) == ("features,probe", "127.0.0.1")
         assert upgraded.origin == f"http://127.0.0.1:{port}"
         (request,), (response,) = probe.events("http.request"), probe.events("http.response")
-        assert (request["exchange"], request["client"]) == (upgraded.exchange, upgraded.client)
+        assert (request["exchange"], request["client"]) == (exchange, upgraded.client)
         assert (request["method"], request["path"], request["query"]) == ("GET", "/ws", "tools=features,probe")
         assert ["sec-websocket-protocol", "other, mcp"] in [list(pair) for pair in request["headers"]]
-        assert (response["exchange"], response["status"], response["problem"]) == (upgraded.exchange, 101, None)
+        assert (response["exchange"], response["status"], response["problem"]) == (exchange, 101, None)
         assert not probe.events("http.closed")
 
 
@@ -142,7 +143,7 @@ async def test_each_connection_is_an_exchange(start) -> None:
         for _ in range(2):
             async with connected(port, subprotocols=["mcp"]):
                 pass
-        one, two = (upgraded.exchange for upgraded in serve.upgraded)
+        one, two = (upgraded.request.context.exchange for upgraded in serve.upgraded)
         assert one < two < next(probe.engine.exchanges)
         assert serve.upgraded[0].selection == probe.engine.settings.tools
 
