@@ -242,7 +242,7 @@ def test_a_value_with_a_newline_still_makes_one_line(capsys: pytest.CaptureFixtu
 def test_a_server_that_cannot_start_says_why_on_one_line(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(settings: Settings, dashboard: int | None = None) -> int:
+    def fail(*_: object) -> int:
         raise app.StartError("no luck\nat all")
 
     monkeypatch.setattr(app, "main", fail)
@@ -253,7 +253,7 @@ def test_a_server_that_cannot_start_says_why_on_one_line(
 def test_ctrl_c_before_the_server_listens_makes_no_traceback(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(settings: Settings, dashboard: int | None = None) -> int:
+    def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(app, "main", interrupted)
