@@ -116,8 +116,9 @@ def test_a_server_whose_standard_error_nobody_reads_serves_and_ends(pipe: tuple[
         fill(into)
         client, refused = (HTTPConnection(found[1].decode(), timeout=PATIENCE_S) for _ in range(2))
         assert healthy(client)
-        with pytest.raises(ConnectionError):
-            healthy(refused)
+        refused.request("POST", "/mcp", body=b"{}")
+        assert refused.getresponse().status == 503
+        refused.close()
         assert healthy(client)
         client.close()
         for _ in range(signals):
