@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from probe.endpoints.pages.events import Scan, backward, forward
 from probe.observe import event_filter
+from probe.observe.context import Context
 from probe.observe.event_filter import EVERYTHING, EventFilter
 from probe.observe.log import EventLog
 from probe.settings import Limits
@@ -23,7 +24,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 30)), min_size=1, 
 def grow(log: EventLog, count: int) -> None:
     for _ in range(count):
         number = log.last + 1
-        log.append(received({"even" if number % 2 == 0 else "odd": "x" * (number % 7) * 50}, 1, f"s{number % 3}"))
+        fact = received({"even" if number % 2 == 0 else "odd": "x" * (number % 7) * 50})
+        log.append(fact, Context(session=f"s{number % 3}"))
 
 
 def passes(wanted: EventFilter, seq: int) -> bool:

@@ -68,9 +68,9 @@ def emitted(message: Any, position: int | None = None) -> MessageEmitted:
     return MessageEmitted(position, *essentials(message), json.dumps(message).encode())
 
 
-def sized(size: int) -> MessageReceived:
+def sized(size: int, batch: int | None = None) -> MessageReceived:
     """A message of so many bytes."""
-    return MessageReceived(None, "invalid", None, None, b"x" * size)
+    return MessageReceived(batch, "invalid", None, None, b"x" * size)
 
 
 def requested(method: str = "POST") -> HttpRequest:
