@@ -32,8 +32,12 @@ async def served(send_buffer: int = 0, **values: Any) -> AsyncIterator[tuple[Pro
 
 
 async def gone(clock: MockClock) -> None:
-    """Long after: whatever has to be abandoned is, and forgotten."""
-    for _ in range(4):
+    """Long after: whatever has to be abandoned is, and forgotten.
+
+    Six jumps, because each step begins when the one before is done: a response is found closed by the second write
+    after the FIN of its client, a stream without a reader is abandoned, and a session without streams ends.
+    """
+    for _ in range(6):
         await wait_all_tasks_blocked(0.01)
         clock.jump(2000)
     await wait_all_tasks_blocked(0.01)
