@@ -233,8 +233,14 @@ async def create(client: Modern, name: str, arguments: Json) -> str:
 async def watch(client: Modern, id: str) -> str:
     """Listen to a task until it has ended, answering what it asks; its status."""
     subscription = await listen(client, taskIds=[id])
+    at = len(client.heard)
     while True:
-        told = await client.until(lambda message: message.get("method") == "notifications/tasks")
+        # Over HTTP, what an answer brings about may come before the response that says that it was taken.
+        if at == len(client.heard):
+            await client.hear()
+        told, at = client.heard[at], at + 1
+        if told.get("method") != "notifications/tasks":
+            continue
         task = told["params"]
         if task["status"] in TERMINAL:
             break
