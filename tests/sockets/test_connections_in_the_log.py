@@ -9,6 +9,7 @@ from typing import Any
 
 import h2.config
 import h2.connection
+import pytest
 import trio
 
 from probe import listener
@@ -16,7 +17,7 @@ from probe.endpoints.paths import Paths
 from probe.settings import build
 
 from ..support.probe import Probe, running
-from ..support.websocket import PING, TEXT, close, frame, upgrade
+from ..support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, close, frame, upgrade
 
 MISSING = b"GET /missing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
@@ -143,3 +144,29 @@ async def test_the_frames_of_a_websocket_and_who_closed_first() -> None:
         (second, "received", "text", 2000, True),
         (second, "sent", "close", frames[-1][3], False),
     ]
+
+
+REFUSED = {
+    "too large": (frame(BINARY, length=2000), "binary", 2000),
+    "too large together": (frame(BINARY, b"x" * 1000, fin=False) + frame(CONTINUATION, length=25), "continuation", 25),
+    "a ping in pieces": (frame(PING, b"x", fin=False), "ping", 1),
+    "an opcode that is none": (frame(0x3, b"xy"), "reserved", 2),
+    "not UTF-8": (frame(TEXT, b"x", fin=False) + frame(CONTINUATION, b"\xffyz"), "continuation", 3),
+    "half a close code": (frame(CLOSE, b"\x03"), "close", 1),
+}
+
+
+@pytest.mark.parametrize(("sent", "opcode", "size"), REFUSED.values(), ids=REFUSED)
+async def test_a_refused_frame_is_recorded_as_what_it_was(sent: bytes, opcode: str, size: int) -> None:
+    """Frames before it and behind it, in the same piece of data, are not taken for it."""
+    async with served(max_body_bytes=1024) as (probe, port):
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        await stream.send_all(upgrade(sec_websocket_protocol="mcp"))
+        await stream.receive_some()
+        await stream.send_all(frame(PONG) + sent + frame(TEXT, b"not looked at"))
+        while await stream.receive_some():
+            pass
+        await stream.aclose()
+        await event(probe, "connection.closed")
+    (refused,) = [entry for entry in probe.events("websocket.frame") if entry["refused"] is not None]
+    assert (refused["direction"], refused["opcode"], refused["size"]) == ("received", opcode, size)

@@ -10,7 +10,7 @@
     turnstile.py            who goes next: one request in each pass of the scheduler, and the clients in turn
     http1_protocol.py       HTTP/1.1 as a state machine that is fed bytes
     http1.py                one HTTP/1.1 connection, in one task
-    websocket.py            one WebSocket; websocket_frames.py: the sizes of its messages, from the heads of frames
+    websocket.py            one WebSocket; websocket_frames.py: its frames, from their heads
     incomplete.py           what WebSocket messages take that are not complete
     http2/                  HTTP/2: `connection.py` is one connection, `protocol.py` contains the defects of hypercorn
     calls.py                what application calls have yet to receive; those of an HTTP/2 connection

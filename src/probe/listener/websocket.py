@@ -26,7 +26,7 @@ from .http1_protocol import Headers, RequestHead, ResponseError, ResponseWriter,
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
 from .transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport
 from .turnstile import Entrance
-from .websocket_frames import MessageSizes
+from .websocket_frames import FrameHeads
 from .writer import Writer
 
 CLOSE_S = 5.0
@@ -102,7 +102,7 @@ class WebSocket:
         self._inbox.taken = self._note_taken
         self._response = ResponseWriter(RequestHead())
         self._protocol = Connection(ConnectionType.SERVER)
-        self._sizes = MessageSizes(settings.limits.max_body_bytes)
+        self._frames = FrameHeads(settings.limits.max_body_bytes)
         self._early = early
         self._before_accept = trio.CancelScope()
         self._taken = ParkingLot()
@@ -239,19 +239,31 @@ class WebSocket:
             return b""
 
     async def _take(self, data: bytes) -> None:
-        fits = self._sizes.acceptable(data)
-        self._protocol.receive_data(data[:fits])
-        for number, event in enumerate(self._protocol.events(), 1):
-            await self._react(event)
-            if self._state is State.OVER:
+        at = handled = 0
+        while at < len(data):
+            end = self._frames.part_end(data, at)
+            if self._frames.too_large:
+                self._refuse_size()
                 return
-            if number % FRAMES_PER_TURN == 0:
-                await trio.lowlevel.checkpoint()
-        if fits < len(data) and self._state is State.OPEN:
-            limit = self._settings.limits.max_body_bytes
-            why = f"a message is larger than {limit} bytes (max_body_bytes)"
-            self._note_frame("received", "text", self._sizes.refused, why)
+            self._protocol.receive_data(data[at:end])
+            at = end
+            for event in self._protocol.events():
+                await self._react(event)
+                if self._state is State.OVER:
+                    return
+                handled += 1
+                if handled % FRAMES_PER_TURN == 0:
+                    await trio.lowlevel.checkpoint()
+
+    def _refuse_size(self) -> None:
+        # What was on its way when we sent our close is read by nobody any more.
+        if self._state is State.OPEN:
+            why = f"a message is larger than {self._settings.limits.max_body_bytes} bytes (max_body_bytes)"
+            self._note_refused(why)
             self._fail(CloseReason.MESSAGE_TOO_BIG, why)
+
+    def _note_refused(self, why: str) -> None:
+        self._note_frame("received", self._frames.opcode, self._frames.size, why)
 
     async def _react(self, event: Event) -> None:
         if isinstance(event, Pong):
@@ -324,8 +336,8 @@ class WebSocket:
         if self._protocol.state in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
             # wsproto's way to say that the peer has violated the protocol, after which it parses no more.
             utf8 = close.code == CloseReason.INVALID_FRAME_PAYLOAD_DATA
-            why = "a text frame is not UTF-8" if utf8 else close.reason or ""
-            self._note_frame("received", "text", 0, why)
+            why = "text is not UTF-8" if utf8 else close.reason or ""
+            self._note_refused(why)
             self._fail(close.code, why)
             return
         self._note_frame("received", "close", _close_bytes(close), None)
