@@ -228,6 +228,20 @@ async def test_the_request_that_made_a_task_does_not_end_it(era: str, probe: Pro
         assert misuses(probe) == ["notifications/cancelled for a task"]
 
 
+async def test_the_task_of_another_connection_is_not_what_a_cancellation_names(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    """Two connections of the same client use the same id."""
+    async with talking(probe, "modern") as other, talking(probe, "modern") as talk:
+        params = {"name": "pure_task", "arguments": {"durationMs": 5000}}
+        await other.answered(other.request("tools/call", params, id="it"))
+        await talk.answered(talk.trifle("before"))
+        await talk.client.cancel("it")
+        await talk.answered(talk.trifle("after"))
+        assert misuses(probe) == ["cancellation without effect"]
+        assert probe.events("client.misuse")[0]["call"] is None
+
+
 @both_eras
 async def test_an_id_in_flight_is_not_taken_again(era: str, probe: Probe, autojump_clock: MockClock) -> None:
     async with talking(probe, era) as talk:

@@ -86,11 +86,6 @@ class CallScope:
         return self.recorder.context.call or ""
 
     @property
-    def session(self) -> str | None:
-        """The label of the session, or of the modern client, that it belongs to."""
-        return self.recorder.context.session
-
-    @property
     def task(self) -> str | None:
         """The id of its task, where it became one."""
         return self.recorder.context.task

@@ -178,9 +178,10 @@ class ModernRouter:
             return
         running = in_flight.running.get(asked.id)
         if running is None:
-            label = context.recorder.context.session
-            tasks = (task for task in self._tasks.everyone() if task.call.session == label)
-            asked.without_effect(tasks, in_flight.finished)
+            # The id is one of this connection; other connections of the same client may use it, too.
+            connection = context.recorder.context.connection
+            own = (task for task in self._tasks.everyone() if task.call.recorder.context.connection == connection)
+            asked.without_effect(own, in_flight.finished)
             return
         context.concerns(running.call.recorder)
         if running.call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder):
