@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from probe.wire.jsonrpc import (
     MalformedError,
-    MalformedResponse,
     Notification,
+    RefusedResponse,
     Request,
     Response,
     classify,
@@ -22,9 +22,9 @@ from probe.wire.jsonrpc import (
     error_response,
     id_length,
     is_id,
-    malformed_responses,
     notification,
     parse,
+    refused_responses,
     request,
     result_response,
     shown_id,
@@ -213,7 +213,10 @@ def test_a_message_is_recognised(value: Any, message: Any) -> None:
         # the id of an answer is the receiver's own
         ({"jsonrpc": "1.0", "id": 5, "result": {}}, None, '"jsonrpc"'),
         (V, None, "neither"),
-        ({**V, "id": 5}, 5, "neither"),
+        # meant as an answer, as it has neither method nor params
+        ({**V, "id": 5}, None, "neither"),
+        ({"jsonrpc": "1.0", "id": 5}, None, '"jsonrpc"'),
+        ({**V, "id": 5, "params": {}}, 5, "neither"),
         ({**V, "id": 5, "method": ""}, 5, '"method"'),
         ({**V, "id": 5, "method": None}, 5, '"method" must be a non-empty string, got null'),
         ({**V, "id": 5, "method": 7}, 5, '"method"'),
@@ -249,7 +252,7 @@ def test_anything_else_is_malformed_and_says_about_what(value: Any, id: Any, abo
     assert (caught.value.fault, caught.value.id) == (None, id)
 
 
-ONE = MalformedResponse(1, "why")
+ONE = RefusedResponse(1, "why")
 OF_A_BATCH = "it came in a batch that is refused: why"
 
 
@@ -260,7 +263,7 @@ OF_A_BATCH = "it came in a batch that is refused: why"
         ({**V, "id": 1, "result": {}, "error": ERROR}, [ONE]),
         ({**V, "id": 1}, [ONE]),
         ({"id": 1, "result": {}}, [ONE]),
-        ({**V, "id": "1", "error": 5}, [MalformedResponse("1", "why")]),
+        ({**V, "id": "1", "error": 5}, [RefusedResponse("1", "why")]),
         # requests of the sender, who numbers them itself
         ({**V, "id": 1, "method": 5}, []),
         ({**V, "id": 1, "params": {}}, []),
@@ -269,11 +272,15 @@ OF_A_BATCH = "it came in a batch that is refused: why"
         ({**V, "id": 1.0, "result": {}}, []),
         ({**V, "id": True, "result": {}}, []),
         (5, []),
-        ([5, {**V, "id": 1, "result": {}}, [{**V, "id": 2}]], [MalformedResponse(1, OF_A_BATCH)]),
+        # a batch is refused as a whole, with what is well formed in it
+        (
+            [5, {**V, "id": 1, "result": {}}, {**V, "id": 2}, [{**V, "id": 3}]],
+            [RefusedResponse(1, OF_A_BATCH, malformed=False), RefusedResponse(2, OF_A_BATCH)],
+        ),
     ],
 )
-def test_the_answers_in_what_was_refused_are_found(value: Any, answers: list[MalformedResponse]) -> None:
-    found = malformed_responses(value, "why")
+def test_the_answers_in_what_was_refused_are_found(value: Any, answers: list[RefusedResponse]) -> None:
+    found = refused_responses(value, "why")
     assert found == answers
     assert [type(answer.id) for answer in found] == [type(answer.id) for answer in answers]
 

@@ -1,1 +1,1 @@
-"""What a message looks like: the only code that knows JSON spelling. Pure; imports nothing that does I/O."""
+"""The shapes of messages: the only code that knows JSON spelling. Pure; imports nothing that does I/O."""

@@ -75,11 +75,15 @@ Message: TypeAlias = Request | Notification | Response
 
 
 @dataclass(frozen=True, slots=True)
-class MalformedResponse:
-    """A refused message that was meant to answer the request `id` of this server; `why` says what is wrong with it."""
+class RefusedResponse:
+    """A refused message that was meant to answer the request `id` of this server; `why` says why it was refused.
+
+    `malformed` is false for a well-formed response in a batch that was refused as a whole.
+    """
 
     id: RequestId
     why: str
+    malformed: bool = True
 
 
 def parse(body: bytes, *, max_depth: int) -> Any:
@@ -162,7 +166,7 @@ def is_id(value: Any) -> TypeGuard[RequestId]:
 
 
 def id_length(value: RequestId) -> int:
-    """How many characters an id or token has; the digits of an integer are estimated from its bits, never printed."""
+    """The length of an id or token in characters; the digits of an integer are estimated from its bits."""
     return len(value) if isinstance(value, str) else value.bit_length() * 3 // 10 + 1
 
 
@@ -177,13 +181,15 @@ def classify(value: Any) -> Message:
         raise MalformedError(f"Invalid Request: a message is a JSON object, got {_kind(value)}")
     known_id = value.get("id") if is_id(value.get("id")) else None
     answers = "method" not in value and ("result" in value or "error" in value)
+    # The id of an answer is the receiver's own: echoed, it would answer another request of the sender.
+    own_id = known_id if value.keys() & {"method", "params"} and not answers else None
     if value.get("jsonrpc") != "2.0":
-        raise MalformedError('Invalid Request: "jsonrpc" must be "2.0"', id=None if answers else known_id)
+        raise MalformedError('Invalid Request: "jsonrpc" must be "2.0"', id=own_id)
     if "method" in value:
         return _call(value, known_id)
     if answers:
         return _response(value, known_id)
-    raise MalformedError('Invalid Request: neither "method" nor "result" nor "error"', id=known_id)
+    raise MalformedError('Invalid Request: neither "method" nor "result" nor "error"', id=own_id)
 
 
 def _call(value: Json, known_id: RequestId | None) -> Request | Notification:
@@ -230,15 +236,24 @@ def _kind(value: Any) -> str:
     return names[type(value)]
 
 
-def malformed_responses(value: Any, why: str) -> list[MalformedResponse]:
+def refused_responses(value: Any, why: str) -> list[RefusedResponse]:
     """The answers in a JSON value that was refused because of `why`: the value itself, or those of a batch.
 
     A message without `method` is meant as an answer, even without `result` and `error`; with `params` it is a request
     whose method is missing, and its id is the sender's own.
     """
-    batch = isinstance(value, list)
-    said = f"it came in a batch that is refused: {why}" if batch else why
-    return [MalformedResponse(item["id"], said) for item in (value if batch else [value]) if _is_meant_as_answer(item)]
+    if not isinstance(value, list):
+        return [RefusedResponse(value["id"], why)] if _is_meant_as_answer(value) else []
+    said = f"it came in a batch that is refused: {why}"
+    return [RefusedResponse(item["id"], said, _is_malformed(item)) for item in value if _is_meant_as_answer(item)]
+
+
+def _is_malformed(value: Any) -> bool:
+    try:
+        classify(value)
+    except MalformedError:
+        return True
+    return False
 
 
 def _is_meant_as_answer(value: Any) -> bool:

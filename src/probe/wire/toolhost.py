@@ -96,9 +96,7 @@ class InvalidMessageError(ValueError):
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(
-        strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore"
-    )
+    model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
     def dump(self) -> Json:
         """As a JSON value, without what was not set."""

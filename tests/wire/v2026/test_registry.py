@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 import mcp_types as types
@@ -20,12 +20,12 @@ from probe.wire.v2026.registry import (
     request_params,
 )
 
-SCHEMAS = Path(__file__).parents[2] / "schemas"
+SCHEMAS = files("probe.wire") / "schemas"
 
 
 def methods_of(document: str) -> set[str]:
     """The methods of all requests that a schema defines."""
-    definitions = json.loads((SCHEMAS / document / "schema.json").read_text())["$defs"]
+    definitions = json.loads((SCHEMAS / f"{document}.json").read_text())["$defs"]
     found = set()
     for name, definition in definitions.items():
         for part in [definition, *definition.get("allOf", [])]:

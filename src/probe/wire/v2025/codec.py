@@ -1,4 +1,4 @@
-"""What older revisions must not be told: each member with the first revision that defines it.
+"""Members that older revisions must not see, each with the first revision that defines it.
 
 Handlers speak the newest legacy shape, 2025-11-25; `shape_result` takes out what the session's revision does not know.
 """

@@ -52,7 +52,7 @@ def _discover(result: Mapping[str, Any]) -> Json:
 
 
 _SHAPES: Mapping[str, Callable[[Mapping[str, Any]], Json]] = {"tools/list": _tools, "server/discover": _discover}
-"""What is taken out because 2026-07-28 has it no more: tasks have left the core, and the server decides about them."""
+"""Members that 2026-07-28 no longer has: tasks have left the core, and the server decides about them."""
 
 
 def _signed(result: Mapping[str, Any], kind: str, server_info: Json) -> Json:

@@ -1,4 +1,4 @@
-"""What each modern request says about itself in `params._meta`, since no session remembers it.
+"""`params._meta` of a modern request, which describes the request, since no session remembers anything.
 
 2026-07-28 basic/index, Per-request protocol fields: "A request missing any required field is malformed; the server
 MUST reject it with JSON-RPC error code -32602 (Invalid params)."
