@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probe.core.inbound import HttpHead
-from probe.core.modern_inbound import Inbound, climb, era_of, era_of_unread
+from probe.core.modern_inbound import Inbound, climb, era_of, era_of_unread, revision_of
 from probe.wire.errors import Refusal, Rejection
 from probe.wire.jsonrpc import Request
 from probe.wire.v2026.header_params import HeaderParam, header_params
@@ -497,3 +497,10 @@ def test_era_without_a_body(versions: list[str], session: bool, methods: list[st
     """A request of 2026-07-28 has both headers, `initialize` has none; what breaks that is judged by what it has."""
     headers = [("mcp-protocol-version", version) for version in versions] + [SESSION] * session
     assert era_of_unread(HttpHead("POST", [*headers, *(("mcp-method", method) for method in methods)])) == era
+
+
+@pytest.mark.parametrize("meta", [{VERSION: NOW}, {VERSION: "2025-11-25"}, {VERSION: [5]}, {}, None, 5])
+def test_a_request_is_offered_what_its_revision_has_or_else_the_latest(meta: Any) -> None:
+    params = {} if meta is None else {"_meta": meta}
+    assert revision_of(Request(1, "tools/list", params)) == NOW
+    assert revision_of(Request(1, "tools/list", None)) == NOW

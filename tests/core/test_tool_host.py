@@ -47,9 +47,7 @@ DISPATCH = {
     },
 }
 LATE = {
-    (state, event)
-    for state in ("CANCELLED", "ANSWERED", "STOPPED", "UNANSWERED")
-    for event in ("PROGRESS", "ANSWER")
+    (state, event) for state in ("CANCELLED", "ANSWERED", "STOPPED", "UNANSWERED") for event in ("PROGRESS", "ANSWER")
 }
 IN_FLIGHT = {"RUNNING", "CANCELLED"}
 

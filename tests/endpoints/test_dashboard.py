@@ -41,7 +41,14 @@ async def ask(app: Dashboard, path: str, method: str = "GET", **headers: str) ->
         return answer, await answer.body()
 
 
-VIEWS = ["/dashboard", "/dashboard/", "/dashboard/live", "/dashboard/tasks/x", "/dashboard/a.b"]
+VIEWS = [
+    "/dashboard",
+    "/dashboard/",
+    "/dashboard/live",
+    "/dashboard/tasks/x",
+    "/dashboard/report/a-client",
+    "/dashboard/a.b",
+]
 
 
 @pytest.mark.parametrize("path", VIEWS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from probe.engine.catalogue.catalogue import Catalogue, Toolset, UnknownSelectionError, select
@@ -66,3 +68,17 @@ def test_an_unknown_name_is_refused_with_the_known_ones(selection: str, wrong: s
     with pytest.raises(UnknownSelectionError) as caught:
         chosen(selection)
     assert str(caught.value) == f"{wrong}; known are all, first, second, hosts, a, b, c, d"
+    assert caught.value.brief == f"{wrong}; toolsets are all, first, second, hosts"
+
+
+def test_the_first_unknown_names_get_a_hint_where_one_is_near() -> None:
+    with pytest.raises(UnknownSelectionError, match=r"tools: firts \(did you mean first\?\), hots \(.*\), x, zecond; "):
+        chosen("firts,hots,x,zecond")
+
+
+def test_a_tool_without_a_last_revision_is_defined_in_those_to_come() -> None:
+    later = "2099-01-01"
+    assert tool("a").is_defined(later)
+    assert replace(tool("a"), since=later).is_defined(later)
+    assert not replace(tool("a"), until="2026-07-28").is_defined(later)
+    assert not replace(tool("a"), since=later).is_defined("2026-07-28")

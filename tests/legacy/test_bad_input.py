@@ -92,7 +92,8 @@ NO_MESSAGE = [
     Bad("no jsonrpc", b'{"id":1,"method":"ping"}', 400, INVALID_REQUEST, "jsonrpc", 1),
     Bad("jsonrpc as a number", ping(jsonrpc=2.0), 400, INVALID_REQUEST, "jsonrpc", 1),
     Bad("JSON-RPC 1.0", ping(jsonrpc="1.0"), 400, INVALID_REQUEST, "jsonrpc", 1),
-    Bad("no method", b'{"jsonrpc":"2.0","id":"a"}', 400, INVALID_REQUEST, "method", "a"),
+    Bad("no method", b'{"jsonrpc":"2.0","id":"a","params":{}}', 400, INVALID_REQUEST, "method", "a"),
+    Bad("an answer without a result", b'{"jsonrpc":"2.0","id":"a"}', 400, INVALID_REQUEST, "method"),
     Bad("method as a number", ping(method=5), 400, INVALID_REQUEST, "method", 1),
     Bad("an empty method", ping(method=""), 400, INVALID_REQUEST, "method", 1),
     Bad("id null", ping(id=None), 400, INVALID_REQUEST, "got null"),
@@ -452,6 +453,12 @@ async def test_5_and_its_string_are_different_ids_and_an_id_in_flight_is_not_use
         duplicate = Bad("", request("ping", {}, 5), 400, INVALID_REQUEST, "5 is already in flight", 5)
         await check_answer(client, duplicate, client.headers)
         assert [event["what"] for event in probe.events("client.misuse")] == ["duplicate id"]
+        again = Bad("", request("tools/call", slow, 5), 400, INVALID_REQUEST, "5 is already in flight", 5)
+        await check_answer(client, again, client.headers)
+        # As a gateway does it whose connection broke: the client sent it once.
+        (twice,) = [event for event in probe.events("client.misuse") if event["what"] == "sent twice"]
+        requests = [event["exchange"] for event in probe.events("message.received") if event["method"] == "tools/call"]
+        assert twice["detail"].startswith(f"exchange {requests[1]} brought the message of exchange {requests[0]} again")
         assert await client.call("ping", id="5") == {}
     await client.cancel(5)
     other = await probe.client()

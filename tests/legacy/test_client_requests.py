@@ -247,7 +247,24 @@ async def test_an_answer_in_a_batch_that_is_refused_fails_its_question(
             results = [await response(client, answer) for answer in (one, other)]
         assert trio.current_time() == began
         assert all("in a batch that is refused" in result["content"][0]["text"] for result in results)
-        assert misuses(probe) == ["malformed answer"] * 2
+        assert misuses(probe) == ["answer in a refused batch", "malformed answer"]
+
+
+async def test_a_good_answer_in_a_batch_that_is_too_long_is_not_called_malformed(autojump_clock: MockClock) -> None:
+    async with running(toolsets=TOOLSETS) as probe:
+        client = await probe.client("2025-03-26")
+        async with client.post(call(client, "roots")) as answer:
+            asked = await question(client, answer)
+            good = {"jsonrpc": "2.0", "id": asked["id"], "result": ROOTS}
+            await refuse(client, [good, *(client.request("ping") for _ in range(50))])
+            text = (await response(client, answer))["content"][0]["text"]
+        assert text == (
+            "The client's answer to roots/list was not taken: it came in a batch that is refused: "
+            "a batch of more than 50 messages (max_batch)"
+        )
+        assert misuses(probe) == ["answer in a refused batch"]
+        (reached,) = probe.events("limit.reached")
+        assert (reached["limit"], reached["value"]) == ("max_batch", 50)
 
 
 async def test_what_is_no_answer_to_an_open_question_fails_none(autojump_clock: MockClock) -> None:

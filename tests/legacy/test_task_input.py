@@ -256,9 +256,7 @@ async def test_an_error_instead_of_an_answer_fails_the_task(probe: Probe, autoju
 
 
 @pytest.mark.parametrize("kind", MALFORMED)
-async def test_a_malformed_answer_fails_the_task_at_once(
-    kind: str, probe: Probe, autojump_clock: MockClock
-) -> None:
+async def test_a_malformed_answer_fails_the_task_at_once(kind: str, probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
     task = await paused(client)
     began = trio.current_time()

@@ -466,7 +466,7 @@ async def test_a_get_without_accept_for_events_is_not_acceptable(accept: str, pr
         assert answer.status == 406
 
 
-# Host and Origin; every form of them is in test_inbound.py.
+# Host and Origin; every form of them is in core/test_inbound.py.
 
 
 @pytest.mark.proves("2025-11-25/transports/5", "2025-11-25/transports/6")

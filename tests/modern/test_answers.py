@@ -280,6 +280,22 @@ async def test_the_interval_decides_between_object_and_stream(
             assert answer.comments == []
 
 
+async def test_a_call_can_ask_for_a_silence_that_nothing_breaks(autojump_clock: MockClock) -> None:
+    silence = {"silentMs": 90_000, "idleMs": 600_000, "keepAlive": False}
+    async with running() as probe:
+        modern, legacy = probe.modern(), await probe.client()
+        began = trio.current_time()
+        async with modern.post(tool_call(modern, "silent_call", silence)) as answer:
+            assert trio.current_time() - began == pytest.approx(90)
+            assert answer.headers["content-type"] == OBJECT
+        call = legacy.request("tools/call", {"name": "silent_call", "arguments": silence})
+        async with legacy.post(call) as streamed:
+            assert trio.current_time() - began == pytest.approx(90)
+            await legacy.read(streamed)
+            assert trio.current_time() - began == pytest.approx(180)
+        assert streamed.comments == []
+
+
 async def test_a_stream_that_pauses_is_kept_alive(autojump_clock: MockClock) -> None:
     async with running(keep_alive_s=1) as probe:
         client = probe.modern()

@@ -59,12 +59,21 @@ def test_the_same_address_name_and_version_are_the_same_client() -> None:
     assert [seen[0] for seen in it.seen] == ["m1", "m2", "m3", "m4"], "each of them is told once"
 
 
-def test_other_capabilities_are_told_once_again() -> None:
+def test_each_set_of_capabilities_is_told_once() -> None:
+    """Two programs of one label that take turns do not fill the log."""
     it = Watched()
     roots: dict[str, Any] = {"roots": {}}
-    for capabilities in ({}, {}, roots, roots, dict(roots), {}):
+    for capabilities in ({}, {}, roots, roots, dict(roots), {}, roots):
         assert it.label(capabilities=capabilities) == "m1"
-    assert [seen[5] for seen in it.seen] == [b"{}", b'{"roots":{}}', b"{}"]
+    assert [seen[5] for seen in it.seen] == [b"{}", b'{"roots":{}}']
+
+
+def test_a_set_is_told_again_when_eight_others_have_come_since() -> None:
+    it = Watched()
+    sets: list[dict[str, Any]] = [{"experimental": {str(number): {}}} for number in range(9)]
+    for capabilities in (*sets[:8], sets[0], *sets[1:8], sets[8], sets[0]):
+        it.label(capabilities=capabilities)
+    assert [json.loads(seen[5]) for seen in it.seen] == [*sets, sets[0]]
 
 
 @pytest.mark.parametrize(

@@ -129,9 +129,10 @@ async def test_legacy_the_client_is_told_when_the_page_has_been_confirmed(probe:
         urls.append(request["params"]["url"])
         return {"action": "accept"}
 
-    async with trio.open_nursery() as nursery, client.post(
-        client.request("tools/call", {"name": "elicit_url", "arguments": {}})
-    ) as answer:
+    async with (
+        trio.open_nursery() as nursery,
+        client.post(client.request("tools/call", {"name": "elicit_url", "arguments": {}})) as answer,
+    ):
 
         async def confirm() -> None:
             while not urls:
@@ -185,3 +186,36 @@ async def test_links_lead_to_the_public_address() -> None:
     async with running(public_url="https://probe.example/") as probe:
         asked, _ = await first_round(probe.modern(capabilities=URL_CAPABLE))
         assert asked["params"]["url"].startswith("https://probe.example/interaction/")
+    async with running(public_url="https://probe.example/tools/probe/") as probe:
+        asked, _ = await first_round(probe.modern(capabilities=URL_CAPABLE))
+        assert asked["params"]["url"].startswith("https://probe.example/tools/probe/interaction/")
+
+
+def passing(app: Any, said: list[tuple[bytes, bytes]]) -> Any:
+    """The application behind a proxy that adds headers."""
+
+    async def passed(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "headers": [*scope["headers"], *said]}, receive, send)
+
+    return passed
+
+
+@pytest.mark.parametrize(
+    ("prefix", "proto", "begins"),
+    [
+        (b"/probe", b"https", "https://127.0.0.1:8000/probe/interaction/"),
+        (b"/a/probe/", b"", "http://127.0.0.1:8000/a/probe/interaction/"),
+        (b"//evil.example", b"javascript", "http://127.0.0.1:8000/interaction/"),
+        (b"/..", b"http", "http://127.0.0.1:8000/interaction/"),
+    ],
+)
+async def test_links_lead_through_the_prefix_of_a_trusted_proxy(prefix: bytes, proto: bytes, begins: str) -> None:
+    """A gateway that mounts the server below a path takes that off before it passes a request on."""
+    said = [(b"x-forwarded-prefix", prefix), (b"x-forwarded-proto", proto)]
+    for trusted in (True, False):
+        async with running(trusted_proxies="127.0.0.1" if trusted else "") as probe:
+            client = probe.modern(capabilities=URL_CAPABLE)
+            client.app = passing(client.app, said)
+            asked, _ = await first_round(client)
+            expected = begins if trusted else "http://127.0.0.1:8000/interaction/"
+            assert asked["params"]["url"].startswith(expected)

@@ -128,3 +128,15 @@ async def test_an_invalid_cancellation_is_ignored_and_recorded(
         assert (await client.result_of("5"))["structuredContent"]["done"]
         assert misuses(probe) == [misuse]
         assert await after(client, era) == []
+
+
+@pytest.mark.parametrize("transport", BOTH)
+async def test_a_cancellation_before_any_request_is_of_no_client(probe: Probe, transport: str) -> None:
+    """Only requests of 2026-07-28 say who sends them."""
+    async with pipe(probe.engine, transport=transport) as client:
+        await client.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        await client.call(client.modern("tools/list"))
+        await client.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        await client.call(client.modern("tools/list"))
+    assert [event["session"] for event in probe.events("client.seen")] == ["m1"]
+    assert [event["session"] for event in probe.events("client.misuse")] == [None, "m1"]

@@ -9,8 +9,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.endpoints.pipes.pipe import serve_pipe
-from probe.endpoints.pipes.wires import Peer, WireBrokenError
+from probe.engine.pipes.pipe import serve_pipe
+from probe.engine.pipes.wires import Peer, WireBrokenError
 from probe.observe.context import Recorder
 
 from ..support.probe import running

@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.endpoints.pipes.pipe import serve_pipe
-from probe.endpoints.pipes.wires import Closed, Peer
+from probe.engine.pipes.pipe import serve_pipe
+from probe.engine.pipes.wires import Closed, Peer
 from probe.observe.context import Recorder
 from probe.wire.jsonrpc import encode
 from tests.support.pipes import Pipe, pipe

@@ -164,6 +164,6 @@ async def test_create_is_what_the_schema_of_the_draft_says(link: Link, autojump_
     await link.start("chatty")
     about = mark(link.heard[0])
     assert set(about) - {"secret"} == {"streamId", "sequence", "maxMessages", "maxBytes"}
-    assert (about["maxMessages"], about["maxBytes"]) == (2000, 8 * 1024 * 1024)
+    assert (about["maxMessages"], about["maxBytes"]) == (2000, 20 * 1024 * 1024)
     assert ("secret" in about) is (link.client.http is None)
     assert link.heard[0]["method"] == CREATE

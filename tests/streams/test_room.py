@@ -39,9 +39,7 @@ async def test_who_hoards_streams_has_to_give_and_not_who_comes(autojump_clock: 
             await other.initialize(capabilities=STREAMS)
             await began(other, SHORT)
             assert len(list(probe.engine.streams)) == 4
-            polled = await answer(
-                other, "stream/poll", {"streamId": hoard[0], "_meta": {MARK: {"secret": secret}}}
-            )
+            polled = await answer(other, "stream/poll", {"streamId": hoard[0], "_meta": {MARK: {"secret": secret}}})
             assert polled["error"]["data"] == {"reason": "server_full"}
 
 

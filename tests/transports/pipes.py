@@ -10,8 +10,8 @@ import trio
 from trio.testing import lockstep_stream_pair, memory_stream_pair
 
 from probe.endpoints.pipes.lines import LineWire
-from probe.endpoints.pipes.pipe import serve_pipe
-from probe.endpoints.pipes.wires import Peer
+from probe.engine.pipes.pipe import serve_pipe
+from probe.engine.pipes.wires import Peer
 
 from ..support.evidence import check_modern
 from ..support.pipes import Pipe

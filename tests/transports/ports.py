@@ -18,8 +18,8 @@ import trio
 from trio.testing import memory_stream_pair
 
 from probe.endpoints.pipes.lines import LineWire
-from probe.endpoints.pipes.pipe import serve_pipe
-from probe.endpoints.pipes.wires import Peer
+from probe.engine.pipes.pipe import serve_pipe
+from probe.engine.pipes.wires import Peer
 
 from ..clients.asgi_transport import in_memory
 from ..support.http import http_scope

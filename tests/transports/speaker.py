@@ -17,6 +17,7 @@ Respond: TypeAlias = Callable[[str, Json], Json]
 """The answer (`result` or `error`) to a request of the server, by its method and params."""
 Lanes: TypeAlias = dict[str, list[Any]]
 
+BEGUN = "The task has begun."
 CLIENT = {"name": "test-client", "version": "1.2.3"}
 _PAGE = re.compile(r"https?://(127\.0\.0\.1|localhost):\d+\S*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
@@ -108,8 +109,16 @@ class Speaker:
         """
         lanes: Lanes = {}
         for message in self.heard[since:]:
-            lanes.setdefault(self._lane(message), []).append(self.plain(message))
+            if not self._by_chance(message):
+                lanes.setdefault(self._lane(message), []).append(self.plain(message))
         return lanes
+
+    def _by_chance(self, message: Json) -> bool:
+        """Whether it depends on time alone that this was heard: a subscription is told how its task stands when it
+        arrives, which is at its beginning or already at its first step.
+        """
+        params = message.get("params", {})
+        return SUBSCRIPTION_ID in params.get("_meta", {}) and params.get("statusMessage") == BEGUN
 
     def _lane(self, message: Json) -> str:
         if "method" not in message:

@@ -73,7 +73,8 @@ def misfits(tool: Tool) -> list[Json]:
             case "integer":
                 found += [{name: schema["maximum"] + 1}, {name: schema["minimum"] - 1}, {name: "many"}]
             case "string":
-                found += [{name: "no such value"}, {name: 7}]
+                beyond = "x" * (schema["maxLength"] + 1) if "maxLength" in schema else "no such value"
+                found += [{name: beyond}, {name: 7}]
             case "boolean":
                 found.append({name: "perhaps"})
     return found

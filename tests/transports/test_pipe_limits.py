@@ -97,9 +97,7 @@ async def test_one_that_leaves_less_unread_is_not(era: str, autojump_clock: Mock
 
 
 @both_eras
-async def test_one_in_flight_too_many_is_refused_and_nothing_else_happens(
-    era: str, autojump_clock: MockClock
-) -> None:
+async def test_one_in_flight_too_many_is_refused_and_nothing_else_happens(era: str, autojump_clock: MockClock) -> None:
     async with running(max_in_flight=3) as probe, talking(probe, era) as talk:
         for number in range(3):
             await talk.client.say(talk.call("simple_tool", {"delayMs": 1000 * (number + 1)}, id=f"n{number}"))

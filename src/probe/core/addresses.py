@@ -1,4 +1,4 @@
-"""Whose a request is: the address behind proxies that are trusted, and what counts as one client.
+"""The client of a request: its address behind trusted proxies, and the key that limits of one client count by.
 
 An address can be had for nothing by whoever writes a header, so only a proxy that the operator has named is believed,
 and of the addresses that it passes on only those that trusted proxies have added.
@@ -84,8 +84,10 @@ def forwarded_client(peer: str, forwarded: str, trusted: Sequence[Network]) -> s
     return client
 
 
+# A server talks to few addresses at a time, and to each of them often.
+@lru_cache(maxsize=1024)
 def client_key(address: str) -> str | None:
-    """What limits of one client count by: the address, of IPv6 its /64; None for loopback, which has none."""
+    """The key that limits of one client count by: the address, of IPv6 its /64; None for loopback, without limits."""
     known = _parsed(address)
     if known is None:
         return address
@@ -122,7 +124,6 @@ def _hop(text: str) -> _Address | None:
     return None if parts is None else _parsed(parts["six"] or parts["four"] or parts["bare"] or "")
 
 
-# A server talks to few addresses at a time, and to each of them often.
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> _Address | None:
     try:

@@ -21,7 +21,10 @@ from enum import Enum, StrEnum, auto
 
 
 class State(Enum):
-    """Where a call stands."""
+    """The states of a call."""
+
+    # Members are single objects; the hash of `Enum` is that of the name, by a function in Python.
+    __hash__ = object.__hash__
 
     RUNNING = auto()
     CANCELLING = auto()
@@ -31,7 +34,7 @@ class State(Enum):
 
 
 class Cause(StrEnum):
-    """Who ended a call or a task before it was done."""
+    """The causes that end a call or a task before it is done."""
 
     NOTIFICATION = "notification"
     DISCONNECT = "disconnect"
@@ -43,7 +46,9 @@ class Cause(StrEnum):
 
 
 class Input(Enum):
-    """What can happen to a call."""
+    """The inputs of a call's machine."""
+
+    __hash__ = object.__hash__
 
     CANCEL = auto()
     EXPIRE = auto()

@@ -41,7 +41,7 @@ class Deadlines:
 
     @property
     def at_ms(self) -> int:
-        """The same in milliseconds from the start."""
+        """The deadline in milliseconds from the start."""
         return _ms(self.at - self.started)
 
     @property
@@ -51,12 +51,12 @@ class Deadlines:
 
     @property
     def idle_ms(self) -> int:
-        """How long there may be no progress, in milliseconds."""
+        """The idle deadline in milliseconds: the time that may pass without progress."""
         return _ms(self.idle_s)
 
     @property
     def ceiling_ms(self) -> int:
-        """How long all may take, in milliseconds."""
+        """The ceiling in milliseconds: the time that the whole call may take."""
         return _ms(self.ceiling_s)
 
     def progress(self, now: float) -> tuple[Deadlines, bool]:

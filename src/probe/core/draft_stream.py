@@ -142,7 +142,7 @@ class DraftStream:
 
     @property
     def untaken(self) -> int:
-        """How many messages were never taken; of a lost stream: how many it had never sent."""
+        """The number of messages that were never taken; of a lost stream, the number that was never sent."""
         return self.log.last - self._taken
 
     @property

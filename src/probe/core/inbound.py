@@ -26,28 +26,40 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _JSON, _EVENTS = "application/json", "text/event-stream"
 
 
-@dataclass(frozen=True)
 class HttpHead:
     """The head of an HTTP request; header names are lower case, values as received (latin-1)."""
 
-    method: str
-    headers: Sequence[tuple[str, str]]
+    __slots__ = ("_values", "headers", "method")
+
+    def __init__(self, method: str, headers: Sequence[tuple[str, str]]) -> None:
+        self.method = method
+        self.headers = headers
+        # Each request asks a dozen times.
+        self._values: dict[str, list[str]] = {}
+        for name, value in headers:
+            self._values.setdefault(name, []).append(value)
 
     def get(self, name: str) -> str | None:
         """The value of a header that may stand once. Raises `Rejection` when it stands twice with different values."""
-        values = {value.strip(" \t") for key, value in self.headers if key == name}
-        if len(values) > 1:
-            raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {len(values)} different {name} headers")
-        return next(iter(values), None)
+        values = self._values.get(name)
+        if values is None:
+            return None
+        if len(values) > 1 and len(different := set(self.each(name))) > 1:
+            raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {len(different)} different {name} headers")
+        return values[0].strip(" \t")
+
+    def each(self, name: str) -> list[str]:
+        """The value of each header of this name, in their order."""
+        return [value.strip(" \t") for value in self._values.get(name, ())]
 
     def all(self, name: str) -> str:
         """All values of a list header, joined as RFC 9110 section 5.3 allows."""
-        return ", ".join(value for key, value in self.headers if key == name)
+        return ", ".join(self._values.get(name, ()))
 
 
 @dataclass(frozen=True)
 class HostPolicy:
-    """Who may be named in Host and Origin: loopback, the bound address, and what the settings name (lower case)."""
+    """The names that Host and Origin may have: loopback, the bound address, and what the settings name (lower case)."""
 
     hosts: frozenset[str]
     origins: frozenset[str]
@@ -79,6 +91,8 @@ class HostPolicy:
 _AUTHORITY = re.compile(rf"({HOST})(?::([0-9]{{0,5}}))?")
 
 
+# Each client sends one Host header with every request.
+@lru_cache(maxsize=64)
 def _hostname(authority: str) -> str | None:
     """The host of `host[:port]`, lower case, brackets kept; None for anything else."""
     found = _AUTHORITY.fullmatch(authority.lower())
@@ -87,14 +101,19 @@ def _hostname(authority: str) -> str | None:
 
 def check_post(head: HttpHead) -> None:
     """Rungs 4 and 5 for POST. Raises `Rejection`."""
-    media, *parameters = [part.strip().lower() for part in (head.get("content-type") or "").split(";")]
-    charset = [part.removeprefix("charset=").strip('"') for part in parameters if part.startswith("charset=")]
-    if media != _JSON or any(name not in ("utf-8", "utf8") for name in charset):
+    if not _is_json(head.get("content-type") or ""):
         why = f"Unsupported Media Type: Content-Type must be {_JSON} in UTF-8"
         raise Rejection(Refusal.UNSUPPORTED_MEDIA_TYPE, why)
     _check_encoding(head)
     if not (accepts(head, _JSON) and accepts(head, _EVENTS)):
         raise Rejection(Refusal.NOT_ACCEPTABLE, f"Not Acceptable: Accept must list both {_JSON} and {_EVENTS}")
+
+
+@lru_cache(maxsize=64)
+def _is_json(content_type: str) -> bool:
+    media, *parameters = [part.strip().lower() for part in content_type.split(";")]
+    charset = [part.removeprefix("charset=").strip('"') for part in parameters if part.startswith("charset=")]
+    return media == _JSON and all(name in ("utf-8", "utf8") for name in charset)
 
 
 def _check_encoding(head: HttpHead) -> None:

@@ -1,4 +1,4 @@
-"""How many connections fit into a limit of open files (RLIMIT_NOFILE): each holds one descriptor."""
+"""The number of connections that fit into a limit of open files (RLIMIT_NOFILE): each holds one descriptor."""
 
 from __future__ import annotations
 

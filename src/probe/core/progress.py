@@ -1,4 +1,4 @@
-"""What a source of progress may say, and how fast it is passed on.
+"""The rules of progress reports, and the rate at which they are passed on.
 
 2025-11-25 basic/utilities/progress: "The `progress` value MUST increase with each notification", "Both parties SHOULD
 implement rate limiting to prevent flooding", "Progress notifications MUST stop after completion".

@@ -1,4 +1,4 @@
-"""How often each client may come: a token bucket for each, in a table of bounded size.
+"""The rate limit of clients: a token bucket for each, in a table of bounded size.
 
 A bucket holds `burst` tokens and gets `rate` a second. Who was away long enough to have a full one needs no entry, so
 the table only has clients that came lately.
@@ -36,7 +36,7 @@ class Rates:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many clients have an entry."""
+        """The number of clients that have an entry."""
         return len(self._buckets)
 
     def take(self, key: str, now: float) -> Verdict:

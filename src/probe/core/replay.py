@@ -38,7 +38,7 @@ class ReplayLog:
         self.closed = False
 
     def __len__(self) -> int:
-        """How many messages are kept."""
+        """The number of messages that are kept."""
         return len(self._messages)
 
     @property

@@ -18,7 +18,7 @@ from ..wire.jsonrpc import RequestId
 
 
 class State(Enum):
-    """Where a session stands."""
+    """The states of a session."""
 
     NEGOTIATED = auto()
     OPERATING = auto()
@@ -26,7 +26,7 @@ class State(Enum):
 
 
 class Input(Enum):
-    """What can happen to a session."""
+    """The inputs of a session's machine."""
 
     INITIALIZED = auto()
     END = auto()

@@ -1,4 +1,4 @@
-"""How much of what all share each client holds, and whether it may hold more.
+"""The amounts that each client holds of what all share, and whether it may hold more.
 
 A share is a part of a limit that holds for all clients together. Whoever gives something out asks first, counts it,
 and gives it back when it is over. Nothing is kept of a client that holds nothing, so the table is as bounded as the
@@ -28,14 +28,14 @@ def has_bytes(most: int, taken: int, size: int, held: int = 0, declared: int = 0
 
 
 class Shares:
-    """What is held, by its kind and its holder. The holder None stands for whoever has no share but all of it."""
+    """The amounts that are held, by kind and holder. The holder None stands for a client without a share of its own."""
 
     def __init__(self, part: float) -> None:
         self._part = part
         self._held: Counter[tuple[str, str]] = Counter()
 
     def __len__(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return len(self._held)
 
     def most(self, total: float) -> int:
@@ -43,7 +43,7 @@ class Shares:
         return max(1, int(total * self._part))
 
     def held(self, kind: str, holder: str | None) -> int:
-        """How much somebody holds now."""
+        """The amount that a holder has now."""
         return 0 if holder is None else self._held.get((kind, holder), 0)
 
     def has_room(self, kind: str, holder: str | None, total: float, amount: int = 1) -> bool:
@@ -52,12 +52,12 @@ class Shares:
         return held == 0 or held + amount <= self.most(total)
 
     def take(self, kind: str, holder: str | None, amount: int = 1) -> None:
-        """Somebody holds so much more."""
+        """Count so much more for a holder."""
         if holder is not None and amount:
             self._held[kind, holder] += amount
 
     def give_back(self, kind: str, holder: str | None, amount: int = 1) -> None:
-        """Somebody holds so much less; never more than was taken."""
+        """Count so much less for a holder; never more than was taken."""
         if holder is None or not amount:
             return
         left = self._held[kind, holder] - amount
@@ -69,7 +69,7 @@ class Shares:
 
     @contextmanager
     def holding(self, kind: str, holder: str | None, amount: int = 1) -> Iterator[None]:
-        """Somebody holds so much while the block lasts."""
+        """Count so much for a holder while the block lasts."""
         self.take(kind, holder, amount)
         try:
             yield

@@ -45,7 +45,7 @@ class Filter:
 
 
 class Verdict(Enum):
-    """What becomes of a change."""
+    """The fate of a change: sent, left out, or the end of the subscription."""
 
     SEND = auto()
     IGNORE = auto()

@@ -27,7 +27,7 @@ TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 
 
 class Input(Enum):
-    """What can happen to a task."""
+    """The inputs of a task's machine."""
 
     NOTE = auto()
     ASK = auto()

@@ -22,7 +22,7 @@ class TaskInputsViolationError(RuntimeError):
 
 
 class TaskInputs:
-    """What a task has asked, and what it was answered."""
+    """The questions of a task, and their answers."""
 
     def __init__(self) -> None:
         self._outstanding: dict[str, Json] = {}
@@ -50,7 +50,7 @@ class TaskInputs:
         return len(taken)
 
     def withdraw(self, keys: Iterable[str]) -> int:
-        """Nobody waits for these answers any more; returns how many had not come."""
+        """Forget these questions; returns the number of those without an answer."""
         given_up = [key for key in keys if key in self._outstanding]
         for key in given_up:
             del self._outstanding[key]

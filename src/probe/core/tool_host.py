@@ -31,7 +31,7 @@ _REMEMBERED = 200
 
 
 class HostState(Enum):
-    """Where a connection stands."""
+    """The states of a connection."""
 
     CONNECTED = auto()
     REGISTERED = auto()
@@ -39,7 +39,7 @@ class HostState(Enum):
 
 
 class HostInput(Enum):
-    """What can happen to a connection."""
+    """The inputs of a connection's machine."""
 
     REGISTER = auto()
     UPDATE = auto()
@@ -48,7 +48,7 @@ class HostInput(Enum):
 
 
 class DispatchState(Enum):
-    """Where a dispatch stands."""
+    """The states of a dispatch."""
 
     RUNNING = auto()
     CANCELLED = auto()
@@ -59,7 +59,7 @@ class DispatchState(Enum):
 
 
 class DispatchInput(Enum):
-    """What can happen to a dispatch."""
+    """The inputs of a dispatch's machine."""
 
     PROGRESS = auto()
     ANSWER = auto()

@@ -16,7 +16,7 @@ from ..wire.jsonrpc import RequestId
 
 
 class UsedIds:
-    """What one session has used: at most `most` strings and as many runs of numbers."""
+    """The ids that one session has used: at most `most` strings and as many runs of numbers."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -1,1 +1,1 @@
-"""Where clients come in: MCP over HTTP, and the pages beside it. Plain ASGI; the server is not known here."""
+"""The ASGI application: MCP over HTTP and WebSocket, and the pages beside it. It does not know its server."""

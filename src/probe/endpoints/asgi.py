@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import trio
@@ -20,6 +20,9 @@ Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 NO_CONTENT = 204
 
+WHOLE_BODY: Final = "probe.whole_body"
+"""The ASGI extension of a request whose body has come: the first `receive` gives all of it, and does not wait."""
+
 
 class ClientGoneError(Exception):
     """The client closed before its request was complete: there is nobody to answer."""
@@ -27,11 +30,11 @@ class ClientGoneError(Exception):
 
 def http_head(scope: Scope) -> HttpHead:
     """The head of the request of an ASGI scope."""
-    return HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
+    return HttpHead(scope["method"], [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in scope["headers"]])
 
 
 def host_policy(settings: Settings) -> HostPolicy:
-    """Who may be named in Host and Origin, as the settings have it; `public_url` names its host, too."""
+    """The names that Host and Origin may have by the settings; `public_url` names its host, too."""
     public = urlsplit(settings.public_url).hostname or ""
     hosts = [*settings.allowed_hosts.split(","), f"[{public}]" if ":" in public else public]
     return HostPolicy.of(settings.host, hosts, settings.allowed_origins.split(","))
@@ -58,23 +61,30 @@ class Body:
     @property
     def kept(self) -> bytes:
         """The beginning of it, all of it unless it is too large."""
-        return b"".join(self._chunks)
+        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
-    async def read(self, receive: Receive, *, timeout_s: float, count: Callable[[int], None]) -> bytes:
+    async def read(self, receive: Receive, *, timeout_s: float | None, count: Callable[[int], None]) -> bytes:
         """Read the whole body, once.
 
-        `count` hears of the size of each part that is kept. Raises what it raises, `Rejection` 413 beyond `max_bytes`
-        and 408 when it takes longer than `timeout_s`, and `ClientGoneError`.
+        `count` hears of the size of each part that is kept. `timeout_s` is None for a body that has come already.
+        Raises what `count` raises, `Rejection` 413 beyond `max_bytes` and 408 when it takes longer than `timeout_s`,
+        and `ClientGoneError`.
         """
+        if timeout_s is None:
+            await self._read(receive, count)
+        else:
+            await self._read_in_time(receive, timeout_s, count)
+        if self.size > self._max_bytes:
+            why = f"The request body is larger than {self._max_bytes} bytes (max_body_bytes)"
+            raise Rejection(Refusal.BODY_TOO_LARGE, why)
+        return self.kept
+
+    async def _read_in_time(self, receive: Receive, timeout_s: float, count: Callable[[int], None]) -> None:
         try:
             with trio.fail_after(timeout_s):
                 await self._read(receive, count)
         except trio.TooSlowError:
             raise Rejection(Refusal.REQUEST_TIMEOUT, f"The request body took longer than {timeout_s:g} s") from None
-        if self.size > self._max_bytes:
-            why = f"The request body is larger than {self._max_bytes} bytes (max_body_bytes)"
-            raise Rejection(Refusal.BODY_TOO_LARGE, why)
-        return self.kept
 
     async def _read(self, receive: Receive, count: Callable[[int], None]) -> None:
         more = True

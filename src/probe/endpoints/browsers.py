@@ -1,4 +1,4 @@
-"""What web browsers are told with each response, and what pages of other sites may not ask for.
+"""Security headers and CORS for web browsers, and the requests that pages of other sites may not make.
 
 A browser sends requests for any page that a person looks at, so what keeps the pages of strangers away from a server is
 what it tells the browser (SECURITY.md). It stands here once, around all endpoints, so that none can forget it:
@@ -57,10 +57,10 @@ class Browsers:
 
         async def instructed(message: MutableMapping[str, Any]) -> None:
             if message["type"].endswith("http.response.start"):
-                given = list(message["headers"])
+                given = message["headers"]
                 names = {name for name, _ in given}
-                given += [pair for pair in self._headers(scope) if pair[0] not in names]
-                message = {**message, "headers": given}
+                more = [pair for pair in self._headers(scope) if pair[0] not in names]
+                message = {**message, "headers": [*given, *more]}
             await send(message)
 
         return instructed
@@ -97,14 +97,14 @@ class Browsers:
 
 
 def _trusted_origin(policy: HostPolicy, scope: Scope) -> bytes | None:
-    origins: set[bytes] = {value for name, value in scope["headers"] if name == b"origin"}
+    origins: list[bytes] = [value for name, value in scope["headers"] if name == b"origin"]
     if not origins:
         return None
     try:
         policy.check(http_head(scope))
     except Rejection:
         return None
-    return origins.pop()
+    return origins[0]
 
 
 def _alone(authority: str) -> str:

@@ -14,7 +14,10 @@ import trio
 from .asgi import Headers, Receive, Scope, Send, respond, start
 
 SITE = Path(__file__).parent / "site"
-NOT_BUILT = b"The dashboard was not built into this copy: run `nox -s dashboard`, then start the server again.\n"
+NOT_BUILT = (
+    b"The dashboard was not built into this copy. In a checkout, run `nox -s dashboard` and start the server again; "
+    b"elsewhere, install it again where Node.js can be had: the line that pip printed says what was missing.\n"
+)
 
 _BASE = "/dashboard"
 _INDEX = "index.html"

@@ -1,4 +1,4 @@
-"""Who comes, and how often: the first to see each request of whatever kind.
+"""The address of each client, and its rate limit: the first step of each request of any kind.
 
 Behind a trusted proxy a client is known by the address that the proxy passes on; everything after this sees that one.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from ..core.addresses import client_key, client_of, networks
+from ..core.addresses import client_key, client_of, is_within, networks
 from ..core.modern_inbound import era_of_unread
 from ..core.rates import Rates, Verdict
 from ..engine.engine import Engine
@@ -22,6 +22,7 @@ from ..wire.v2026.codec import modern_error
 from .asgi import Receive, Scope, Send, before_upgrade, http_head, respond
 from .exchange import JSON_HEADERS
 from .problem_details import RefusedError, refuse
+from .reached import FORWARDED, forwarded
 
 # A megabyte of them; more addresses at a time are an attack that no table by address can tell apart.
 _MOST_CLIENTS = 10_000
@@ -33,7 +34,7 @@ _WHY = "Too many requests from this address (requests_per_second)"
 
 
 class Doorman:
-    """Of one engine. Raises `NetworksError` for `trusted_proxies` that are none."""
+    """The rate limiter of one engine. Raises `NetworksError` for `trusted_proxies` that are none."""
 
     def __init__(self, engine: Engine) -> None:
         limits = engine.settings.limits
@@ -45,9 +46,14 @@ class Doorman:
         """The scope with the client's own address.
 
         Beyond ASGI, the client's port is None where a proxy speaks for it; then `peer` is the proxy's address and port.
+        What a trusted proxy says of the way there is beside it (`reached.py`).
         """
+        if not self._trusted:
+            return scope
         peer = scope.get("client") or ("", None)
         client = client_of(peer[0], scope["headers"], self._trusted)
+        if self._trusted and is_within(peer[0], self._trusted):
+            scope = {**scope, FORWARDED: forwarded(scope["headers"])}
         return scope if client == peer[0] else {**scope, "client": (client, None), "peer": peer}
 
     async def admits(self, scope: Scope, receive: Receive, send: Send) -> bool:

@@ -30,7 +30,7 @@ class EventStream:
     """One response that carries what its exchange reads.
 
     `ended_by` says why it is over, `written` how many messages it carried. With `primes` it begins with a priming
-    event. A comment is sent after each `keep_alive_s` seconds without anything else.
+    event. A comment is sent after each `keep_alive_s` seconds without anything else, unless a stream forbids it.
     """
 
     def __init__(self, reading: Reading, *, retry_ms: int, keep_alive_s: float, primes: bool = False) -> None:
@@ -68,7 +68,7 @@ class EventStream:
         scope.cancel()
 
     async def _keep_alive(self, wait: Callable[[], Awaitable[None]]) -> None:
-        """Until `wait` returns, tell the writer when it has sent nothing for too long.
+        """Wake the writer whenever it has sent nothing for too long, until `wait` returns.
 
         Not a timer of the writer's, which would have to be set and cleared for each message.
         """
@@ -81,8 +81,8 @@ class EventStream:
             now = trio.current_time()
             due = self._sent_at + self._keep_alive_s
             if due <= now:
-                self._silent = True
-                self._reading.ring()
+                if self._reading.comments:
+                    self._ask_whether_it_reads()
                 due = now + self._keep_alive_s
 
     def _ask_whether_it_reads(self) -> None:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs, parse_qsl
 
 from ..core.addresses import client_key, endpoint
 from ..core.client_label import LABEL_RULE, client_label, is_client_label
-from ..core.inbound import HttpHead
 from ..engine.calls.request_context import RequestContext
 from ..engine.engine import Engine
 from ..engine.streams.outbox import Emitted, answer, note_delivered
 from ..engine.streams.stream import Stream
 from ..observe import redaction
-from ..observe.context import Recorder
+from ..observe.context import Context, Recorder
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
 from ..observe.redaction import SESSION_HEADER
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Json
-from .asgi import Headers, Receive, Scope, Send, respond, start
+from .asgi import WHOLE_BODY, Headers, Receive, Scope, Send, before_upgrade, http_head, respond, start
 from .event_stream import event_position
 from .problem_details import MEDIA, RefusedError, refuse
+from .reached import base_of
 from .rooms import Unsent
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
@@ -32,6 +32,7 @@ EVENT_HEADERS: Headers = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
+_SWITCHING_PROTOCOLS = 101
 CONNECTION: Final = "probe.connection"
 """The ASGI extension of a listener that numbers its connections.
 
@@ -50,17 +51,18 @@ class Exchange:
     `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
     client's, without its port, and `holder` by what its share of limits counts, if it does. `client` is the address
     with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there
-    is none. `origin` is scheme and authority under which the client reaches this server, as `public_url` says or else
-    as the request was addressed.
+    is none. `origin` is what the addresses of this server's pages begin with: as `public_url` says, or else as the
+    request was addressed, with the scheme and the path prefix that a trusted proxy passes on. `has_body`: the whole
+    body has come, so that to read it takes no time.
     """
 
     def __init__(self, engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> None:
         self.number = next(engine.exchanges)
-        self.head = HttpHead(scope["method"], [(k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"]])
+        self.head = http_head(scope)
         self.query = scope["query_string"].decode("latin-1")
         self.receive = receive
         self.send = send
-        self.origin = engine.settings.public_url.rstrip("/") or f"{scope['scheme']}://{self.head.all('host')}"
+        self.origin = base_of(engine.settings.public_url, scope, self.head.all("host"))
         self._unsent = unsent
         host, port = scope.get("client") or ("", None)
         self.address = str(host)
@@ -69,23 +71,30 @@ class Exchange:
         self.peer = endpoint(*scope["peer"]) if "peer" in scope else None
         self._response: Recorder | None = None
         self._over = False
-        named = client_label(self.query)
-        label = named if named is None or is_client_label(named) else None
-        carrier = scope.get("extensions", {}).get(CONNECTION, _UNKNOWN)
+        self._named = client_label(self.query) if self.query else None
+        extensions = scope.get("extensions", {})
+        self.has_body = WHOLE_BODY in extensions
+        carrier = extensions.get(CONNECTION, _UNKNOWN)
         connection = None if carrier["number"] is None else f"tcp{carrier['number']}"
-        recorder = Recorder(engine.log).bind(connection=connection, exchange=self.number, label=label)
+        label = None if self._is_mislabelled else self._named
+        recorder = Recorder(engine.log, Context(connection, self.number, label))
         request = self._request(scope, engine.sessions.label, carrier["stream_id"])
         self.recorder = recorder.caused_by(recorder.append(request))
         self.message: Recorder | None = None
 
+    @property
+    def _is_mislabelled(self) -> bool:
+        return self._named is not None and not is_client_label(self._named)
+
     def check_label(self) -> None:
         """Raise `Rejection` for a `?client=` that is no label."""
-        named = client_label(self.query)
-        if named is not None and not is_client_label(named):
+        if self._is_mislabelled:
             raise Rejection(Refusal.CLIENT_LABEL, f"Bad Request: client must be {LABEL_RULE}")
 
     def belong_to(self, session: str | None) -> None:
-        """The session, or the modern client, that the request turns out to be of."""
+        """The session, or the modern client, that the request turns out to be of. Harmless when repeated."""
+        if session == self.recorder.context.session:
+            return
         self.recorder = self.recorder.bind(session=session)
         if self.message is not None:
             self.message = self.message.bind(session=session)
@@ -104,9 +113,13 @@ class Exchange:
         Returns when the socket has taken all of it, and raises `OSError` when it will not, `Rejection` when too much
         else waits to be taken.
         """
-        with self._unsent.holding(len(body), self.holder, self.recorder):
+        size = len(body)
+        self._unsent.take(self.holder, self.recorder, size)
+        try:
             self._head(status, "application/json" if headers else "", headers, stream)
             await respond(self.send, status, headers, body)
+        finally:
+            self._unsent.give_back(self.holder, size)
         self._over = True
 
     async def answer(
@@ -161,9 +174,15 @@ class Exchange:
             self._over = True
         await self.send(message)
 
-    def switch(self, status: int) -> None:
-        """Record the response that makes a connection of the request."""
-        self._head(status, "")
+    async def accept(self, send: Send, subprotocol: str) -> bool:
+        """Go on as a WebSocket, by the `send` of that; False when the client has gone meanwhile."""
+        try:
+            await send({"type": "websocket.accept", "subprotocol": subprotocol})
+        except OSError:
+            self.close("client")
+            return False
+        self._head(_SWITCHING_PROTOCOLS, "")
+        return True
 
     def _head(
         self,
@@ -174,13 +193,13 @@ class Exchange:
         problem: str | None = None,
         refusal: str | None = None,
     ) -> None:
-        kept = redaction.headers(pair for pair in headers if pair[0] in _RECORDED)
+        kept = redaction.headers([pair for pair in headers if pair[0] in _RECORDED])
         self._response = self.recorder if stream is None else stream.recorder_of_reader(self.recorder)
         self._response.append(HttpResponse(status, content_type, problem, refusal, kept))
 
     def _request(self, scope: Scope, label_of: Callable[[str], str | None], stream_id: int | None) -> HttpRequest:
-        headers = redaction.headers(scope["headers"])
-        ids = [value.strip(" \t") for name, value in self.head.headers if name == SESSION_HEADER]
+        headers = redaction.decoded_headers(self.head.headers)
+        ids = self.head.each(SESSION_HEADER)
         in_query = [value for _, value in parse_qsl(self.query) if label_of(value) is not None] if self.query else []
         query = redaction.query(self.query, in_query)
         return HttpRequest(
@@ -196,6 +215,20 @@ class Exchange:
             stream_id=stream_id,
             hidden=redaction.hidden_names(headers, query),
         )
+
+
+def upgrade_exchange(engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> Exchange:
+    """The handshake of a WebSocket as the HTTP request that it is; its response is sent in place of the upgrade."""
+    request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
+    return Exchange(engine, unsent, request, receive, before_upgrade(send))
+
+
+def read_selection(engine: Engine, query: str) -> str:
+    """The `?tools=` of a URL, else the server's own. Raises `UnknownSelectionError` for a name that does not exist."""
+    asked = parse_qs(query, keep_blank_values=True).get("tools") if query else None
+    selection = engine.settings.tools if asked is None else ",".join(asked)
+    engine.check_selection(selection)
+    return selection
 
 
 def not_allowed(what: str, allow: bytes) -> Rejection:

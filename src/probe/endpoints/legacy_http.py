@@ -9,18 +9,18 @@ from ..core.call import Cause
 from ..core.inbound import check_get, check_version
 from ..core.replay import EvictedError
 from ..engine.engine import Engine
-from ..engine.legacy.dispatch import Accepted, Answered, Received
+from ..engine.legacy.dispatch import Accepted, Answered
+from ..engine.messages import Received, read_batch, read_id, read_initialize, read_message, refused_message
 from ..engine.sessions import Session
 from ..engine.streams.outbox import answer
 from ..engine.streams.reading import Reading
 from ..engine.streams.stream import Stream
 from ..observe.context import Recorder
-from ..wire.errors import McpError, Refusal, Rejection, shutting_down
-from ..wire.jsonrpc import Message, Request, RequestId, error_response, result_response
+from ..wire.errors import McpError, Refusal, Rejection
+from ..wire.jsonrpc import Request, RequestId, error_response, result_response
 from ..wire.revisions import V2025_11_25
 from .event_stream import EventStream, event_position
 from .exchange import JSON_HEADERS, Exchange, not_allowed
-from .messages import read_batch, read_id, read_initialize, read_message, refused_message
 
 SESSION_HEADER = "mcp-session-id"
 
@@ -49,12 +49,12 @@ class LegacyHttp:
         try:
             single = None if isinstance(value, list) else [read_message(value, limits)]
             session = self._session(exchange, id)
-            messages = single or read_batch(value, session.machine.revision, limits)
+            messages = single or read_batch(value, session.machine.revision, limits, recorders[0])
         except Rejection as rejection:
             self._fail_answered(exchange, value, recorders, rejection)
             raise
-        self._refuse_while_draining(messages, id)
-        contexts = [exchange.context(recorder.bind(session=session.label)) for recorder in recorders]
+        self._engine.refuse_while_draining(messages, id)
+        contexts = [exchange.context(_of(session, recorder)) for recorder in recorders]
         received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
         await self._answer(exchange, session, received, batch=single is None)
 
@@ -64,7 +64,7 @@ class LegacyHttp:
         """Fail the questions that refused messages were to answer: their client believes that it has answered."""
         session = self._engine.sessions.find(exchange.head.get(SESSION_HEADER) or "")
         if session is not None:
-            contexts = [exchange.context(recorder.bind(session=session.label)) for recorder in recorders]
+            contexts = [exchange.context(_of(session, recorder)) for recorder in recorders]
             self._engine.legacy.refused(session, value, rejection.reason, contexts)
 
     async def get(self, exchange: Exchange) -> None:
@@ -74,7 +74,7 @@ class LegacyHttp:
             raise not_allowed("GET without a session", b"POST")
         check_version(exchange.head)
         session = self._session(exchange)
-        self._refuse_while_draining(None)
+        self._engine.refuse_while_draining()
         last = exchange.head.get("last-event-id")
         if last is None:
             stream = session.open_standalone(exchange.recorder)
@@ -110,7 +110,7 @@ class LegacyHttp:
             await self._write(exchange, session, reading)
 
     async def _initialize(self, exchange: Exchange, request: Request, selection: str) -> None:
-        self._refuse_while_draining([request], request.id)
+        self._engine.refuse_while_draining([request], request.id)
         headers = list(JSON_HEADERS)
         context = exchange.context()
         try:
@@ -143,11 +143,6 @@ class LegacyHttp:
             detail = f"{version} instead of {session.machine.revision}"
             exchange.context().misuse("another protocol version", clause, detail)
         return session
-
-    def _refuse_while_draining(self, messages: Sequence[Message] | None, id: RequestId | None = None) -> None:
-        """New work and new streams are refused; notifications and answers still reach the work that runs."""
-        if self._engine.draining and (messages is None or any(isinstance(item, Request) for item in messages)):
-            raise shutting_down(id)
 
     def _resumed(self, session: Session, last_event_id: str) -> tuple[Stream, int]:
         """The stream and the cursor to go on from. Raises `Rejection`: silence about a loss would be worse."""
@@ -193,3 +188,8 @@ class LegacyHttp:
             reading.close("the connection is gone")
             session.machine.release(self._engine.clock.now())
             exchange.close(writer.ended_by, writer.written)
+
+
+def _of(session: Session, recorder: Recorder) -> Recorder:
+    """The recorder, bound to the session; most are already."""
+    return recorder if recorder.context.session == session.label else recorder.bind(session=session.label)

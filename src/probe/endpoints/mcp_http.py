@@ -16,15 +16,15 @@ from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of
 from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
+from ..engine.messages import read_id, record_received
 from ..observe.events import UnreadableFault
 from ..observe.unreadable import unreadable, unreadable_json
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
-from .exchange import Exchange, not_allowed
+from .exchange import Exchange, not_allowed, read_selection
 from .legacy_http import SESSION_HEADER, LegacyHttp
-from .messages import read_id, read_selection, record_received
 from .modern_http import ModernHttp
 from .rooms import Arriving, Unsent
 
@@ -118,6 +118,9 @@ class McpHttp:
         declared = self._declared_length(exchange)
         body = Body(self._settings.limits.max_body_bytes)
         try:
+            if exchange.has_body:
+                look = partial(self._arriving.look, exchange.holder, exchange.recorder)
+                return await body.read(exchange.receive, timeout_s=None, count=look)
             with self._arriving.counting(exchange.holder, exchange.recorder, declared or 0) as count:
                 return await body.read(exchange.receive, timeout_s=self._settings.idle_connection_s, count=count)
         except ClientGoneError:
@@ -159,7 +162,7 @@ class McpHttp:
         await self._legacy.post(exchange, value, recorders, self._selection(exchange, value), len(body))
 
     def _declared_length(self, exchange: Exchange) -> int | None:
-        """How large the body is going to be, where that is said. Raises `Rejection` when it is far too large."""
+        """The declared size of the body, if there is one. Raises `Rejection` when it is far too large."""
         most, length = self._settings.limits.max_body_bytes, _length(exchange.head)
         # What is only somewhat too large is read and then refused, so that its sender is there to hear the answer.
         if length is not None and length > 2 * most:

@@ -15,18 +15,17 @@ from typing import Any
 import trio
 
 from ..core.call import Cause
-from ..core.modern_inbound import climb
 from ..engine.engine import Engine
+from ..engine.messages import read_message
 from ..engine.modern.dispatch import AnsweredAtOnce, Started
 from ..engine.streams.reading import Reading
-from ..wire.errors import Refusal, Rejection, shutting_down
+from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Notification, Request, Response
 from ..wire.revisions import V2026_07_28
 from ..wire.v2026.codec import modern_error
 from .asgi import Headers, wait_disconnect
 from .event_stream import EventStream
 from .exchange import JSON_HEADERS, Exchange
-from .messages import check_token, read_message
 
 RETRY_AFTER = (b"retry-after", b"5")
 
@@ -61,11 +60,7 @@ class ModernHttp:
                 raise Rejection(Refusal.INVALID_REQUEST, "Invalid Request: this server sent no request to answer")
 
     async def _request(self, exchange: Exchange, request: Request, selection: str) -> None:
-        offer = self._engine.offer(selection, V2026_07_28)
-        inbound = climb(exchange.head, request, input_schema=offer.input_schema)
-        check_token(request, inbound.meta, self._settings.limits)
-        if self._engine.draining:
-            raise shutting_down(request.id)
+        inbound, offer = self._engine.read_modern(exchange.head, request, selection)
         answer = self._engine.modern.receive(request, inbound, offer, exchange.context())
         if isinstance(answer, AnsweredAtOnce):
             await exchange.answer(answer.status, [answer.message], _headers(answer.status))
@@ -73,34 +68,33 @@ class ModernHttp:
             try:
                 await _RunningResponse(exchange, answer, self._settings.keep_alive_s).run()
             finally:
-                answer.over()
+                answer.release()
 
 
 def _headers(status: int) -> Headers:
-    """Those of an answer in one piece: a client that is turned away learns when to come again."""
+    """The headers of an answer in one piece, with `Retry-After` where the client is turned away."""
     return (*JSON_HEADERS, RETRY_AFTER) if status in (429, 503) else JSON_HEADERS
 
 
 class _RunningResponse:
     """The response to a request that runs.
 
-        run               the exchange's own task: the writer
-          _work           the call, in its own nursery and scope
-          _watch          the client's going cancels the call, and the writer
+    run               the exchange's own task: the writer
+      running.run     the call, in its own nursery and scope
+      _watch          the client's going cancels the call, and the writer
     """
 
     def __init__(self, exchange: Exchange, started: Started, keep_alive_s: float) -> None:
         self._exchange = exchange
         self._started = started
         self._keep_alive_s = keep_alive_s
-        self._status = 200
         self._gone: str | None = None
 
     async def run(self) -> None:
         """Serve until the answer is written, or until the client has gone and the work has ended."""
         lone = False
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._work)
+            nursery.start_soon(self._started.running.run)
             async with trio.open_nursery() as writing:
                 writing.start_soon(self._watch, writing.cancel_scope)
                 lone = await self._is_lone_answer()
@@ -120,11 +114,9 @@ class _RunningResponse:
 
     def _cancel(self, why: str) -> None:
         # ASGI servers tell of a disconnect after each complete response, too; there is nothing to cancel then.
-        if not self._started.call.machine.settled:
-            self._started.call.cancel(Cause.DISCONNECT, why)
-
-    async def _work(self) -> None:
-        self._status = await self._started.work()
+        call = self._started.running.call
+        if not call.machine.settled:
+            call.cancel(Cause.DISCONNECT, why)
 
     async def _is_lone_answer(self) -> bool:
         """Wait until it shows whether the answer comes alone: it does when it is the first message, and in time."""
@@ -132,12 +124,15 @@ class _RunningResponse:
         with trio.move_on_after(self._keep_alive_s):
             while not stream.replay.last:
                 await stream.wait_changed()
+        # Nothing is to break the silence of this one, and the head of a stream would.
+        while not stream.replay.last and not stream.comments:
+            await stream.wait_changed()
         return stream.replay.closed and stream.replay.last == 1
 
     async def _write_answer(self) -> None:
-        """Nobody watches any more: the call is over, and cancelling this could only lose the fact of its delivery."""
-        exchange, stream = self._exchange, self._started.stream
-        await exchange.respond(self._status, _headers(self._status), stream.replay.after(0)[0], stream)
+        """Write the answer. No task watches the connection now: to cancel this could only lose the fact of delivery."""
+        exchange, stream, status = self._exchange, self._started.stream, self._started.status
+        await exchange.respond(status, _headers(status), stream.replay.after(0)[0], stream)
         stream.delivered(1, 1, exchange.recorder)
 
     async def _write_events(self) -> None:

@@ -9,6 +9,7 @@ import trio
 
 from ..core.inbound import HttpHead
 from ..engine.engine import Engine
+from ..engine.pipes.pipe import serve_pipe
 from ..observe.events import LimitReached
 from ..wire.errors import Rejection, busy
 from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close, host_policy, http_head
@@ -20,7 +21,6 @@ from .feed.feed import Feed
 from .feed.readers import Readers
 from .health import Health
 from .mcp_http import McpHttp
-from .pipes.pipe import serve_pipe
 from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
 from .rooms import Unsent
@@ -91,8 +91,10 @@ class Paths:
         await turn_away(scope, receive, send, rejection)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not _is_observer(scope["path"]):
-            self.sockets.carries(scope.get("extensions", {}).get(CONNECTION, _NO_CONNECTION)["number"])
+        if _is_observer(scope["path"]):
+            await self._respond(scope, receive, send)
+            return
+        self.sockets.carries(scope.get("extensions", {}).get(CONNECTION, _NO_CONNECTION)["number"])
         if not self._is_beside(scope):
             await self._respond(scope, receive, send)
             return
@@ -107,10 +109,8 @@ class Paths:
             exchange.close(by)
 
     def _is_beside(self, scope: Scope) -> bool:
-        """Whether no endpoint records the request, and it is not that of an observer."""
+        """Whether no endpoint records the request, which is not that of an observer."""
         path = scope["path"]
-        if _is_observer(path):
-            return False
         recorded = ("/ws", "/toolhost") if scope["type"] == "websocket" else ("/mcp",)
         return path not in recorded or (self._pages_only and path in _PROTOCOL)
 
@@ -191,4 +191,4 @@ async def _refuse_websocket(receive: Receive, send: Send, refused: RefusedError)
 
 
 def _is_observer(path: str) -> bool:
-    return path == "/" or f"{path}/".startswith(_OBSERVERS)
+    return path not in _PROTOCOL and (path == "/" or f"{path}/".startswith(_OBSERVERS))

@@ -1,4 +1,4 @@
-"""The bytes that all HTTP exchanges share: request bodies on their way, and answers that nobody has read."""
+"""Byte budgets that all HTTP exchanges share: incomplete request bodies, and responses that nobody has read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ class _Room:
         self._most = most
         self._shares = shares
 
-    def take(
-        self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0
-    ) -> None:
+    def take(self, holder: str | None, recorder: Recorder, size: int, held: int = 0, declared: int = 0) -> None:
         """Count so many bytes more of something that has `held` and said to be `declared` bytes large.
 
         Raises `Rejection` when there is no room: 503 for all together, 429 for this `holder`.
@@ -48,7 +46,7 @@ class _Room:
             raise full.rejection() from None
 
     def give_back(self, holder: str | None, size: int) -> None:
-        """So many bytes are held no longer."""
+        """Count so many bytes less."""
         self._shares.give_back(self._limit, holder, size)
         self.bytes -= size
 
@@ -59,21 +57,17 @@ class Unsent(_Room):
     def __init__(self, most: int, shares: AddressShares) -> None:
         super().__init__("max_unsent_bytes", "answers wait to be read", most, shares)
 
-    @contextmanager
-    def holding(self, size: int, holder: str | None, recorder: Recorder) -> Iterator[None]:
-        """Count a response while it is written. Raises `Rejection` when it has no room."""
-        self.take(holder, recorder, size)
-        try:
-            yield
-        finally:
-            self.give_back(holder, size)
-
 
 class Arriving(_Room):
     """The bytes of request bodies that are not complete."""
 
     def __init__(self, most: int, shares: AddressShares) -> None:
         super().__init__("max_incoming_bytes", "requests are on their way", most, shares)
+
+    def look(self, holder: str | None, recorder: Recorder, size: int) -> None:
+        """Whether a body of this size, which has come whole, had room. Raises `Rejection` where it had none."""
+        self.take(holder, recorder, size)
+        self.give_back(holder, size)
 
     @contextmanager
     def counting(self, holder: str | None, recorder: Recorder, declared: int = 0) -> Iterator[Callable[[int], None]]:

@@ -7,35 +7,47 @@ messages mean is `hosting`'s business.
 from __future__ import annotations
 
 import hmac
+from typing import TYPE_CHECKING
 
 import trio
 
 from ..engine.engine import Engine
-from ..hosting.connection import HostConnection
+from ..engine.pipes.wires import Closed, Ending, WireBrokenError
+from ..engine.shares import Limit, LimitError
 from ..hosting.roster import Roster
-from ..observe.events import LimitReached
 from ..wire.errors import Rejection
-from ..wire.toolhost import SUBPROTOCOL
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange
-from .pipes.upgrade import accept, upgrade_exchange, upgrade_required
-from .pipes.websocket import WebSocketWire
-from .pipes.wires import Closed, Ending, WireBrokenError
+from .exchange import Exchange, upgrade_exchange
+from .pipes.upgrade import upgrade_required
+from .pipes.websocket_wire import WebSocketWire
 from .problem_details import RefusedError, refuse
 from .rooms import Unsent
+
+if TYPE_CHECKING:
+    from ..hosting.connection import HostConnection
 
 _RETRY = ((b"retry-after", b"5"),)
 _NORMAL, _GOING_AWAY = 1000, 1001
 
 
+def _load() -> tuple[type[HostConnection], str]:
+    """What speaks to a host, and the name of that protocol. It takes long to load, and most servers have no hosts."""
+    from ..hosting.connection import HostConnection
+    from ..wire.toolhost import SUBPROTOCOL
+
+    return HostConnection, SUBPROTOCOL
+
+
 class ToolHostEndpoint:
-    """`/toolhost` of one engine. `open` counts its connections; `wait_idle` tells when there is none any more."""
+    """`/toolhost` of one engine. `wait_idle` tells when there is no connection any more."""
 
     def __init__(self, engine: Engine) -> None:
         settings = engine.settings
-        self.open = 0
         self._engine = engine
+        self._places = Limit("max_tool_hosts", "there are {most} tool hosts already ({name})", engine.shares)
         self._settings = settings
+        if settings.toolhost_secret:
+            self._host_connection, self._protocol = _load()
         self._roster = Roster(engine.hosted)
         self._policy = host_policy(settings)
         self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
@@ -44,7 +56,7 @@ class ToolHostEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection, from its handshake to its end, or refuse an HTTP request that is no handshake."""
         if scope["type"] == "http":
-            refused = upgrade_required(SUBPROTOCOL) if self._settings.toolhost_secret else _off()
+            refused = upgrade_required(self._protocol) if self._settings.toolhost_secret else _off()
             await refuse(send, http_head(scope), refused)
             return
         await receive()
@@ -54,21 +66,20 @@ class ToolHostEndpoint:
         except RefusedError as refused:
             await self._refuse(exchange, refused)
             return
-        self.open += 1
         try:
-            if await accept(exchange, send, SUBPROTOCOL):
+            if await exchange.accept(send, self._protocol):
                 await self._converse(exchange, WebSocketWire(receive, send))
         finally:
-            self.open -= 1
+            self._places.release(None)
             self._changed.unpark_all()
 
     async def wait_idle(self) -> None:
         """Wait until no host is connected."""
-        while self.open:
+        while self._places.held:
             await self._changed.park()
 
     def _judge(self, scope: Scope, exchange: Exchange) -> None:
-        """Raises `RefusedError`."""
+        """Take a place for a host that may connect. Raises `RefusedError`."""
         if not self._settings.toolhost_secret:
             raise _off()
         head = exchange.head
@@ -84,9 +95,9 @@ class ToolHostEndpoint:
             challenge = [(b"www-authenticate", b'Bearer realm="toolhost"')]
             why = "the secret is missing or not this server's (toolhost_secret): Authorization is Bearer and the secret"
             raise RefusedError(401, why, challenge)
-        if SUBPROTOCOL not in scope["subprotocols"]:
-            raise RefusedError(400, f'Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"')
-        self._check_room(exchange)
+        if self._protocol not in scope["subprotocols"]:
+            raise RefusedError(400, f'Sec-WebSocket-Protocol must offer "{self._protocol}"')
+        self._take_place(exchange)
 
     def _knows_secret(self, credentials: str | None) -> bool:
         scheme, _, given = (credentials or "").partition(" ")
@@ -94,13 +105,14 @@ class ToolHostEndpoint:
         same = hmac.compare_digest(given.strip(" ").encode(), secret.encode())
         return same and scheme.lower() == "bearer"
 
-    def _check_room(self, exchange: Exchange) -> None:
+    def _take_place(self, exchange: Exchange) -> None:
         if self._engine.draining:
             raise RefusedError(503, "the server is shutting down", _RETRY)
-        most = self._settings.limits.max_tool_hosts
-        if self.open >= most:
-            exchange.recorder.append(LimitReached("max_tool_hosts", most))
-            raise RefusedError(503, f"there are {most} tool hosts already (max_tool_hosts)", _RETRY)
+        try:
+            # Hosts know the secret of this server, so no share of an address bounds them.
+            self._places.acquire(None, exchange.recorder)
+        except LimitError as full:
+            raise RefusedError(503, full.message, _RETRY) from None
 
     async def _refuse(self, exchange: Exchange, refused: RefusedError) -> None:
         try:
@@ -109,7 +121,8 @@ class ToolHostEndpoint:
             exchange.close("client")
 
     async def _converse(self, exchange: Exchange, wire: WebSocketWire) -> None:
-        connection = HostConnection(self._engine, self._roster, exchange.recorder, exchange.client, exchange.peer)
+        recorder, client, peer = exchange.recorder, exchange.client, exchange.peer
+        connection = self._host_connection(self._engine, self._roster, recorder, client, peer)
         ending = Ending(_GOING_AWAY, "the server stopped")
         try:
             reader = _UntilBroken(wire)

@@ -95,7 +95,7 @@ class Audit:
 
     @property
     def status(self) -> AuditStatus:
-        """How it stands."""
+        """The state of the audit."""
         store: Literal["memory", "file"] = "memory" if self._file is None else "file"
         return AuditStatus(store, self._state[0], self._since, self._state[1], self._unwritten.lost)
 

@@ -1,4 +1,4 @@
-"""What is asked of the audit: pages of tool calls, and single ones with their evidence, from memory or from the file.
+"""Queries of the audit: pages of tool calls, and single ones with their evidence, from memory or from the file.
 
 With a file, what is not written yet is laid over what it has, so that each call is there once, as it is now.
 """
@@ -200,7 +200,7 @@ class FileCalls:
 
     @asynccontextmanager
     async def closed(self) -> AsyncIterator[None]:
-        """Nobody reads the file within; whoever asked before has had an answer."""
+        """Keep readers away from the file while the block lasts; those that asked before have their answer."""
         async with self._readers:
             yield
 

@@ -12,13 +12,16 @@ import trio
 
 from .. import __version__
 from ..core.call import Cause
+from ..core.inbound import HttpHead
+from ..core.modern_inbound import Inbound, climb, revision_of
+from ..observe import ndjson
 from ..observe.context import Recorder
 from ..observe.events import ServerState
 from ..observe.log import EventLog
 from ..observe.records import CallRecords
 from ..settings import Settings
-from ..wire.errors import McpError, busy
-from ..wire.jsonrpc import Json, Request
+from ..wire.errors import McpError, shutting_down
+from ..wire.jsonrpc import Json, Message, Request, RequestId
 from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params
@@ -31,17 +34,19 @@ from .catalogue.hosted import HostedTools
 from .catalogue.offers import Offer
 from .clock import Clock
 from .interactions import Interactions
+from .judging import JudgeService
 from .legacy.channels import announce
-from .legacy.dispatch import LegacyRouter as LegacyDispatch
+from .legacy.dispatch import LegacyRouter
 from .legacy.methods import capabilities
+from .messages import check_token
 from .modern.clients import Clients
-from .modern.dispatch import ModernRouter as ModernDispatch
+from .modern.dispatch import ModernRouter
 from .modern.rounds import RoundTrips
 from .observer import Observer
 from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
 from .services import Services
 from .sessions import Session, SessionService
-from .shares import AddressLimitError, AddressShares
+from .shares import AddressShares, Limit, LimitError
 from .streams.draft_streams import DraftStreams
 from .tasks import TaskService
 
@@ -92,11 +97,13 @@ class Engine:
         self.shares = AddressShares(limits)
         # As long as the state that names a page may take to come back.
         keep_s = settings.request_state_ttl_s
-        self.interactions = Interactions(limits.max_interactions, keep_s, self.clock, self.shares, new_id)
+        pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
+        self.interactions = Interactions(pages, keep_s, self.clock, new_id)
         services = Services(self.log, self.clock, settings, self.shares, self.interactions, new_id)
         self.tasks = TaskService(services)
         self.streams = DraftStreams(services)
         self.sessions = SessionService(services, self._end_owner)
+        self.judging = self._judging() if settings.judge else None
         self.exchanges = count(1)
         self.piped_bytes = 0
         self.draining = False
@@ -108,14 +115,27 @@ class Engine:
         self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
         self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
         runs = ToolRuns(services)
-        self.legacy = LegacyDispatch(services, self.tasks, self.streams, runs)
+        self.legacy = LegacyRouter(services, self.tasks, self.streams, runs)
         self.clients = Clients()
         keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
         states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
         trips = RoundTrips(states, self.clock, settings.request_state_ttl_s, limits.max_request_state)
         # It stands in every result, so it is the short form.
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
-        self.modern = ModernDispatch(services, self.tasks, trips, runs, about, INSTRUCTIONS)
+        self.modern = ModernRouter(services, self.tasks, trips, runs, about, INSTRUCTIONS)
+
+    def header(self, catalogue: str | None = None) -> ndjson.Header:
+        """What the log is of; `catalogue` is the version of the rules that it is judged by."""
+        settings = ndjson.settings_for_rules(self.settings)
+        return ndjson.Header(self.run, __version__, self.started_at, settings, catalogue)
+
+    def _judging(self) -> JudgeService:
+        # A tenth of a second of imports that most servers do not need.
+        from ..judge.catalogue import catalogue
+        from ..judge.predicates.all import PREDICATES
+
+        rules = catalogue()
+        return JudgeService(self.log, self.clock, self.header(str(rules.version)), rules, PREDICATES)
 
     @property
     def records(self) -> CallRecords:
@@ -160,11 +180,8 @@ class Engine:
         offer = self.offer(selection, revision)
         try:
             session = self.sessions.open(offer, given["capabilities"], given["clientInfo"], context)
-        except AddressLimitError as full:
+        except LimitError as full:
             raise full.rejection(request.id) from None
-        if session is None:
-            most = self.settings.limits.max_sessions
-            raise busy(f"Too many sessions: the limit max_sessions is {most}", 60, request.id)
         session.initialize_id = request.id
         session.used_ids.use(request.id)
         result: Json = {
@@ -174,6 +191,25 @@ class Engine:
             "instructions": INSTRUCTIONS,
         }
         return session, shape_result("initialize", revision, result)
+
+    def refuse_while_draining(self, messages: Sequence[Message] | None = None, id: RequestId | None = None) -> None:
+        """Raise `Rejection` for new requests, or without messages for a new stream, while the server drains.
+
+        Notifications and answers still reach the work that runs. `id` is that of the message, where it can be echoed.
+        """
+        if self.draining and (messages is None or any(isinstance(item, Request) for item in messages)):
+            raise shutting_down(id)
+
+    def read_modern(self, head: HttpHead | None, request: Request, selection: str) -> tuple[Inbound, Offer]:
+        """Judge a modern request, and find what its selection offers; `head` is None where there is none.
+
+        Raises `Rejection`, and `UnknownSelectionError`.
+        """
+        offer = self.offer(selection, revision_of(request))
+        inbound = climb(head, request, input_schema=offer.input_schema)
+        check_token(request, inbound.meta, self.settings.limits)
+        self.refuse_while_draining([request], request.id)
+        return inbound, offer
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run sessions, tasks and what follows the log until cancelled.
@@ -209,6 +245,8 @@ class Engine:
             await nursery.start(self.sessions.serve)
             await nursery.start(self.observer.serve)
             await nursery.start(self.hosted.serve)
+            if self.judging is not None:
+                await nursery.start(self.judging.serve)
             self.log.append(ServerState("ready"))
             task_status.started()
 

@@ -13,11 +13,9 @@ from typing import NamedTuple
 import trio
 
 from ..observe.context import Recorder
-from ..observe.events import LimitReached
-from ..wire.errors import Code, McpError
 from .catalogue.tool import ToolFailureError
 from .clock import Clock
-from .shares import AddressShares
+from .shares import Limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +33,15 @@ class _Made(NamedTuple):
 
 
 class Interactions:
-    """The pages of one engine: at most `most` that wait to be confirmed or can still be asked about.
+    """The pages of one engine, as many as `limit` allows, that wait to be confirmed or can still be asked about.
 
     A page is forgotten `keep_s` seconds after it was made; until then nobody else's page can push it out.
     """
 
-    def __init__(
-        self, most: int, keep_s: float, clock: Clock, shares: AddressShares, new_id: Callable[[], str]
-    ) -> None:
-        self._most = most
+    def __init__(self, limit: Limit, keep_s: float, clock: Clock, new_id: Callable[[], str]) -> None:
+        self._limit = limit
         self._keep_s = keep_s
         self._clock = clock
-        self._shares = shares
         self._new_id = new_id
         # In the order of their making, so the first is the first to be forgotten.
         self._made: dict[str, _Made] = {}
@@ -59,18 +54,14 @@ class Interactions:
     def open(self, origin: str, holder: str | None, recorder: Recorder) -> str:
         """A new page, for the call of `recorder`: its unguessable id.
 
-        Raises `ToolFailureError` without an origin, as nobody could reach it, and `McpError` -32000 when there are as
-        many as there may be, or as many of this `holder`.
+        Raises `ToolFailureError` without an origin, as nobody could reach it, and `LimitError` when there are as many
+        as there may be, or as many of this `holder`.
         """
         if not origin:
             why = "This server shows no pages: start it with --dashboard PORT, or say where they are with --public-url"
             raise ToolFailureError(why)
         self._forget()
-        if len(self._made) >= self._most:
-            recorder.append(LimitReached("max_interactions", self._most))
-            raise McpError(Code.BUSY, f"Too many pages wait: the limit max_interactions is {self._most}")
-        self._shares.check("max_interactions", holder, recorder)
-        self._shares.take("max_interactions", holder)
+        self._limit.acquire(holder, recorder)
         id = self._new_id()
         self._made[id], self._confirmed[id] = _Made(self._clock.now(), holder), trio.Event()
         return id
@@ -103,4 +94,4 @@ class Interactions:
         while self._made and (first := next(iter(self._made.items())))[1].at <= oldest:
             id, made = first
             del self._made[id], self._confirmed[id]
-            self._shares.give_back("max_interactions", made.holder)
+            self._limit.release(made.holder)

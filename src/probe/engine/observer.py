@@ -38,7 +38,7 @@ class Observer:
         self._evidence = EvidenceIndex(limits.call_records)
         self._tables = Tables(self._records, self._evidence, limits.call_records)
         self._log = log
-        self._log_follower = LogFollower(log, self._take, self._missed)
+        self._log_follower = LogFollower(log, self._take, self._missed, begin=self._forget)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Follow the log until cancelled."""
@@ -72,15 +72,17 @@ class Observer:
 
     @property
     def missed(self) -> int:
-        """How many entries were pushed out of the log before they could be taken, or could not be taken."""
+        """The number of entries that were pushed out of the log before they were taken, or could not be taken."""
         return self._log_follower.missed_entries
 
     def follow(self, follower: Follower) -> None:
-        """From now on, the follower is told."""
+        """Hand each entry to this follower from now on."""
         self._followers.append(follower)
 
-    def _take(self, entry: Entry) -> None:
+    def _forget(self) -> None:
         self._tables.forget_before(self._log.first)
+
+    def _take(self, entry: Entry) -> None:
         # The tables read the records.
         self._records.take(entry)
         calls = self._tables.take(entry)

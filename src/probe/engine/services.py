@@ -1,4 +1,4 @@
-"""What every part of one engine uses."""
+"""The services that every part of one engine uses."""
 
 from __future__ import annotations
 

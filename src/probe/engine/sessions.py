@@ -23,7 +23,7 @@ from ..core.session import Input, SessionMachine
 from ..core.used_ids import UsedIds
 from ..observe.bounded import Newest
 from ..observe.context import Recorder
-from ..observe.events import ClientMisuse, LimitReached, SessionClosed, SessionOpened
+from ..observe.events import ClientMisuse, SessionClosed, SessionOpened
 from ..observe.records import MOST_CAPABILITIES, bounded
 from ..observe.redaction import fingerprint
 from ..wire.jsonrpc import RequestId, clip
@@ -37,10 +37,14 @@ from .calls.scope import CallScope
 from .catalogue.offers import Offer
 from .catalogue.tool import LogLevel
 from .services import Services
+from .shares import Limit
 from .streams.replay_room import ReplayRoom
 from .streams.stream import Stream
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
+
+# Sessions last: it takes some time before one of them ends.
+_RETRY_S = 60
 
 # So many strings of a session are remembered, and as many runs of numbers: at most 100 kB of ids in ASCII. A client
 # that counts takes one run. Beyond it a second use is not noticed.
@@ -99,6 +103,8 @@ class Session:
         self._quiet = trio.lowlevel.ParkingLot()
         self._streams: dict[str, Stream] = {}
         self._finished: deque[Stream] = deque()
+        # At least what they keep: what has ended does not grow, and may be let go of without anybody telling.
+        self._finished_bytes = 0
         self._room = room
         self._stream_count = 0
         self._reader_came = trio.lowlevel.ParkingLot()
@@ -185,20 +191,22 @@ class Session:
             del self._streams[stream.id]
             return
         self._finished.append(stream)
+        self._finished_bytes += stream.replay.bytes
         self.forget_streams()
 
     def forget_streams(self) -> None:
         """Forget finished streams that are too old, or the oldest beyond the bounds; a present reader goes on."""
         limits = self._settings.limits
         oldest = self._clock.now() - self._settings.stream_retention_s
-        size = sum(stream.replay.bytes for stream in self._finished)
+        if self._finished_bytes > limits.replay_bytes_per_session:
+            self._finished_bytes = sum(stream.replay.bytes for stream in self._finished)
         while self._finished and (
             len(self._finished) > limits.replay_streams
-            or size > limits.replay_bytes_per_session
+            or self._finished_bytes > limits.replay_bytes_per_session
             or (self._finished[0].ended_at or 0.0) <= oldest
         ):
             stream = self._finished.popleft()
-            size -= stream.replay.bytes
+            self._finished_bytes -= stream.replay.bytes
             del self._streams[stream.id]
             self._room.remove(stream)
 
@@ -288,7 +296,8 @@ class SessionService:
     def __init__(self, services: Services, on_end: OnEnd) -> None:
         self._services = services
         self._settings = services.settings
-        self._shares = services.shares
+        why = "Too many sessions: the limit {name} is {most}"
+        self._limit = Limit("max_sessions", why, services.shares, retry_s=_RETRY_S)
         self._room = ReplayRoom(services.limits.max_replay_bytes)
         self._on_end = on_end
         self._sessions: dict[str, Session] = {}
@@ -300,18 +309,15 @@ class SessionService:
 
     def open(
         self, offer: Offer, capabilities: Mapping[str, Any], client: Mapping[str, Any], context: RequestContext
-    ) -> Session | None:
-        """A new session with an unguessable id; None when there are as many as there may be.
+    ) -> Session:
+        """A new session with an unguessable id.
 
-        The recorder of `context`, which is that of its `initialize`, is then bound to the session. Raises
-        `AddressLimitError` when there are as many of this address. What a client says about itself may be large and is
-        kept for long: only what is read again is, and that as text.
+        The recorder of `context`, which is that of its `initialize`, is then bound to the session. Raises `LimitError`
+        when there are as many as there may be, or as many of this address. What a client says about itself may be large
+        and is kept for long: only what is read again is, and that as text.
         """
         limits = self._settings.limits
-        if len(self._sessions) >= limits.max_sessions:
-            context.recorder.append(LimitReached("max_sessions", limits.max_sessions))
-            return None
-        self._shares.check("max_sessions", context.holder, context.recorder)
+        self._limit.acquire(context.holder, context.recorder)
         self._count += 1
         machine = SessionMachine(
             offer.revision,
@@ -327,7 +333,6 @@ class SessionService:
         session = Session(id, machine, offer, context, self._services, self._room, self._on_end)
         session.streams = draft_streams.declared(capabilities)
         self._sessions[id] = session
-        self._shares.take("max_sessions", context.holder)
         self._inbox.send_nowait(session)
         declared = bounded(capabilities, MOST_CAPABILITIES)
         context.recorder.append(
@@ -362,7 +367,7 @@ class SessionService:
         finally:
             del self._sessions[session.id]
             self._ended.store(_digest(session.id), session.label)
-            self._shares.give_back("max_sessions", session.holder)
+            self._limit.release(session.holder)
 
 
 def _digest(id: str) -> bytes:

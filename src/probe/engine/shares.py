@@ -1,26 +1,45 @@
-"""What one client address may hold of what all clients share (`address_share`)."""
+"""Limits that all clients share, and the share of them that one client address may hold (`address_share`).
+
+Whoever gives something out acquires a place, and releases it when it is over. A refusal is recorded, and says whether
+all places are taken or those of this address: the one is HTTP 503, the other 429, and both are JSON-RPC errors.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ..core.shares import Shares
 from ..observe.context import Recorder
 from ..observe.events import LimitReached
 from ..settings import Limits
-from ..wire.errors import Code, McpError, Rejection, too_many
+from ..wire.errors import Code, McpError, Rejection, busy, too_many
 from ..wire.jsonrpc import RequestId
 
 _RETRY_S = 5
 
 
-class AddressLimitError(McpError):
+class LimitError(McpError):
+    """A limit has no room; the client may try again after `retry_s` seconds."""
+
+    def __init__(self, why: str, retry_s: int = _RETRY_S) -> None:
+        super().__init__(Code.BUSY, why)
+        self.retry_s = retry_s
+
+    def rejection(self, id: RequestId | None = None) -> Rejection:
+        """The same where an HTTP request is refused: 503."""
+        return busy(self.message, self.retry_s, id)
+
+
+class AddressLimitError(LimitError):
     """An address holds as much of a limit as one may; others are served."""
 
     def __init__(self, limit: str, most: int) -> None:
-        super().__init__(Code.BUSY, f"Too many from this address: its share of {limit} is {most} (address_share)")
+        super().__init__(f"Too many from this address: its share of {limit} is {most} (address_share)")
 
     def rejection(self, id: RequestId | None = None) -> Rejection:
         """The same where an HTTP request is refused: 429."""
-        return too_many(self.message, _RETRY_S, id)
+        return too_many(self.message, self.retry_s, id)
 
 
 class AddressShares(Shares):
@@ -30,12 +49,67 @@ class AddressShares(Shares):
         super().__init__(limits.address_share)
         self._limits = limits
 
+    def total(self, limit: str) -> int:
+        """The amount of a limit that all clients together may hold."""
+        return int(getattr(self._limits, limit))
+
     def share(self, limit: str) -> int:
-        """How much of a limit one address may hold."""
-        return self.most(getattr(self._limits, limit))
+        """The amount of a limit that one address may hold."""
+        return self.most(self.total(limit))
 
     def check(self, limit: str, holder: str | None, recorder: Recorder, amount: int = 1) -> None:
         """Raise `AddressLimitError`, and record it, when an address holds its share already."""
-        if not self.has_room(limit, holder, getattr(self._limits, limit), amount):
+        if not self.has_room(limit, holder, self.total(limit), amount):
             recorder.append(LimitReached(f"address_share:{limit}", self.share(limit)))
             raise AddressLimitError(limit, self.share(limit))
+
+
+class Limit:
+    """The places of one limit. `most` is how many there are, `held` how many are taken.
+
+    `why` is the message of a refusal, in which `{name}` and `{most}` stand for those. A holder is a client address;
+    None stands for one that has all of the limit as its share. No method waits.
+    """
+
+    def __init__(self, name: str, why: str, shares: AddressShares, *, retry_s: int = _RETRY_S) -> None:
+        self.name = name
+        self.most = shares.total(name)
+        self.held = 0
+        self._why = why.format(name=name, most=self.most)
+        self._shares = shares
+        self._retry_s = retry_s
+
+    def full(self, recorder: Recorder) -> LimitError:
+        """Record that all places are taken; returns the error that says so."""
+        recorder.append(LimitReached(self.name, self.most))
+        return LimitError(self._why, self._retry_s)
+
+    def check(self, holder: str | None, recorder: Recorder) -> None:
+        """Raise `LimitError`, and record it, when no place is free, or none for this holder."""
+        if self.held >= self.most:
+            raise self.full(recorder)
+        self._shares.check(self.name, holder, recorder)
+
+    def take(self, holder: str | None) -> None:
+        """Take a place, which the caller has checked for in the same step."""
+        self.held += 1
+        self._shares.take(self.name, holder)
+
+    def acquire(self, holder: str | None, recorder: Recorder) -> None:
+        """Take a place. Raises `LimitError`, and records it, when there is none."""
+        self.check(holder, recorder)
+        self.take(holder)
+
+    def release(self, holder: str | None) -> None:
+        """Give a place back."""
+        self.held -= 1
+        self._shares.give_back(self.name, holder)
+
+    @contextmanager
+    def holding(self, holder: str | None, recorder: Recorder) -> Iterator[None]:
+        """Hold a place while the block lasts. Raises `LimitError`, and records it, when there is none."""
+        self.acquire(holder, recorder)
+        try:
+            yield
+        finally:
+            self.release(holder)

@@ -20,18 +20,18 @@ from ..core.task import Input, TaskMachine
 from ..core.task_inputs import TaskInputs
 from ..observe.context import Recorder
 from ..observe.events import LimitReached, TaskChanged, TaskRemoved
-from ..wire.errors import Code, McpError
 from .calls.context import CallContext
 from .calls.outcome import Outcome, contain
 from .calls.request_context import RequestContext
 from .calls.scope import CallScope, run
 from .catalogue.tool import ToolResult
 from .services import Services
+from .shares import Limit, LimitError
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """What a call that becomes a task is to be.
+    """The plan of a call that becomes a task.
 
     `owner` is the session it belongs to, or its era where there are none; `holder` is the client address whose share
     it takes. `announce` sends a change of status to the client, with the recorder of that; `ending` is what an outcome
@@ -103,13 +103,16 @@ class Task:
             await self._changed.park()
 
 
+_TOO_MANY = "Too many tasks: the limit {name} is {most}; a task counts until its ttl"
+
+
 class TaskService:
     """All tasks of one engine. `serve` owns them; the other methods are called from any task and never wait."""
 
     def __init__(self, services: Services) -> None:
         self._clock = services.clock
         self._settings = services.settings
-        self._shares = services.shares
+        self._limit = Limit("max_tasks", _TOO_MANY, services.shares)
         self.new_id = services.new_id
         self._tasks: dict[str, Task] = {}
         self._count = 0
@@ -117,17 +120,12 @@ class TaskService:
         self._inbox, self._jobs = trio.open_memory_channel[Callable[[], Awaitable[None]]](services.limits.max_tasks)
 
     def check_room(self, owner: str | None, context: RequestContext) -> None:
-        """Raises `McpError` -32000 when the session `owner`, the server, or the client's address has all it may."""
-        limits = self._settings.limits
-        own = sum(task.owner == owner for task in self._tasks.values())
-        for name, used, bound in (
-            ("max_tasks_per_session", own, limits.max_tasks_per_session),
-            ("max_tasks", len(self._tasks), limits.max_tasks),
-        ):
-            if used >= bound:
-                context.recorder.append(LimitReached(name, bound))
-                raise McpError(Code.BUSY, f"Too many tasks: the limit {name} is {bound}; a task counts until its ttl")
-        self._shares.check("max_tasks", context.holder, context.recorder)
+        """Raises `LimitError` when the session `owner`, the server, or the client's address has all it may."""
+        most = self._settings.limits.max_tasks_per_session
+        if sum(task.owner == owner for task in self._tasks.values()) >= most:
+            context.recorder.append(LimitReached("max_tasks_per_session", most))
+            raise LimitError(_TOO_MANY.format(name="max_tasks_per_session", most=most))
+        self._limit.check(context.holder, context.recorder)
 
     def ttl(self, requested: int | None) -> int:
         """The lifetime granted, in milliseconds.
@@ -145,7 +143,7 @@ class TaskService:
         machine = TaskMachine(self._clock.wall(), plan.message)
         task = Task(id, self._count, machine, call, plan)
         self._tasks[id] = task
-        self._shares.take("max_tasks", plan.holder)
+        self._limit.take(plan.holder)
         call.recorder.append(TaskChanged(plan.tool, "queued", None, plan.ttl_ms))
         self._record_change(task, call.recorder)
 
@@ -180,7 +178,7 @@ class TaskService:
             self._move(task, Input.ASK, message)
 
     def answered(self, task: Task, questions: int = 1, by: Recorder | None = None) -> None:
-        """So many questions are answered, by the message `by`, or withdrawn: at zero the task works again.
+        """Count so many questions less, answered by the message `by` or withdrawn: at zero the task works again.
 
         Not where its work is being stopped.
         """
@@ -252,7 +250,7 @@ class TaskService:
         if not task.call.machine.settled:
             task.call.abandon()
         del self._tasks[task.id]
-        self._shares.give_back("max_tasks", task.plan.holder)
+        self._limit.release(task.plan.holder)
         task.call.recorder.append(TaskRemoved(task.removed))
         task.ring()
 

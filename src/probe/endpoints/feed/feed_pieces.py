@@ -1,4 +1,4 @@
-"""What readers of the feed get, as the text of server-sent events: made once for all who ask for the same."""
+"""The text of server-sent events for readers of the feed, made once for all readers with the same query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader asks the feed for, in the query of its URL and in `Last-Event-ID`."""
+"""The query of a reader of the feed: the URL's, and `Last-Event-ID`."""
 
 from __future__ import annotations
 

@@ -14,15 +14,12 @@ import trio
 from ...core.addresses import client_key
 from ...core.inbound import HttpHead, accepts
 from ...engine.engine import Engine
-from ...engine.shares import AddressLimitError
+from ...engine.shares import Limit, LimitError
 from ...observe.context import Recorder
-from ...observe.events import LimitReached
 from ...observe.query import QueryError
 from ...wire.errors import Rejection
 from ..asgi import Headers, Receive, Scope, Send, http_head, start, wait_disconnect
 from ..problem_details import RefusedError, refuse
-
-_RETRY_S = 5
 
 
 class FeedSubscriber(Protocol):
@@ -30,7 +27,7 @@ class FeedSubscriber(Protocol):
 
     @property
     def headers(self) -> Headers:
-        """Those of its response, which is 200."""
+        """The headers of its response, whose status is 200."""
 
     async def run(self) -> None:
         """Write the response up to the entry `stopped`, or until cancelled, which is how the reader's going ends it.
@@ -44,15 +41,14 @@ Opens: TypeAlias = Callable[[HttpHead, str, Send], FeedSubscriber]
 
 
 class Readers:
-    """Those of one engine; `open` are at most `max_feed_readers`, of all streams together.
+    """The readers of one engine; `open` are at most `max_feed_readers`, of all streams together.
 
     `wait_idle` tells when there is none any more.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._recorder = Recorder(engine.log)
-        self._shares = engine.shares
-        self._most = engine.settings.limits.max_feed_readers
+        self._places = Limit("max_feed_readers", "there are {most} readers already ({name})", engine.shares)
         self.open: set[FeedSubscriber] = set()
         self._left = trio.lowlevel.ParkingLot()
 
@@ -69,7 +65,7 @@ class Readers:
             await start(send, 200, reader.headers)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         else:
-            with self._shares.holding("max_feed_readers", holder):
+            with self._places.holding(holder, self._recorder):
                 await self._follow(reader, receive, send)
 
     async def wait_idle(self) -> None:
@@ -89,14 +85,11 @@ class Readers:
             raise RefusedError(400, str(error), known=error.known) from None
         except Rejection as rejection:
             raise RefusedError(rejection.refusal.status, rejection.message) from None
-        if len(self.open) >= self._most:
-            self._recorder.append(LimitReached("max_feed_readers", self._most))
-            why = f"there are {self._most} readers already (max_feed_readers)"
-            raise RefusedError(503, why, [(b"retry-after", b"%d" % _RETRY_S)])
         try:
-            self._shares.check("max_feed_readers", holder, self._recorder)
-        except AddressLimitError as full:
-            raise RefusedError(429, str(full), full.rejection().headers) from None
+            self._places.check(holder, self._recorder)
+        except LimitError as full:
+            refused = full.rejection()
+            raise RefusedError(refused.refusal.status, full.message, refused.headers) from None
         return reader
 
     async def _follow(self, reader: FeedSubscriber, receive: Receive, send: Send) -> None:

@@ -9,12 +9,11 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ... import __version__
 from ...engine.engine import Engine
 from ...observe import event_filter, ndjson
 from ...observe.event_filter import EventFilter
 from ...observe.log import Entry, EventLog, Gap
-from ...observe.ndjson import End, Header, Why, settings_for_rules
+from ...observe.ndjson import End, Header, Why
 from ...observe.query import QueryError, whole_number
 from ...settings import Limits
 from . import listing, responses
@@ -129,7 +128,7 @@ async def lines(engine: Engine, wanted: EventFilter, since: int) -> AsyncIterato
 
 
 def _header(engine: Engine) -> Header:
-    return Header(engine.run, __version__, engine.started_at, settings_for_rules(engine.settings))
+    return engine.header()
 
 
 def register(app: QuartTrio, engine: Engine) -> None:

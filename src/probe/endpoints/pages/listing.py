@@ -1,4 +1,4 @@
-"""What pages there are: where each stands, what it takes and gives. The pages and their description use this."""
+"""The list of pages: the path, the parameters and the answer of each. The pages and their description use it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ...judge.reports.as_json import JudgeReport, RuleList
 from ...observe.call_filter import ERAS, OUTCOMES, RUNNING, TRANSPORTS
 from ...observe.call_filter import NAMES as CALL_FILTERS
 from ...observe.event_filter import EVENTS as KINDS
@@ -20,6 +21,8 @@ JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
 NDJSON = "application/x-ndjson"
 CSV = "text/csv"
+HTML = "text/html"
+XML = "application/xml"
 
 _NUMBER: Json = {"type": "integer", "minimum": 0}
 
@@ -47,9 +50,7 @@ class Route:
         return self.path.replace("{", "<").replace("}", ">")
 
 
-def _filters(
-    names: Iterable[str], meanings: Mapping[str, str], schemas: Mapping[str, Json]
-) -> tuple[Parameter, ...]:
+def _filters(names: Iterable[str], meanings: Mapping[str, str], schemas: Mapping[str, Json]) -> tuple[Parameter, ...]:
     # Subscripted, so that a filter without a meaning here is found at the start.
     return tuple(Parameter(name, meanings[name], schemas.get(name, {"type": "string"})) for name in names)
 
@@ -95,9 +96,7 @@ SESSIONS = Route("/api/sessions", "sessions and modern clients", answers.Session
 TASKS = Route("/api/tasks", "tasks", answers.TaskTable, own=(CURSOR,))
 STREAMS = Route("/api/streams", "streams", answers.StreamTable, own=(CURSOR,))
 HOSTS = Route("/api/hosts", "connections of tool hosts", answers.HostTable, own=(CURSOR,))
-REFUSALS = Route(
-    "/api/refusals", "errors answered because of what a client sent", answers.RefusalTable, own=(CURSOR,)
-)
+REFUSALS = Route("/api/refusals", "errors answered because of what a client sent", answers.RefusalTable, own=(CURSOR,))
 COUNTS = Route("/api/counts", "how many entries of each group the log keeps", answers.CountsTable, own=(CURSOR,))
 EVENTS = Route(
     "/api/events",
@@ -110,6 +109,16 @@ EVENT = Route("/api/events/{seq}", "one entry", Entry, stable=True)
 EVENTS_NDJSON = Route(
     "/api/events.ndjson", "the event log, one JSON object a line", media=NDJSON, own=(SINCE,), filters=EVENT_FILTER
 )
+
+WAIT = Parameter("wait", "Answer once a rule has this verdict on a subject, `RULE:VERDICT`, or the time is over.")
+FOR = Parameter("for", "How long to wait at most, in seconds: 10 by default, 60 at most.", {"type": "number"})
+HAVING = Parameter("verdict", "Give only rules with this verdict; several with commas. Counts are of all rules.")
+_JUDGED = (WAIT, FOR, HAVING)
+JUDGE = Route("/api/judge", "verdicts on every client, with `judge` on", JudgeReport, own=_JUDGED, refuses=(404,))
+JUDGE_RULES = Route("/api/judge/rules", "the rules of the judge", RuleList, stable=True)
+JUDGE_SUBJECT = Route("/api/judge/{name}", "verdicts on one client", JudgeReport, own=_JUDGED)
+JUDGE_CARD = Route("/api/judge/{name}/card", "the same as a page to read and print", media=HTML)
+JUDGE_JUNIT = Route("/api/judge/{name}/junit", "the same as JUnit XML", media=XML)
 
 _CALL_MEANINGS = MappingProxyType(
     {
@@ -150,9 +159,7 @@ CALLS = Route(
     filters=CALL_FILTER,
     refuses=(503,),
 )
-CALL = Route(
-    "/api/calls/{id}", "one tool call with its evidence", answers.CallDetail, stable=True, refuses=(503,)
-)
+CALL = Route("/api/calls/{id}", "one tool call with its evidence", answers.CallDetail, stable=True, refuses=(503,))
 CALLS_NDJSON = Route(
     "/api/calls.ndjson", "tool calls, one JSON object a line", media=NDJSON, filters=CALL_FILTER, refuses=(503,)
 )
@@ -189,5 +196,10 @@ API = (
     CALL,
     CALLS_NDJSON,
     CALLS_CSV,
+    JUDGE,
+    JUDGE_RULES,
+    JUDGE_SUBJECT,
+    JUDGE_CARD,
+    JUDGE_JUNIT,
 )
 """Every page under `/api`."""

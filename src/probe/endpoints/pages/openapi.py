@@ -1,6 +1,7 @@
 """The description of the API for programs (OpenAPI 3.1), made from the vocabulary and from the pages themselves.
 
-`python -m probe.endpoints.pages.openapi` prints it as docs/openapi.json has it.
+`python -m probe.endpoints.pages.openapi` prints it as docs/openapi.json has it; `judge` behind that prints
+docs/judge.schema.json, which describes reports of the judge as files.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 from ... import __version__
 from ...engine.audit import AuditStatus
+from ...judge.reports.as_json import JudgeReport
 from ...observe.call_filter import OUTCOMES
 from ...observe.context import Context
 from ...observe.events import Event
@@ -153,6 +155,18 @@ def _add_problem(schemas: Schemas) -> None:
     schemas.add("Problem", problem)
 
 
+def judge_schema() -> Json:
+    """The JSON Schema of a report of the judge, for files that `mcp-probe judge --json` writes."""
+    schemas = Schemas({})
+    report = schemas.of(JudgeReport)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Report of the judge of MCP Probe",
+        **report,
+        "components": {"schemas": schemas.collected()},
+    }
+
+
 def encoded(value: Any) -> str:
     """JSON as it is committed: the same bytes for the same description."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -165,4 +179,4 @@ def published() -> bytes:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(encoded(document()))
+    sys.stdout.write(encoded(judge_schema() if sys.argv[1:] == ["judge"] else document()))

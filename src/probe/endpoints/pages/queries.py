@@ -25,7 +25,7 @@ class Parameter:
 
     @property
     def shown(self) -> str:
-        """How it is named where the known ones are told."""
+        """Its name in the list of known ones."""
         return self.name if self.pattern is None else f"{self.name}.PATH"
 
 

@@ -82,7 +82,7 @@ def closed(properties: Mapping[str, Json], description: str) -> Json:
 
 
 def reference(name: str) -> Json:
-    """Where a named schema stands in the description."""
+    """The place of a named schema in the description."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 

@@ -17,6 +17,7 @@ from ...engine.engine import SERVER_INFO, Engine
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN
+from ..reached import base_of
 from . import answers, listing, openapi, responses
 from .queries import read
 
@@ -51,7 +52,7 @@ def register(app: QuartTrio, engine: Engine, beside: Beside) -> None:
     @app.get(listing.SERVER.rule)
     async def server() -> Response:
         read()
-        origin = engine.settings.public_url.rstrip("/") or request.host_url.rstrip("/")
+        origin = base_of(engine.settings.public_url, request.scope, request.host)
         return responses.json_answer(asdict(_server(engine, origin, beside)))
 
     @app.get(listing.TOOLS.rule)
@@ -157,7 +158,7 @@ def _tool(tool: Tool, toolset: str) -> answers.ToolInfo:
         task_support=tool.task_support,
         requires=list(tool.requires),
         since=tool.offered_since,
-        until=tool.until,
+        until=tool.until or MODERN[-1],
         annotations=tool.annotations,
         input_schema=entry["inputSchema"],
         output_schema=tool.output_schema,

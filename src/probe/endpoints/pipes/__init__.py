@@ -1,1 +1,1 @@
-"""Connections that carry all messages both ways: WebSockets and standard streams."""
+"""The wires of connections that carry all messages both ways: WebSockets and standard streams."""

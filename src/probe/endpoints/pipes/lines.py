@@ -14,11 +14,11 @@ import trio
 from trio.abc import ReceiveStream, SendStream
 from trio.lowlevel import FdStream
 
+from ...engine.pipes.wires import Closed, TooLargeError
 from ...observe.context import Recorder
 from ...observe.events import StdioChange
 from ...observe.unreadable import SHOWN_BYTES
 from .stdio_facts import StdioFacts
-from .wires import Closed, TooLargeError
 
 _GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 _STDIN, _STDOUT, _STDERR = range(3)
@@ -47,7 +47,7 @@ class LineWire:
 
     @property
     def closed(self) -> Closed | None:
-        """Who started this process has closed its end: nobody else can."""
+        """The end of the connection: only the process that started this one can cause it."""
         return Closed(None, "client") if self._over else None
 
     def opened(self, recorder: Recorder) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of the standard streams and of their process, for the event log."""
+"""Facts about the standard streams and their process, for the event log."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How one call runs: its scope, its outcome, its cancellation, and what a request is known by."""
+"""The run of one call: its scope, its outcome, its cancellation, and the context of its request."""

@@ -14,7 +14,7 @@ from ...observe.audit.claim import AuditFileError
 _T = TypeVar("_T")
 
 UNUSABLE: Final = (sqlite3.Error, OSError, AuditFileError)
-"""What says that the file cannot be used now."""
+"""The errors that say that the file cannot be used now."""
 
 
 async def in_thread(work: Callable[[], _T], limiter: trio.CapacityLimiter, *, to_its_end: bool = False) -> _T:
@@ -32,7 +32,7 @@ async def in_thread(work: Callable[[], _T], limiter: trio.CapacityLimiter, *, to
 
 
 def why(error: BaseException) -> str:
-    """What to tell of it in public: no path of this machine."""
+    """The words for an error that anybody may read: they name no path of this machine."""
     if isinstance(error, AuditFileError):
         return f"the file {error.why}"
     if isinstance(error, OSError):

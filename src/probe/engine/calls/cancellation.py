@@ -38,7 +38,7 @@ class Cancellation:
 
 
 def read_cancellation(message: Notification, clause: str, context: RequestContext) -> Cancellation | None:
-    """What a `notifications/cancelled` asks for; None for a malformed one, which is recorded and ignored."""
+    """Read a `notifications/cancelled`. Returns None for a malformed one, which is recorded and ignored."""
     params = message.params or {}
     id, reason = params.get("requestId"), params.get("reason", "")
     if not is_id(id) or not isinstance(reason, str):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import trio
 
 from ...observe.context import Recorder
-from ...wire.jsonrpc import Json, MalformedResponse, RequestId, Response
+from ...wire.jsonrpc import Json, RefusedResponse, RequestId, Response
 from ..catalogue.tool import ClientRequestError
 
 
@@ -21,7 +21,7 @@ from ..catalogue.tool import ClientRequestError
 class _Pending:
     answered: trio.Event
     question: Recorder | None = None
-    answer: Response | MalformedResponse | None = None
+    answer: Response | RefusedResponse | None = None
     answered_by: Recorder | None = None
 
 
@@ -43,7 +43,7 @@ class ClientRequests:
         self._next = 0
         self._pending: dict[RequestId, _Pending] = {}
 
-    def resolve(self, answer: Response | MalformedResponse, recorder: Recorder) -> bool:
+    def resolve(self, answer: Response | RefusedResponse, recorder: Recorder) -> bool:
         """A client's answer arrived, or a message that was refused instead of being one; `recorder` is that message's.
 
         False: nothing waits for this id (unknown, answered before, or given up).
@@ -97,10 +97,11 @@ class ClientRequests:
         return ClientAnswer(_result(method, pending.answer), pending.answered_by)
 
 
-def _result(method: str, answer: Response | MalformedResponse | None) -> Json:
+def _result(method: str, answer: Response | RefusedResponse | None) -> Json:
     assert answer is not None, "the event is set only together with the answer"
-    if isinstance(answer, MalformedResponse):
-        raise ClientRequestError(f"The client's answer to {method} is malformed: {answer.why}")
+    if isinstance(answer, RefusedResponse):
+        fault = "is malformed" if answer.malformed else "was not taken"
+        raise ClientRequestError(f"The client's answer to {method} {fault}: {answer.why}")
     if answer.error is not None:
         error = answer.error
         raise ClientRequestError(f"The client answered {method} with error {error['code']}: {error['message']}")

@@ -19,7 +19,7 @@ LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "
 
 
 class Channel(Protocol):
-    """How messages of one call, or of one task, reach its client. The era and the transport are behind it."""
+    """The way from one call, or one task, to its client. It hides the era and the transport."""
 
     def notify(self, method: str, params: Json) -> None:
         """Send a notification. Never waits; after a cancellation it is dropped and recorded."""
@@ -51,6 +51,9 @@ class Channel(Protocol):
 
     def set_status(self, message: str) -> None:
         """Tell the task's status message; nothing for a call."""
+
+    def stop_comments(self) -> None:
+        """Send no keep-alive comments with the response; nothing where it shares its connection."""
 
     def hang_up(self) -> None:
         """Close the connection that reads the response; the stream goes on."""
@@ -223,6 +226,10 @@ class CallContext:
     def announce(self, changed: ListKind) -> None:
         """Tell that a list has changed."""
         self._channel.announce(changed)
+
+    def stop_comments(self) -> None:
+        """Send no keep-alive comments with the response."""
+        self._channel.stop_comments()
 
     def hang_up(self) -> None:
         """Close the connection of the response; the client must resume."""

@@ -1,4 +1,4 @@
-"""What the work of a call came to, and the boundary where a handler's failure becomes that.
+"""The outcome of a call, and the boundary that makes an outcome of a handler's failure.
 
 Here and nowhere else is an exception of a handler caught. `trio.Cancelled` always passes through.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias, TypeVar
 
 import trio
 
@@ -26,12 +26,14 @@ from ..catalogue.tool import (
 
 logger = logging.getLogger(__name__)
 
+_Later = TypeVar("_Later")
+
 OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required", "task"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the work came to: a result or a JSON-RPC error, whether or not anybody is told.
+    """The end of the work: a result or a JSON-RPC error, whether or not it is sent to anybody.
 
     `input_required` and `task` are answers that are no end of the work. `encoded` is the result's JSON, where it was
     made to see whether it can be.
@@ -72,11 +74,11 @@ def _sendable(outcome: Outcome) -> Outcome:
         body = encode(outcome.result if outcome.error is None else outcome.error.body())
     except ValueError as error:
         return _failed(error)
-    return outcome if outcome.error is not None else replace(outcome, encoded=body)
+    return outcome if outcome.error is not None else Outcome(outcome.kind, outcome.result, None, body)
 
 
 class _Boundary:
-    """Where a handler's failure becomes an outcome.
+    """A context manager that turns the failure of a handler into an outcome.
 
     Handlers may have nurseries, whose failures come in groups: a group of one is what it holds, and of a group that
     mixes failures with `Cancelled` only the latter goes on.
@@ -109,16 +111,21 @@ def _split(error: BaseException | None) -> tuple[BaseException | None, BaseExcep
     return cancelled, rest
 
 
-def attempt(work: Callable[[], ToolResult]) -> Outcome:
-    """Run work that never waits."""
+def handled(handler: Callable[[], Json | Outcome | _Later]) -> Outcome | _Later:
+    """Run a method's handler. Returns its outcome, also where it raises, or what it gives in place of a result."""
     with _Boundary() as boundary:
-        boundary.outcome = _completed(work())
+        answer = handler()
+        if not isinstance(answer, dict):
+            return answer
+        boundary.outcome = _completed(answer)
     return boundary.outcome
 
 
 def attempt_tool(work: Callable[[], ToolResult]) -> Outcome:
     """Run a tool that never waits; its result is checked, as tools come from anywhere."""
-    return _sendable(attempt(work))
+    with _Boundary() as boundary:
+        boundary.outcome = _completed(work())
+    return _sendable(boundary.outcome)
 
 
 async def attempt_async(work: Callable[[], Awaitable[ToolResult]]) -> Outcome:

@@ -11,7 +11,7 @@ from ...wire.errors import Code, McpError, Refusal
 
 
 class ClientInfo(NamedTuple):
-    """What a client says about itself; empty where it does not."""
+    """The name and the version that a client gives; empty where it gives none."""
 
     name: str = ""
     version: str = ""

@@ -46,12 +46,17 @@ def _nobody(_outcome: Outcome | None) -> None:
     pass
 
 
+def _nothing() -> None:
+    pass
+
+
 class CallScope:
     """The machine and the trio scope of one call. Made by the engine, run once by `run`.
 
     `request` is the recorder of its request, bound to the call and its task; `recorder` is the same for what happens
     because of the `call.started`. `working` is false once the work has ended: what is sent then, up to the answer, is
-    the engine's own. `answer` sends the client the outcome of a call that is given up. `deadlines` are those of a
+    the engine's own. `answer` sends the client the outcome of a call that is given up. `take_back` drops the messages
+    of the call that nobody has written yet; only connections that carry everything can. `deadlines` are those of a
     dispatch; a task, and a request that is no tool call, has none. `reports_sent` counts the progress that went on to
     the client. `steps_done` and `steps_total` are None where the tool counts none. At most `max_result_bytes` of the
     result are recorded, and with 0 nothing of it.
@@ -64,11 +69,12 @@ class CallScope:
         self.progress_token = started.progress_token
         self.recorder = request.caused_by(request.append(started))
         self.machine = Call()
-        self.scope = trio.CancelScope()
+        self._scope: trio.CancelScope | None = None
         self.deadlines: Deadlines | None = None
         self.expiry_cause = Cause.DEADLINE
         self.working = True
         self.answer: Callable[[Outcome | None], None] = _nobody
+        self.take_back: Callable[[], None] = _nothing
         self.started = clock.now()
         self.steps_total = started.steps_total
         self.steps_done: float | None = None if started.steps_total is None else 0
@@ -79,6 +85,13 @@ class CallScope:
         self._gate: ProgressGate | None = None
         self._clock = clock
         self._max_result_bytes = max_result_bytes
+
+    @property
+    def scope(self) -> trio.CancelScope:
+        """The scope of the work, which a call that is answered at once has none of."""
+        if self._scope is None:
+            self._scope = trio.CancelScope()
+        return self._scope
 
     @property
     def id(self) -> str:
@@ -138,9 +151,13 @@ class CallScope:
         trio decides that at the deadline and tells nobody until the scope exits, which work that cleans up in a shield
         can put off. Whoever asks how the call stands asks here first, so nothing comes between decision and mark.
         """
-        if self.machine.cause is None and not self.machine.settled and self.scope.cancel_called:
+        if self.machine.cause is None and not self.machine.settled and self._passed:
             expired = None if self.deadlines is None else self._record_expired(self.deadlines)
             self._cancel(self.expiry_cause, self.scope.deadline, None, self.recorder.caused_by(expired))
+
+    @property
+    def _passed(self) -> bool:
+        return self._scope is not None and self._scope.cancel_called
 
     def _record_expired(self, over: Deadlines) -> int:
         return self.recorder.append(
@@ -199,7 +216,7 @@ class CallScope:
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
         # What would answer knows the call: a cycle, for the collector to find much later.
-        self.answer = _nobody
+        self.answer, self.take_back = _nobody, _nothing
         now = self._clock.now()
         if not self.machine.settle(now):
             self._record_silence()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate
@@ -16,26 +16,11 @@ from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
 from ..catalogue.offers import Offer
 from ..catalogue.tool import Seconds, Tool, ToolResult
 from ..services import Services
-from ..streams.stream import Stream
 from .context import CallContext, Channel
-from .outcome import Outcome, attempt, attempt_tool
+from .outcome import Outcome, attempt_tool, handled
 from .request_context import RequestContext
+from .running_request import Work
 from .scope import CallScope, run
-
-Work: TypeAlias = Callable[[], Awaitable[Outcome | None]]
-"""Work to await once: its settled outcome, None for silence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A request that runs: whoever awaits its work owns it."""
-
-    call: CallScope
-    work: Work
-
-
-Start: TypeAlias = Callable[[Stream], Running]
-"""What a method that waits gives back: the call begins once it has the stream for its response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +72,8 @@ class ToolRuns:
             arguments=bounded(dict(asked.arguments), self._services.limits.record_argument_bytes),
         )
         request = context.recorder.bind(call=context.call or self._new_id(), task=task)
-        context.concerns(request)
+        # Its answer is about this call, too.
+        context.recorder = request
         return CallScope(request, started, self._clock, self._services.limits.record_result_bytes)
 
     def open_plain(self, context: RequestContext, request: Request, offer: Offer) -> CallScope:
@@ -119,7 +105,7 @@ class ToolRuns:
                 raise answer
             return answer
 
-        return _told(call, attempt(refuse))
+        return _told(call, handled(refuse))
 
     def at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         """Run a tool that never waits."""
@@ -166,24 +152,8 @@ class ToolRuns:
 
 
 def _seconds(own: Seconds | None, arguments: Mapping[str, Any], servers: float) -> float:
-    if own is None:
-        return servers
-    return own(arguments) if callable(own) else own
-
-
-def handled(handler: Callable[[], Json | Outcome | Start]) -> Outcome | Start:
-    """What a method's handler came to: the work it starts, or its outcome, also where it raises."""
-    given: list[Outcome | Start] = []
-
-    def handle() -> Json:
-        answer = handler()
-        if isinstance(answer, dict):
-            return answer
-        given.append(answer)
-        return {}
-
-    outcome = attempt(handle)
-    return given[0] if given else outcome
+    said = own(arguments) if callable(own) else own
+    return servers if said is None else said
 
 
 def tool_work(tool: Tool) -> Callable[[CallContext], Awaitable[ToolResult]]:

@@ -1,1 +1,1 @@
-"""What a tool is, and what a selection of tools, resources and prompts offers."""
+"""Tools, resources and prompts, and the offer of a selection of them."""

@@ -1,7 +1,8 @@
-"""What a server offers to one client: tools, resources, templates and prompts, each in a fixed order."""
+"""The catalogue of one server: tools, resources, templates and prompts, each in a fixed order."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,16 +117,25 @@ class Toolset:
 HOSTS: Final = "hosts"
 """The toolset of all tool hosts: its tools are not known beforehand."""
 
+# each costs a comparison with every name, and a URL has room for thousands
+_HINTS: Final = 3
 _HOSTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,31}__[A-Za-z0-9_.-]{1,90}")
 
 
 class UnknownSelectionError(ValueError):
-    """A selection names something that does not exist; the message lists what does."""
+    """A selection names something that does not exist; the message lists what does.
+
+    `brief` is for a line on a terminal: it names the toolsets alone.
+    """
+
+    def __init__(self, what: str, toolsets: Sequence[str], tools: Sequence[str]) -> None:
+        super().__init__(f"{what}; known are {', '.join([*toolsets, *tools])}")
+        self.brief = f"{what}; toolsets are {', '.join(toolsets)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What one selection offers; `toolset_of` tells where a tool comes from.
+    """The offer of one selection; `toolset_of` tells where a tool comes from.
 
     `hosts`: whether it has the tools of all tool hosts, whichever are connected; `hosted` are the names of single ones.
     """
@@ -146,13 +156,14 @@ def select(toolsets: Sequence[Toolset], selection: str, *, hosted: bool = False)
     `UnknownSelectionError`.
     """
     names = {name.strip() for name in selection.split(",")} - {""}
-    groups = [*(group.name for group in toolsets), HOSTS]
-    known = ["all", *groups, *(tool.name for group in toolsets for tool in group.tools)]
+    groups = ["all", *(group.name for group in toolsets), HOSTS]
+    tools = [tool.name for group in toolsets for tool in group.tools]
     single = frozenset(name for name in names if hosted and _HOSTED.fullmatch(name))
-    unknown = sorted(names - set(known) - single)
+    unknown = sorted(names - {*groups, *tools} - single)
     if unknown or not names:
-        what = f"unknown tools: {', '.join(unknown)}" if unknown else "no tools named"
-        raise UnknownSelectionError(f"{what}; known are {', '.join(known)}")
+        hinted = [_hinted([*groups, *tools], name) for name in unknown[:_HINTS]]
+        what = f"unknown tools: {', '.join([*hinted, *unknown[_HINTS:]])}"
+        raise UnknownSelectionError(what if unknown else "no tools named", groups, tools)
     whole = [group for group in toolsets if names & {"all", group.name}]
     chosen = [(tool, group.name) for group in toolsets for tool in group.tools if group in whole or tool.name in names]
     return Catalogue(
@@ -164,3 +175,8 @@ def select(toolsets: Sequence[Toolset], selection: str, *, hosted: bool = False)
         hosts=bool(names & {"all", HOSTS}),
         hosted=single,
     )
+
+
+def _hinted(known: Sequence[str], name: str) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"{name} (did you mean {near[0]}?)" if near else name

@@ -1,4 +1,4 @@
-"""What one selection offers to clients of one revision: every answer that needs no session and never waits.
+"""The offer of one selection to clients of one revision: every answer that needs no session and never waits.
 
 Both eras ask here; results have their 2025-11-25 shape, which the codec of each era makes its own. A method raises
 `McpError`: -32601 where the selection has nothing of the kind, -32602 for what does not exist in it.
@@ -72,7 +72,7 @@ class Offer:
         return self.catalogue.tools.get(name) or self._hosted().get(name)
 
     def toolset(self, name: str) -> str:
-        """Where a tool comes from; empty for one that there is not."""
+        """The toolset of a tool; empty for a tool that does not exist."""
         return HOSTS if name in self._hosted() else self.catalogue.toolset_of.get(name, "")
 
     def tool(self, name: str) -> Tool:
@@ -85,7 +85,7 @@ class Offer:
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool; None where there is none of this name."""
         tool = self.find(name)
-        return None if tool is None else tool.describe()["inputSchema"]
+        return None if tool is None else tool.schema
 
     def list_tools(self, after: str | None) -> Json:
         """`tools/list`."""
@@ -157,7 +157,7 @@ class Offer:
 
     def _tools(self) -> list[Tool]:
         tools = [*self.catalogue.tools.values(), *self._hosted().values()]
-        return [tool for tool in tools if tool.offered_since <= self.revision <= tool.until]
+        return [tool for tool in tools if tool.offered_since <= self.revision and tool.is_defined(self.revision)]
 
     def _hosted(self) -> Mapping[str, Tool]:
         """The tools of tool hosts that the selection has at this moment."""

@@ -134,7 +134,7 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Free text, for fixtures of the official suite only."""
+    """Free text, for fixtures of the official suite and for marks that a caller finds again."""
 
     name: str
     description: str
@@ -145,7 +145,9 @@ class Text:
 
     def schema(self) -> Json:
         """Its JSON Schema."""
-        described = {"maxLength": self.max_length, "description": self.description}
+        described: Json = {"maxLength": self.max_length, "description": self.description}
+        if not self.required:
+            described["default"] = self.default
         return {"type": "string", **described, **_mirrored(self.header)}
 
     def read(self, value: Any) -> str:

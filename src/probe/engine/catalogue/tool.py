@@ -1,4 +1,4 @@
-"""What a tool is and what it may touch: its `ToolContext`, and nothing of sessions, streams or transports."""
+"""The definition of a tool. It may use its `ToolContext`, and nothing of sessions, streams or transports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ...observe.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
-from ...wire.revisions import V2025_03_26, V2025_11_25, V2026_07_28
+from ...wire.revisions import V2025_03_26, V2025_11_25
 from .params import Param, input_schema, read_arguments
 
 ToolResult: TypeAlias = Json
@@ -129,12 +129,15 @@ class ToolContext(Protocol):
     def announce(self, changed: ListKind) -> None:
         """Tell that a list has changed: to this client's session, or to every subscription that asked for it."""
 
+    def stop_comments(self) -> None:
+        """Send no keep-alive comments on the response of this call, where it has a stream of its own."""
+
     def hang_up(self) -> None:
         """Close the connection of the response without ending its stream, so that the client must resume it."""
 
 
-Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float]
-"""A number of seconds, or how the checked arguments of a call say it."""
+Seconds: TypeAlias = float | Callable[[Mapping[str, Any]], float | None]
+"""A number of seconds, or how the checked arguments of a call say it: None for the server's own."""
 
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
 Run: TypeAlias = Callable[[ToolContext], Awaitable[ToolResult]] | Callable[[Mapping[str, Any]], ToolResult]
@@ -145,16 +148,19 @@ class Tool:
     """One tool, complete: schema, documentation and catalogue derive from this value.
 
     `run` is a coroutine function of the context, or, for a tool that never waits and so cannot be cancelled, a plain
-    function of the arguments. `requires` names client capabilities without which a call is refused, `since` and
-    `until` the first and the last revision that define what the tool does. `idle_s` and `ceiling_s` replace the
-    server's dispatch deadlines; `asks_client` makes both longer by what a request to the client may take. Where the
-    arguments say them, the bounds of the parameters are what the tool may ask for.
-    `check` judges arguments together, or those of an `input_schema` of its own, and raises `ArgumentsError`.
-    `inputs` are asked before the work begins, and so before there is a task; only multi-round-trip requests can.
-    `host` is the tool host that does the work. `steps` tells, of a tool that counts steps, how many a call has by its
-    checked arguments, None for an open number. `icons` are each an `Icon` of 2025-11-25. `announces` names the lists
-    whose change the tool announces. The description is for models; `exercises` tells people what of the protocol the
-    tool is about, and `shows` what a good client shows of it, both in Markdown.
+    function of the arguments. `requires` names client capabilities without which a call is refused, `since` and `until`
+    the first and the last revision that define what the tool does, where one is known to be the last. `idle_s` and
+    `ceiling_s` replace the server's dispatch deadlines; `asks_client` makes both longer by what a request to the client
+    may take. Where the arguments say them, the bounds of the parameters are what the tool may ask for. `check` judges
+    arguments together, or those of an `input_schema` of its own, and raises `ArgumentsError`. `inputs` are asked before
+    the work begins, and so before there is a task; only multi-round-trip requests can. `host` is the tool host that
+    does the work. `steps` tells, of a tool that counts steps, how many a call has by its checked arguments, None for an
+    open number. `icons` are each an `Icon` of 2025-11-25. `announces` names the lists whose change the tool announces.
+    The description is for models; `exercises` tells people what of the protocol the tool is about, and `shows` what a
+    good client shows of it, both in Markdown.
+
+    `waits`: `run` is a coroutine function, so that its call can be cancelled and is answered by a stream. `schema` is
+    that of the arguments. Raises `ValueError` for `params` whose headers would make clients reject the tool.
     """
 
     name: str
@@ -171,7 +177,7 @@ class Tool:
     ceiling_s: Seconds | None = None
     asks_client: bool = False
     since: str = V2025_03_26
-    until: str = V2026_07_28
+    until: str | None = None
     check: Callable[[Mapping[str, Any]], None] | None = None
     input_schema: Json | None = None
     inputs: Mapping[str, Ask] = field(default_factory=dict)
@@ -180,16 +186,18 @@ class Tool:
     announces: tuple[ListKind, ...] = ()
     exercises: str = ""
     shows: str = ""
+    waits: bool = field(init=False, repr=False, compare=False)
+    schema: Json = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute what each call asks for."""
+        object.__setattr__(self, "waits", inspect.iscoroutinefunction(self.run))
+        object.__setattr__(self, "schema", self.input_schema or input_schema(self.params))
 
     @property
     def offered_since(self) -> str:
         """The first revision in which it can be called: a tool that only runs as a task needs one that has tasks."""
         return max(self.since, V2025_11_25) if self.task_support == "required" else self.since
-
-    @property
-    def waits(self) -> bool:
-        """Whether `run` is a coroutine function, so that its call can be cancelled and is answered by a stream."""
-        return inspect.iscoroutinefunction(self.run)
 
     def read_arguments(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments `run` sees. Raises `ArgumentsError`."""
@@ -198,9 +206,13 @@ class Tool:
             self.check(arguments)
         return arguments
 
+    def is_defined(self, revision: str) -> bool:
+        """Whether a revision defines what the tool does."""
+        return self.since <= revision and (self.until is None or revision <= self.until)
+
     def check_revision(self, revision: str) -> None:
         """Raise `McpError` -32602 where a revision does not define what the tool does."""
-        if not self.since <= revision <= self.until:
+        if not self.is_defined(revision):
             needs = f"revision {self.since}" if revision < self.since else f"a revision up to {self.until}"
             raise McpError(Code.INVALID_PARAMS, f"Tool {self.name} needs {needs}; this request speaks {revision}")
 
@@ -210,7 +222,7 @@ class Tool:
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": self.input_schema or input_schema(self.params),
+            "inputSchema": self.schema,
         }
         if self.output_schema is not None:
             entry["outputSchema"] = self.output_schema

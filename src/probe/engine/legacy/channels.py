@@ -1,4 +1,4 @@
-"""How a running call and a running task talk to a legacy client.
+"""The channels from a running call and a running task to a legacy client.
 
 A call talks on the stream of its own response. A task has no response left, so its messages go to the open
 `tasks/result` stream of that task, else to the session's GET stream; each message on exactly one (2025-11-25
@@ -27,6 +27,7 @@ from ..interactions import ConfirmationPage
 from ..sessions import Session
 from ..streams.outbox import drop, send
 from ..streams.stream import Stream
+from ..streams.tool_stream import ToolStream
 from ..tasks import Task, TaskService
 
 RELATED_TASK = "io.modelcontextprotocol/related-task"
@@ -42,7 +43,7 @@ def announce(session: Session, changed: ListKind, recorder: Recorder) -> None:
 
 
 class _LegacyChannel:
-    """What calls and tasks share: capability checks, time-outs, the log level."""
+    """The common part of both: capability checks, time-outs, the log level."""
 
     def __init__(self, session: Session, call: CallScope, settings: Settings) -> None:
         self._session = session
@@ -119,7 +120,8 @@ class _LegacyChannel:
             self._emit(stream, notification("notifications/cancelled", told), by_work=False)
 
         timeout_s = settings.client_request_s if person else settings.client_ping_s
-        questions = stream.questions or session.client_requests
+        # The question of a resumable stream may be answered in another session than it was asked in.
+        questions = stream.questions if isinstance(stream, ToolStream) else session.client_requests
         answer = await questions.ask(method, put, withdraw, timeout_s)
         fault = client_result(method, answer.result)
         if fault is not None:
@@ -159,6 +161,10 @@ class LegacyCallChannel(_LegacyChannel):
         """Ask the client on the response stream."""
         self._check(method, params.get("mode"))
         return (await self._ask(self._stream, method, params, {})).result
+
+    def stop_comments(self) -> None:
+        """Send no comments on the response stream."""
+        self._stream.comments = False
 
     def hang_up(self) -> None:
         """Close the connection of the response, where it is the response's own: a pipe carries everything else, too."""
@@ -233,6 +239,9 @@ class LegacyTaskChannel(_LegacyChannel):
             return answer.result
         finally:
             self._tasks.answered(task, by=None if answer is None else answer.recorder)
+
+    def stop_comments(self) -> None:
+        """A task has no response that waits."""
 
     def hang_up(self) -> None:
         """A task has no connection of its own."""

@@ -1,4 +1,4 @@
-"""What one exchange brings to a legacy session: its messages are judged, started and answered here.
+"""The router of the legacy era: it judges, starts and answers the messages that one exchange brings to a session.
 
     what the exchange holds                          the answer
     only notifications and responses                 accepted, nothing to say
@@ -7,11 +7,23 @@
     a call, of a client with draft streams           a stream of its own: it runs in the nursery of `DraftStreams`
 
 So a method's answer has the same form every time: JSON exactly where the handler never waits.
+
+An exchange is taken in one step, without a checkpoint, in this order. First every request id of the exchange is marked
+as in flight, or the exchange is refused and nothing of it has begun. Then each message is handled in its order. A
+handler gives a result, an error, or the way to begin its work; in the last case the response becomes a stream, on which
+the answers of the others wait as well. Then the work is handed to the session, which starts it in its own nursery.
+
+A request leaves the table of what is in flight in the same step in which its answer is put on its stream, or in which
+it is settled in silence. So an id is free exactly when its answer can be read, and a cancellation finds either a
+request that will be answered or none (`RunningRequest`).
+
+One stream answers a whole exchange over HTTP, and ends with the last of its requests. Where one connection carries
+everything, each request has its own stream: what waits for a slow reader can then be taken back for one request alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -27,16 +39,16 @@ from ...observe.events import LimitReached
 from ...wire.errors import Code, McpError, Refusal, Rejection
 from ...wire.jsonrpc import (
     Json,
-    MalformedResponse,
     Message,
     Notification,
+    RefusedResponse,
     Request,
     RequestId,
     Response,
     clip,
     encode,
     error_response,
-    malformed_responses,
+    refused_responses,
     result_response,
     shown_id,
 )
@@ -44,10 +56,12 @@ from ...wire.v2025 import draft_streams
 from ...wire.v2025.codec import shape_result
 from ...wire.v2025.registry import request_params
 from ..calls.cancellation import read_cancellation
-from ..calls.outcome import Outcome
+from ..calls.outcome import Outcome, handled
 from ..calls.request_context import RequestContext
-from ..calls.scope import CallScope, run
-from ..calls.tool_runs import Running, Start, ToolRuns, handled
+from ..calls.running_request import Begun, RunningRequest, Start
+from ..calls.scope import run
+from ..calls.tool_runs import ToolRuns
+from ..messages import Received
 from ..services import Services
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams
@@ -59,6 +73,7 @@ from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
 from .methods import Methods
 from .pings import start_pinging
+from .repeats import note_repeat
 from .stream_desk import StreamDesk
 from .tasks import LegacyTaskMethods
 from .tool_calls import LegacyToolCalls
@@ -82,13 +97,6 @@ class Streamed:
 
 
 Answer: TypeAlias = Accepted | Answered | Streamed
-
-
-class Received(NamedTuple):
-    """One message with its context."""
-
-    message: Message
-    context: RequestContext
 
 
 class _Answer(NamedTuple):
@@ -137,6 +145,7 @@ class LegacyRouter:
     """The legacy front of one engine."""
 
     def __init__(self, services: Services, tasks: TaskService, streams: DraftStreams, runs: ToolRuns) -> None:
+        self._log = services.log
         self._clock = services.clock
         self._settings = services.settings
         self._methods = Methods(services)
@@ -145,8 +154,6 @@ class LegacyRouter:
         self._runs = runs
         self._streams = streams
         self._stream_desk = StreamDesk(streams, services.clock, runs)
-        # Takes back what a call in flight on a pipe has sent and nobody has written yet.
-        self._unheard: dict[CallScope, Callable[[], None]] = {}
 
     def question(self, session: Session, id: RequestId | None) -> Recorder | None:
         """The recorder of the server's request that an answer with this id is for, if that is open."""
@@ -258,7 +265,7 @@ class LegacyRouter:
 
     def _refused(self, session: Session, request: Request, context: RequestContext, error: ValueError) -> Rejection:
         if isinstance(error, DuplicateIdError):
-            context.misuse("duplicate id", "2025-11-25 basic: ids are not used twice within a session", str(error))
+            note_repeat(self._log, session.calls.get(request.id), context, str(error))
             return Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {error}", id=request.id)
         context.recorder.append(LimitReached("max_in_flight", len(session.machine.in_flight)))
         retry = ((b"retry-after", b"1"),)
@@ -302,30 +309,23 @@ class LegacyRouter:
             self._tell(stream, self._told(session, request, context, outcome))
             self._streams.close(stream)
             return None if stream.machine.lost is None else self._too_large(stream, request, context)
-        running = outcome(stream)
-        stream.call = session.calls[request.id] = running.call
-        self._streams.submit(partial(self._run_on, stream, session, request, running))
+        begun = outcome(stream)
+        stream.call = session.calls[request.id] = begun.call
+        answer = partial(self._answer_on, stream, session, request, begun.call.request)
+        running = RunningRequest(begun, stream, answer, partial(self._close_stream, stream))
+        # It belongs to `DraftStreams`: connection and session may end before it.
+        self._streams.submit(running.run)
         return None
 
-    async def _run_on(self, stream: ToolStream, session: Session, request: Request, running: Running) -> None:
-        """The call of a draft stream. Owned by `DraftStreams`: connection and session may end before it."""
+    def _answer_on(
+        self, stream: ToolStream, session: Session, request: Request, recorder: Recorder, outcome: Outcome
+    ) -> None:
+        self._streams.call_over(stream)
+        self._tell(stream, _Answer(self._answered(session, request, outcome), recorder))
 
-        def tell(outcome: Outcome | None) -> None:
-            self._streams.call_over(stream)
-            if outcome is None:
-                stream.unanswered = True
-            else:
-                self._tell(stream, _Answer(self._answered(session, request, outcome), running.call.request))
-            self._streams.close(stream)
-
-        running.call.answer = tell
-        try:
-            outcome = await running.work()
-            if stream.call is running.call:
-                tell(outcome)
-        finally:
-            self._streams.call_over(stream)
-            self._streams.close(stream)
+    def _close_stream(self, stream: ToolStream) -> None:
+        self._streams.call_over(stream)
+        self._streams.close(stream)
 
     def _too_large(self, stream: ToolStream, request: Request, context: RequestContext) -> _Answer:
         """The answer to a call whose stream was lost before anybody could read it."""
@@ -372,7 +372,7 @@ class LegacyRouter:
 
     def _start_result(
         self, session: Session, request: Request, context: RequestContext, task_id: str, stream: Stream
-    ) -> Running:
+    ) -> Begun:
         call = self._runs.open_plain(context, request, session.offer)
         task = self._desk.tasks.find(task_id, session.label)
         if task is not None:
@@ -381,53 +381,42 @@ class LegacyRouter:
         async def work() -> Outcome | None:
             return call.settle(await run(call, lambda: self._desk.result(session, task_id, stream), trio.sleep_forever))
 
-        return Running(call, work)
+        return Begun(call, work)
 
     def _launch(
         self, session: Session, request: Request, context: RequestContext, start: Start, response: _ResponseStream
     ) -> None:
         track = response.begin(context.recorder)
         stream = track.stream
-        running = start(stream)
+        begun = start(stream)
         if context.recorder.context.call is None:
-            context.concerns(running.call.recorder)
+            context.concerns(begun.call.recorder)
         response.belong_to(context.recorder, stream)
-        session.calls[request.id] = running.call
+        session.calls[request.id] = begun.call
+        answer = partial(self._send_answer, session, request, context, stream)
+        running = RunningRequest(begun, stream, answer, partial(self._close, session, request.id, response, stream))
         if session.piped:
-            self._unheard[running.call] = partial(response.reading.drop, track, "cancelled by the client")
+            begun.call.take_back = partial(response.reading.drop, track, "cancelled by the client")
+        session.submit(running.run)
 
-        def over() -> None:
-            if session.calls.get(request.id) is running.call:
-                self._unheard.pop(running.call, None)
-                session.call_over(request.id)
-                response.done(stream)
+    def _send_answer(
+        self, session: Session, request: Request, context: RequestContext, stream: Stream, outcome: Outcome
+    ) -> None:
+        send(context.recorder, stream, self._answered(session, request, outcome))
 
-        def tell(outcome: Outcome | None) -> None:
-            if outcome is None:
-                stream.unanswered = True
-            else:
-                send(context.recorder, stream, self._answered(session, request, outcome))
-            over()
-
-        async def job() -> None:
-            try:
-                outcome = await running.work()
-                if session.calls.get(request.id) is running.call:
-                    tell(outcome)
-            finally:
-                over()
-
-        running.call.answer = tell
-        session.submit(job)
+    def _close(self, session: Session, id: RequestId, response: _ResponseStream, stream: Stream) -> None:
+        session.call_over(id)
+        response.done(stream)
 
     def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
-        """A client's messages in `value` are refused as malformed because of `why`: the questions they answer fail."""
-        for answer in malformed_responses(value, why):
+        """A client's messages in `value` are refused because of `why`: the questions that they answer fail."""
+        for answer in refused_responses(value, why):
             if self._settles(session, answer, contexts[0]):
                 clause = f"{session.machine.revision} basic, Responses"
-                contexts[0].misuse("malformed answer", clause, f"id {shown_id(answer.id)}: {answer.why}")
+                what = "malformed answer" if answer.malformed else "answer in a refused batch"
+                contexts[0].misuse(what, clause, f"id {shown_id(answer.id)}: {answer.why}")
 
-    def _settles(self, session: Session, answer: Response | MalformedResponse, context: RequestContext) -> bool:
+    def _settles(self, session: Session, answer: Response | RefusedResponse, context: RequestContext) -> bool:
         own = session.client_requests.resolve(answer, context.recorder)
         return own or self._streams.resolve(session, answer, context.recorder)
 
@@ -476,5 +465,5 @@ class LegacyRouter:
             asked.without_effect(tasks, session.finished, initialize=asked.id == session.initialize_id)
             return
         context.concerns(call.recorder)
-        if call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder) and call in self._unheard:
-            self._unheard[call]()
+        if call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder):
+            call.take_back()

@@ -22,8 +22,9 @@ from ...wire.jsonrpc import Json, Request, RequestId
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
+from ..calls.running_request import Begun, Start
 from ..calls.scope import run
-from ..calls.tool_runs import Running, Start, ToolRuns
+from ..calls.tool_runs import ToolRuns
 from ..clock import Clock
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams
@@ -33,7 +34,7 @@ from ..streams.tool_stream import ToolStream, lost_error
 
 
 class StreamDesk:
-    """Where legacy clients come back for their streams."""
+    """The methods `stream/resume`, `stream/poll` and `stream/poll/all` of one engine."""
 
     def __init__(self, streams: DraftStreams, clock: Clock, runs: ToolRuns) -> None:
         self._streams = streams
@@ -64,7 +65,7 @@ class StreamDesk:
         self._read(session, stream, reference, context, reading)
 
     def _is_lost(self, stream: ToolStream) -> bool:
-        """Also where its time has passed in this very moment, and nobody has noticed yet."""
+        """Whether the stream's time has passed, also where the watch has not run since."""
         deadline = stream.machine.deadline
         return deadline is not None and deadline <= self._clock.now()
 
@@ -98,7 +99,7 @@ class StreamDesk:
 
     def _start(
         self, session: Session, request: Request, context: RequestContext, reading: Reading, track: Track
-    ) -> Running:
+    ) -> Begun:
         call, stream = self._runs.open_plain(context, request, session.offer), track.stream
         assert isinstance(stream, ToolStream), "no other stream is resumed by a request"
 
@@ -117,7 +118,7 @@ class StreamDesk:
             finally:
                 reading.drop(track, "the resume was cancelled")
 
-        return Running(call, work)
+        return Begun(call, work)
 
 
 def _check_id(id: RequestId, stream: ToolStream) -> None:
@@ -134,7 +135,7 @@ def _reference(session: Session, method: str, params: Mapping[str, Any] | None) 
 
 
 def _received(stream: Stream, reference: Reference, context: RequestContext) -> int | None:
-    """How much of a stream the client says it has.
+    """The position in a stream up to which the client says that it has everything.
 
     The draft, Streamable HTTP Considerations: "the `Last-Event-ID` header can be used to derive the point from which
     its view of streams will resume and poll from". An event id of another stream says nothing about this one.

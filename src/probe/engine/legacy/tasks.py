@@ -32,7 +32,7 @@ IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response"
 
 
 class LegacyTaskMethods:
-    """Where legacy clients create, ask for and cancel tasks."""
+    """The methods of tasks in the legacy era: create, get, list, result and cancel."""
 
     def __init__(self, services: Services, tasks: TaskService, runs: ToolRuns) -> None:
         self.tasks = tasks
@@ -151,7 +151,7 @@ def _not_found(task_id: str) -> McpError:
 
 
 def ending(outcome: Outcome) -> tuple[Input, str]:
-    """What an outcome makes of a task.
+    """The step of a task's machine that an outcome causes.
 
     2025-11-25 basic/utilities/tasks, `failed`: "For tool calls specifically, this includes cases where the tool call
     result has `isError` set to true."

@@ -20,8 +20,9 @@ from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
+from ..calls.running_request import Begun, Start
 from ..calls.scope import CallScope
-from ..calls.tool_runs import Asked, Running, Start, ToolRuns
+from ..calls.tool_runs import Asked, ToolRuns
 from ..catalogue.params import ArgumentsError
 from ..catalogue.tool import Tool, ToolResult, failure
 from ..services import Services
@@ -81,10 +82,10 @@ class LegacyToolCalls:
 
     def _start(
         self, session: Session, tool: Tool, call: CallScope, arguments: Mapping[str, Any], stream: Stream
-    ) -> Running:
+    ) -> Begun:
         channel = LegacyCallChannel(session, call, self._services.settings, stream)
         context = self._runs.context(call, channel, arguments, call.progress_token, {})
-        return Running(call, self._runs.start(call, tool, context))
+        return Begun(call, self._runs.start(call, tool, context))
 
     def _judge(
         self, session: Session, tool: Tool, sent: Mapping[str, Any], context: RequestContext, *, as_task: bool
@@ -104,8 +105,10 @@ class LegacyToolCalls:
         return arguments, None
 
     def _note_token(self, session: Session, token: ProgressToken | None, context: RequestContext) -> None:
+        if token is None:
+            return
         used = [call.progress_token for call in session.calls.values()]
-        if token is not None and any(token == other and type(token) is type(other) for other in used):
+        if any(token == other and type(token) is type(other) for other in used):
             clause = "2025-11-25 basic/utilities/progress: tokens MUST be unique across all active requests"
             context.misuse("progress token in use", clause, f"token {token!r}")
 

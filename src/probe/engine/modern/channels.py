@@ -1,4 +1,4 @@
-"""How a running call and a running task talk to a modern client.
+"""The channels from a running call and a running task to a modern client.
 
 A call talks on the stream of its own response, and only in notifications. A task talks to nobody: it changes, and its
 client asks, or listens (tasks extension: progress and log notifications "are not supported on tasks in general").
@@ -25,7 +25,7 @@ from .rounds import Rounds, check_declared
 
 
 class _ModernChannel:
-    """What calls and tasks share: what the request declared, whom an announcement reaches, the pages of this server."""
+    """The common part of both: the declarations of the request, announcements, and the pages of this server."""
 
     def __init__(
         self, call: CallScope, incoming: Incoming, rounds: Rounds, listeners: Listeners, services: Services
@@ -60,6 +60,9 @@ class _ModernChannel:
         """Tell the subscriptions of the same selection: the lists of others have not changed."""
         self._listeners.publish_list(changed, self._incoming.offer.selection, self._call.recorder.cause)
 
+    def stop_comments(self) -> None:
+        """What has no stream of its own has none."""
+
     def hang_up(self) -> None:
         """A stream that cannot be resumed is not hung up."""
 
@@ -82,6 +85,10 @@ class ModernCallChannel(_ModernChannel):
     def notify(self, method: str, params: Json) -> None:
         """Send a notification on the response stream."""
         self._call.emit(self._stream, notification(method, params))
+
+    def stop_comments(self) -> None:
+        """Send no comments on the response stream, nor begin one before there is a message."""
+        self._stream.comments = False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """The answers that came with this request, or its end."""

@@ -1,14 +1,16 @@
-"""Labels of modern clients, from the address, the name and the version in each request, as there is no session.
+"""Labels of modern clients, made from the address, the name and the version in each request, as there is no session.
 
 A label is no identity. Nothing but the event log depends on it.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, TypeAlias
 
+from ...observe.bounded import Newest
 from ...observe.context import Recorder
 from ...observe.events import ClientSeen
 from ...observe.records import MOST_CAPABILITIES, bounded
@@ -19,14 +21,33 @@ _Key: TypeAlias = tuple[str, str, str, str]
 
 # As many as sessions by default. A client that was pushed out gets a new label when it comes again.
 _MOST = 1000
+# Programs of one label take turns with this many sets of capabilities before one of them is recorded again.
+_MOST_DECLARED = 8
+
+
+@dataclass(slots=True)
+class _Client:
+    """One label, the capabilities in its latest request, and digests of those that it has declared before."""
+
+    label: str
+    declared: bytes | None = None
+    earlier: Newest[bytes, None] = field(default_factory=lambda: Newest(_MOST_DECLARED))
+
+    def declares(self, capabilities: bytes) -> bool:
+        """Take the capabilities of a request; returns whether they are to be recorded."""
+        if capabilities == self.declared:
+            return False
+        self.declared, digest = capabilities, blake2b(capabilities, digest_size=8).digest()
+        known = digest in self.earlier
+        self.earlier.store(digest, None)
+        return not known
 
 
 class Clients:
     """The modern clients of one engine, the latest of them."""
 
     def __init__(self, most: int = _MOST) -> None:
-        self._most = most
-        self._known: OrderedDict[_Key, tuple[str, bytes]] = OrderedDict()
+        self._known: Newest[_Key, _Client] = Newest(most)
         self._count = 0
 
     def label(self, recorder: Recorder, address: str, message: Any, transport: str = "http") -> str:
@@ -38,16 +59,13 @@ class Clients:
         about = _members(meta)
         info = _members(about.get(CLIENT_INFO))
         key = (transport, address, _text(info.get("name")), _text(info.get("version")))
-        label, before = self._known.get(key) or (self._next(), None)
+        client = self._known.get(key) or _Client(self._next())
         declared = bounded(_members(about.get(CLIENT_CAPABILITIES)), MOST_CAPABILITIES)
-        if declared != before:
+        if client.declares(declared):
             revision = _text(about.get(PROTOCOL_VERSION))
-            recorder.bind(session=label).append(ClientSeen(address, revision, *key[2:], declared, transport))
-        self._known[key] = label, declared
-        self._known.move_to_end(key)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
-        return label
+            recorder.bind(session=client.label).append(ClientSeen(address, revision, *key[2:], declared, transport))
+        self._known.store(key, client)
+        return client.label
 
     def _next(self) -> str:
         self._count += 1

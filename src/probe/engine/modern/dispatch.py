@@ -3,14 +3,23 @@
     a request that never waits      its answer
     a request that waits            a stream: whatever it sends, and its answer as the last message
 
-The exchange that brought the request owns the work: it awaits `Started.work` and cancels the call when its client has
-gone, for there is no other who could hear of it (2026-07-28 basic/patterns/cancellation).
+The exchange that brought the request owns the work: it awaits `RunningRequest.run`, and cancels the call when its
+client has gone, for there is no other who could hear of it (2026-07-28 basic/patterns/cancellation).
+
+Nothing outlives the exchange but tasks, and nothing is kept between two requests of a client. So this router has no
+table of sessions. It has two counts of places, for calls and for subscriptions, and the set of running calls that the
+drain waits for. A place is taken when the work begins and released when the exchange is over, which may be long after
+the answer: a client that does not read its answer still holds a stream.
+
+The HTTP status is known only with the outcome. It counts where the answer is the only message, because the head of an
+event stream has been sent long before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -19,21 +28,21 @@ from pydantic import BaseModel
 
 from ...core.call import Cause
 from ...core.modern_inbound import Inbound
-from ...observe.events import LimitReached
-from ...wire.errors import Code, McpError, busy
+from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Notification, Request, clip, error_response, notification, result_response
 from ...wire.revisions import MODERN, V2026_07_28
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
 from ..calls.cancellation import read_cancellation
-from ..calls.outcome import Outcome
+from ..calls.outcome import Outcome, handled
 from ..calls.request_context import ClientInfo, RequestContext
+from ..calls.running_request import Begun, RunningRequest, Start
 from ..calls.scope import CallScope
-from ..calls.tool_runs import Running, Start, ToolRuns, handled
+from ..calls.tool_runs import ToolRuns
 from ..catalogue.offers import SIMPLE, Offer
 from ..services import Services
-from ..shares import AddressLimitError
+from ..shares import Limit, LimitError
 from ..streams.outbox import Emitted, answer, send
 from ..streams.stream import Stream
 from ..tasks import TaskService
@@ -58,7 +67,7 @@ _STATUS: Mapping[int, int] = {
 
 
 def _status(error: McpError) -> int:
-    if isinstance(error, AddressLimitError):
+    if isinstance(error, LimitError):
         return error.rejection().refusal.status
     return _STATUS.get(error.code, 200)
 
@@ -71,19 +80,19 @@ class AnsweredAtOnce:
     message: Emitted
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Started:
     """A request that runs.
 
-    `work` is awaited once, by its owner. It leaves the answer on the stream, ends the stream, and gives the HTTP status
-    that the answer has should it be the only message, so that no event stream is needed. `over` is called once, when
-    the exchange has ended: until then the request holds its place, however long its reader takes.
+    Its owner awaits `running.run` once, which leaves the answer on `stream` and ends that. `status` is then the HTTP
+    status that the answer has should it be the only message, so that no event stream is needed. `release` is called
+    once, when the exchange has ended: until then the request holds its place, however long its reader takes.
     """
 
-    call: CallScope
+    running: RunningRequest
     stream: Stream
-    work: Callable[[], Awaitable[int]]
-    over: Callable[[], None]
+    release: Callable[[], None]
+    status: int = 200
 
 
 Answer: TypeAlias = AnsweredAtOnce | Started
@@ -118,7 +127,9 @@ class ModernRouter:
         self._clock = services.clock
         self._settings = services.settings
         self._limits = services.limits
-        self._shares = services.shares
+        why = "Too many requests: the limit {name} is {most}"
+        self._calls = Limit("max_calls", why, services.shares)
+        self._subscriptions = Limit("max_listens", why, services.shares)
         self.listeners = Listeners(services)
         self._tasks = tasks
         self._desk = ModernTaskMethods(services, tasks, self.listeners, runs)
@@ -138,7 +149,6 @@ class ModernRouter:
         }
         self._numbers = count(1)
         self.running: set[CallScope] = set()
-        self._open = 0
         self._quiet = trio.lowlevel.ParkingLot()
 
     async def wait_quiet(self) -> None:
@@ -172,35 +182,28 @@ class ModernRouter:
             self._cancelled(message, context, in_flight)
 
     def _cancelled(self, message: Notification, context: RequestContext, in_flight: InFlight) -> None:
-        """"Servers MUST NOT send any further messages for it": also none of those that wait for the writer."""
+        """Servers "MUST NOT send any further messages for it": also none of those that wait for the writer."""
         asked = read_cancellation(message, _CANCELLATION, context)
         if asked is None:
             return
-        running = in_flight.running.get(asked.id)
-        if running is None:
+        call = in_flight.running.get(asked.id)
+        if call is None:
             # The id is one of this connection; other connections of the same client may use it, too.
             connection = context.recorder.context.connection
             own = (task for task in self._tasks.everyone() if task.call.recorder.context.connection == connection)
             asked.without_effect(own, in_flight.finished)
             return
-        context.concerns(running.call.recorder)
-        if running.call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder):
-            running.take_back()
+        context.concerns(call.recorder)
+        if call.cancel(Cause.NOTIFICATION, asked.reason, context.recorder):
+            call.take_back()
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
         """Only what may last needs room: whoever asks for a task, or cancels one, would rather free some."""
-        limits = self._limits
-        used, name, most = {
-            "tools/call": (self._open, "max_calls", limits.max_calls),
-            "subscriptions/listen": (len(self.listeners), "max_listens", limits.max_listens),
-        }.get(request.method, (0, "", 1))
-        if used >= most:
-            context.recorder.append(LimitReached(name, most))
-            raise busy(f"Too many requests: the limit {name} is {most}", 5, request.id)
-        if name:
+        limit = {"tools/call": self._calls, "subscriptions/listen": self._subscriptions}.get(request.method)
+        if limit is not None:
             try:
-                self._shares.check(name, context.holder, context.recorder)
-            except AddressLimitError as full:
+                limit.check(context.holder, context.recorder)
+            except LimitError as full:
                 raise full.rejection(request.id) from None
 
     def _handle(self, incoming: Incoming, params: BaseModel) -> Json | Outcome | Start:
@@ -223,62 +226,43 @@ class ModernRouter:
         request, offer, context = incoming.request, incoming.offer, incoming.context
         honoured = self.listeners.honoured(params.notifications, offer, self._desk.knows, context.recorder)
 
-        def start(stream: Stream) -> Running:
+        def start(stream: Stream) -> Begun:
             call = self._runs.open_plain(context, request, offer)
             context.concerns(call.recorder)
             listener = self.listeners.open(request.id, honoured, offer, call, stream)
             # A task may have changed between its creation and now: whoever listens need not ask as well.
             for id in honoured.tasks:
                 self._desk.publish(id, listener)
-            return Running(call, lambda: self.listeners.serve(listener, offer))
+            return Begun(call, lambda: self.listeners.serve(listener, offer))
 
         return start
 
     def _launch(self, incoming: Incoming, start: Start) -> Started:
         request, context = incoming.request, incoming.context
         listens = request.method == "subscriptions/listen"
-        purpose, place = ("subscription", "max_listens") if listens else ("response", "max_calls")
+        purpose, limit = ("subscription", self._subscriptions) if listens else ("response", self._calls)
         stream = Stream(f"r{next(self._numbers)}", purpose, context.recorder, self._limits, resumable=False)
-        running = start(stream)
-        call = running.call
+        begun = start(stream)
+        call = begun.call
         stream.belong_to(call.recorder)
-        self._shares.take(place, context.holder)
+        limit.take(context.holder)
         if not listens:
             self.running.add(call)
-            self._open += 1
 
-        def tell(outcome: Outcome | None) -> int:
-            status = 200
-            if outcome is not None:
-                message, status = self._answer(request, outcome)
-                send(context.recorder, stream, message)
-                if listens and context.transport != "http":
-                    send(context.recorder, stream, _torn_down(request))
-            stream.end(self._clock.now())
-            return status
+        def answer(outcome: Outcome) -> None:
+            message, started.status = self._answer(request, outcome)
+            send(context.recorder, stream, message)
+            if listens and context.transport != "http":
+                send(context.recorder, stream, _torn_down(request))
 
-        async def work() -> int:
-            status = 200
-            try:
-                outcome = await running.work()
-                if not stream.replay.closed:
-                    status = tell(outcome)
-            finally:
-                stream.end(self._clock.now())
-                self.running.discard(call)
-                self._quiet.unpark_all()
-            return status
+        running = RunningRequest(begun, stream, answer, partial(self._close, call, stream))
+        started = Started(running, stream, partial(limit.release, context.holder))
+        return started
 
-        def give_up(outcome: Outcome | None) -> None:
-            tell(outcome)
-
-        call.answer = give_up
-
-        def over() -> None:
-            self._open -= not listens
-            self._shares.give_back(place, context.holder)
-
-        return Started(call, stream, work, over)
+    def _close(self, call: CallScope, stream: Stream) -> None:
+        stream.end(self._clock.now())
+        self.running.discard(call)
+        self._quiet.unpark_all()
 
     def _answer(self, request: Request, outcome: Outcome) -> tuple[Json, int]:
         """The response to a request, and the HTTP status it has when it stands alone."""

@@ -62,12 +62,10 @@ class Listeners:
         self._count = 0
 
     def __len__(self) -> int:
-        """How many subscriptions are open."""
+        """The number of open subscriptions."""
         return len(self._open)
 
-    def honoured(
-        self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], recorder: Recorder
-    ) -> Filter:
+    def honoured(self, asked: ListenFilter, offer: Offer, is_task: Callable[[str], bool], recorder: Recorder) -> Filter:
         """The part of a filter this server agrees to: of so many uris and task ids as the limit allows, what exists."""
         announced, most = offer.announced, self._limits.max_subscriptions
         asked_uris, asked_tasks = dict.fromkeys(asked.resource_subscriptions or ()), dict.fromkeys(asked.task_ids or ())

@@ -85,7 +85,7 @@ class RoundTrips:
 
 
 class Rounds:
-    """What a request has been answered in all its rounds."""
+    """The answers that a request has had in all its rounds."""
 
     def __init__(
         self,

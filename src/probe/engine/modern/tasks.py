@@ -45,7 +45,7 @@ class Admitted:
 
 
 class ModernTaskMethods:
-    """Where modern clients get tasks, ask for them, answer and cancel them."""
+    """The methods of tasks in the modern era: get, update and cancel."""
 
     def __init__(self, services: Services, tasks: TaskService, listeners: Listeners, runs: ToolRuns) -> None:
         self.tasks = tasks
@@ -153,7 +153,7 @@ def _detail(task: Task) -> Json | None:
 
 
 def ending(outcome: Outcome) -> tuple[Input, str]:
-    """What an outcome makes of a task.
+    """The step of a task's machine that an outcome causes.
 
     Tasks extension, Task Execution Errors: "The `failed` status MUST NOT be used to represent non-JSON-RPC errors, such
     as a tool result that completed with `isError: true`."

@@ -18,8 +18,9 @@ from ...wire.errors import Code, McpError
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
 from ..calls.outcome import Outcome
+from ..calls.running_request import Begun, Start
 from ..calls.scope import CallScope
-from ..calls.tool_runs import Asked, Running, Start, ToolRuns
+from ..calls.tool_runs import Asked, ToolRuns
 from ..catalogue.params import ArgumentsError
 from ..catalogue.tool import InputRequiredError, Tool, ToolResult, failure
 from ..services import Services
@@ -77,7 +78,7 @@ class ModernToolCalls:
     def _judge(
         self, incoming: Incoming, tool: Tool, sent: Mapping[str, Any], *, as_task: bool
     ) -> Admitted | ToolResult | Exception:
-        """What the call runs with, or why it does not."""
+        """The arguments and answers with which the call runs, or the reason why it does not."""
         try:
             tool.check_revision(incoming.offer.revision)
             _check_capabilities(tool, incoming.meta)
@@ -92,12 +93,10 @@ class ModernToolCalls:
             return error
         return Admitted(arguments, answers, rounds)
 
-    def _start(
-        self, incoming: Incoming, tool: Tool, call: CallScope, admitted: Admitted, stream: Stream
-    ) -> Running:
+    def _start(self, incoming: Incoming, tool: Tool, call: CallScope, admitted: Admitted, stream: Stream) -> Begun:
         channel = ModernCallChannel(call, stream, incoming, admitted.rounds, self._listeners, self._services)
         context = self._runs.context(call, channel, admitted.arguments, call.progress_token, admitted.answers)
-        return Running(call, self._runs.start(call, tool, context))
+        return Begun(call, self._runs.start(call, tool, context))
 
 
 def _check_capabilities(tool: Tool, meta: RequestMeta) -> None:

@@ -4,8 +4,25 @@
       one call             a `tools/call` on a stream: it belongs to no connection, and to no session
       the watch            streams that nobody came back for are abandoned, finished ones forgotten
 
-Whose a stream is, is decided by its session where a request names that (HTTP), and else by a secret which the server
+The owner of a stream is its session where a request names that (HTTP), and else whoever has a secret which the server
 hands out with it: connections drop, and a new one has a new session.
+
+Three things that end together everywhere else end apart here: the connection that asked, the session whose connection
+it was, and the call. So each stream has three links, and each link has one rule.
+
+* `owner` never changes. It decides who may resume, poll, or learn that the stream was lost.
+* `holder` is the session on whose connection the client is now. The call's request id is in flight in that session and
+  in no other, so that the client can cancel it there, and answer its questions there. `hand_over` moves it, `release`
+  takes it away with the connection.
+* `call` is None when the call is over. It runs in the nursery of this service, so neither of the other two ends it.
+
+A stream leaves the table in one of two ways. It is forgotten when its client has had all of it and the time to ask
+again has passed. It is lost when nobody came back in time, when more waits than may be kept, or when the server has no
+room, or when it ended with its session. Then its call is cancelled, and its owner can learn why it was lost, as long as
+there is one: silence about a loss would be worse than the loss.
+
+The number and the bytes of all streams are bounded. When a bound is reached, finished streams go first, and then the
+client that holds most loses one of its own: a client cannot push out the stream of one that holds less.
 """
 
 from __future__ import annotations
@@ -26,13 +43,14 @@ from ...core.draft_stream import Interval, Lost
 from ...observe.context import Recorder
 from ...observe.events import LimitReached, StreamLost
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import MalformedResponse, RequestId, Response
+from ...wire.jsonrpc import RefusedResponse, RequestId, Response
 from ...wire.v2025 import draft_streams as wire
 from ..calls.outcome import contain
 from ..calls.request_context import RequestContext
 from ..calls.scope import CallScope
 from ..services import Services
 from ..sessions import Session
+from ..shares import Limit, LimitError
 from .outbox import send
 from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
 
@@ -41,11 +59,12 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 _NOBODY = b"\0" * sha256().digest_size
 # Whose loss can still be told from an id that never existed: more than one client can lose in a bad hour.
 _MOST_LOST = 1000
+_TOO_MANY = "Too many streams that are not read to their end: the limit {name} is {most}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Grave:
-    """What is left of a lost stream."""
+    """The owner of a lost stream, and why it was lost."""
 
     owner: Owner
     lost: Lost
@@ -59,6 +78,7 @@ class DraftStreams:
         self._services = services
         self._clock = services.clock
         self._limits = limits
+        self._limit = Limit("max_draft_streams", _TOO_MANY, services.shares)
         self._shares = services.shares
         self._interval = Interval(settings.stream_min_s, settings.stream_max_s)
         self._numbers = count(1)
@@ -81,9 +101,7 @@ class DraftStreams:
         """The calls that belong to no session at the moment."""
         return [stream.call for stream in self if stream.call is not None and stream.holder is None]
 
-    def open(
-        self, session: Session, request_id: RequestId, context: RequestContext, call: Recorder
-    ) -> ToolStream:
+    def open(self, session: Session, request_id: RequestId, context: RequestContext, call: Recorder) -> ToolStream:
         """A stream for the call of this recorder, with its first message.
 
         Raises `McpError` -32000 where there is no room.
@@ -97,7 +115,7 @@ class DraftStreams:
         stream = ToolStream(next(self._numbers), stream_id, session, request_id, call, self._services, self._note)
         digest = digest_of(stream_id)
         self._streams[digest] = self._by_owner.setdefault(stream.owner.key, {})[digest] = stream
-        self._shares.take("max_draft_streams", stream.address)
+        self._limit.take(stream.address)
         session.keep(stream)
         bounds = {"maxMessages": limits.replay_messages, "maxBytes": limits.replay_bytes}
         mark = {**bounds, "secret": session.secret} if session.piped else bounds
@@ -196,7 +214,7 @@ class DraftStreams:
             stream.machine.lose(Lost.SESSION_ENDED)
             self._note(stream)
 
-    def resolve(self, session: Session, answer: Response | MalformedResponse, recorder: Recorder) -> bool:
+    def resolve(self, session: Session, answer: Response | RefusedResponse, recorder: Recorder) -> bool:
         """A client's answer may be to a question on one of the streams that its session holds."""
         held = (stream for stream in self._of(session) if stream.holder is session)
         return any(stream.questions.resolve(answer, recorder) for stream in held)
@@ -265,7 +283,7 @@ class DraftStreams:
         if not hoard:
             del self._by_owner[stream.owner.key]
         self._bytes -= stream.weight
-        self._shares.give_back("max_draft_streams", stream.address)
+        self._limit.release(stream.address)
         if lost is not None:
             self._bury(digest, stream, lost)
         self._let_go(stream)
@@ -293,7 +311,8 @@ class DraftStreams:
         limits, mine = self._limits, self._of(session)
         own = limits.max_draft_streams_per_client
         if len(mine) >= own and not self._give_up(mine):
-            raise self._full("max_draft_streams_per_client", own, context)
+            context.recorder.append(LimitReached("max_draft_streams_per_client", own))
+            raise LimitError(_TOO_MANY.format(name="max_draft_streams_per_client", most=own))
         if not self._shares.has_room("max_draft_streams", session.holder, limits.max_draft_streams):
             theirs = [stream for stream in self if stream.address == session.holder]
             if not self._give_up(theirs):
@@ -304,7 +323,7 @@ class DraftStreams:
             hoard, own = max(hoards.values(), key=len), len(hoards.get(session.holder or "", mine))
             away = [stream for stream in hoard if stream.reader is None]
             if len(hoard) <= own + 1 or not away:
-                raise self._full("max_draft_streams", limits.max_draft_streams, context)
+                raise self._limit.full(context.recorder)
             away[0].machine.lose(Lost.SERVER_FULL)
             self._remove(away[0])
 
@@ -314,10 +333,6 @@ class DraftStreams:
         if stream is not None:
             self._remove(stream)
         return stream is not None
-
-    def _full(self, name: str, most: int, context: RequestContext) -> McpError:
-        context.recorder.append(LimitReached(name, most))
-        return McpError(Code.BUSY, f"Too many streams that are not read to their end: the limit {name} is {most}")
 
     def _let_go(self, stream: ToolStream) -> None:
         if stream.holder is not None and stream.call is not None:

@@ -76,6 +76,9 @@ def answer(recorder: Recorder, value: Json) -> Emitted:
 
 def note_delivered(messages: Sequence[Emitted]) -> None:
     """Record that a socket took these messages, which were the whole of a response: one entry for each call in turn."""
+    if len(messages) == 1:
+        messages[0].recorder.append(MessagesDelivered(1, 1))
+        return
     calls = [message.recorder.context.call for message in messages]
     starts = [at for at in range(len(calls)) if at == 0 or calls[at] != calls[at - 1]]
     for start, end in pairwise([*starts, len(calls)]):

@@ -1,4 +1,4 @@
-"""What one connection, or one response, reads: several streams at once, taken in turn by its one writer.
+"""The streams that one connection, or one response, reads: several at once, taken in turn by its one writer.
 
 Replay and live tail are one loop: a track takes what follows its cursor, whenever that was written. So nothing falls
 between the two, and no stream has to wait for another.
@@ -78,13 +78,18 @@ class Reading:
         self._on_end = on_end
 
     def __len__(self) -> int:
-        """How many streams are read."""
+        """The number of streams that are read."""
         return len(self._tracks)
 
     @property
     def first(self) -> Track | None:
         """Before anything was taken: the track that was added first."""
         return self._tracks[0] if self._tracks else None
+
+    @property
+    def comments(self) -> bool:
+        """Whether silence is broken by comments: none of the streams forbids them."""
+        return all(track.stream.comments for track in self._tracks)
 
     @property
     def unread(self) -> int:

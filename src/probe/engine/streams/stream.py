@@ -16,7 +16,6 @@ from ...observe.context import Recorder
 from ...observe.events import MessagesDelivered, Rpc, StreamEnded, StreamOpened
 from ...settings import Limits
 from ...wire.jsonrpc import Json
-from ..calls.client_requests import ClientRequests
 
 
 class StreamLostError(Exception):
@@ -46,6 +45,8 @@ class Stream:
     `unanswered` is set when a request of the stream ended in silence, because it was cancelled. `weighed` is called
     when the log has grown.
 
+    Where one of its streams has no `comments`, a reader is sent none while nothing happens.
+
     The recorder of each message is kept as long as the message, so that its delivery names its call and its emission.
     """
 
@@ -69,6 +70,7 @@ class Stream:
         self.ended_at: float | None = None
         self.unanswered = False
         self.weighed: Callable[[], None] | None = None
+        self.comments = True
         self._bell = trio.lowlevel.ParkingLot()
         # Wakes the present reader's writer. Kept here and not by the reader, who outlives its reading: with that it
         # would be a cycle.
@@ -113,11 +115,6 @@ class Stream:
     def one_by_one(self) -> bool:
         """Whether each message leaves alone: when the connection breaks, it is known which of them it took."""
         return False
-
-    @property
-    def questions(self) -> ClientRequests | None:
-        """Where requests to the client that go on this stream wait for their answers, if not in its session."""
-        return None
 
     def marked(self, value: Json) -> Json:
         """The message as it goes on this stream."""

@@ -29,7 +29,7 @@ WHY = {
 
 
 def lost_error(lost: Lost) -> McpError:
-    """What the owner of a lost stream is told."""
+    """The error for the owner of a lost stream."""
     return McpError(Code.STREAM_LOST, WHY[lost], {"reason": lost.value})
 
 
@@ -89,7 +89,7 @@ class ToolStream(Stream):
 
     @property
     def one_by_one(self) -> bool:
-        """What was taken is what a client that keeps no count is not sent again."""
+        """True: a client that keeps no count is not sent again what was taken."""
         return True
 
     @property
@@ -107,57 +107,57 @@ class ToolStream(Stream):
         return wire.marked(value, self.stream_id, self.replay.last + 1)
 
     def attach(self, recorder: Recorder, ring: Callable[[], None] = lambda: None) -> Reader:
-        """Also ends the time to resume it."""
+        """Attach a reader, which also stops the resume timeout."""
         self.machine.connect(self._clock.now())
         return super().attach(recorder, ring)
 
     def detach(self, reader: Reader) -> None:
-        """As of any stream; from now on the client is waited for."""
+        """Detach a reader, which also starts the resume timeout."""
         if self.reader is reader:
             self.machine.disconnect(self._clock.now())
         super().detach(reader)
         self._changed(self)
 
     def dismissed(self, reader: Reader) -> str | None:
-        """Also because there is nothing left to read."""
+        """Why a reader must leave: also when the stream was lost or forgotten."""
         lost = self.machine.lost
         own = "forgotten" if self.machine.forgotten else None if lost is None else f"lost: {lost}"
         return super().dismissed(reader) or own
 
     def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:
-        """Also counts these messages as taken."""
+        """Record a delivery, and count these messages as taken."""
         super().delivered(first, last, reader, event_ids=event_ids)
         self.told = self.told or (self._answer_at is not None and last >= self._answer_at)
         self.machine.taken(last, self._clock.now())
         self._changed(self)
 
     def acknowledge(self, position: int) -> None:
-        """The client's word counts as a socket's."""
+        """Count messages as taken because the client says that it has them."""
         self.machine.taken(position, self._clock.now())
         self._changed(self)
 
     def end(self, now: float) -> None:
-        """As of any stream; it is kept as the draft says."""
+        """End the stream. It is kept for as long as the draft says."""
         super().end(now)
         self.machine.end(now)
         self._changed(self)
 
     def resume(self, received: int | None) -> int:
-        """From where to read on, as the machine says."""
+        """The position from which a resumption reads on. Raises what the machine raises."""
         try:
             return self.machine.resume(received, self._clock.now())
         finally:
             self._changed(self)
 
     def poll(self, received: int | None) -> Poll:
-        """How it stands, as the machine says; whoever has `received` everything is waited for no more."""
+        """The state for a poll, from the machine. A client that has `received` everything stops the resume timeout."""
         try:
             return self.machine.poll(received, self._clock.now())
         finally:
             self._changed(self)
 
     def forget(self) -> None:
-        """Its service keeps it no more: whoever reads it looks up, and finds out why."""
+        """Note that the service has dropped the stream, and wake its reader, which finds out why."""
         self.kept = False
         self._home.drop(self)
         self._wake()
@@ -178,17 +178,17 @@ class ToolStream(Stream):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a stream is: `secret` is the digest of what proves it, None where only the session does."""
+    """The owner of a stream: `secret` is the digest of what proves it, None where only the session does."""
 
     session: str
     secret: bytes | None
 
     @property
     def key(self) -> str | bytes:
-        """What its streams have in common."""
+        """The key of all streams of this owner."""
         return self.secret or self.session
 
 
 def digest_of(text: str) -> bytes:
-    """What is kept of a secret, and what ids of streams are found by."""
+    """The digest of a secret or of a stream id; only digests are kept."""
     return sha256(text.encode("utf-8", "surrogatepass")).digest()

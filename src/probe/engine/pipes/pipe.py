@@ -6,8 +6,22 @@
       _read         one message after the other; what has to be answered may be held back
       a call        of the modern era (`pipe_modern`); legacy ones belong to the session and to `DraftStreams`
 
-The connection is the life of its legacy session and of its modern requests. It is not that of draft streams, which can
-be read on from another one (product contract, section 3).
+The legacy session and the modern requests of a connection live as long as it does. Draft streams do not: they can be
+read on from another connection (product contract, section 3).
+
+One task reads, one writes, and neither waits for the other but in one case. A peer that sends requests and does not
+read the answers would fill the memory of this server. So a message that has to be answered is held back while more
+waits to be written than a socket takes at once, and the reader stops when as much is held back as one message may have.
+A message that nothing answers is taken at once however much waits: a cancellation, or the answer to a question, may be
+what lets the peer read on. A cancellation also brings forward the request that it names.
+
+Messages of both eras may come in turn. `era_of_piped` decides for each message by itself, with two additions: without a
+session nothing is legacy but `initialize` and `notifications/initialized`, and a cancellation belongs to the era of the
+request that it names. An id in flight is in flight for both eras, because the answers on one connection could not be
+told apart.
+
+The connection ends by the first of five: the peer has closed, it was idle, it reads too slowly, it broke the framing,
+the server has drained. What came before the peer closed is still answered, as it may read on.
 """
 
 from __future__ import annotations
@@ -23,19 +37,27 @@ import trio
 
 from ...core.call import Cause
 from ...core.modern_inbound import era_of_piped
-from ...engine.calls.outcome import contain
-from ...engine.calls.request_context import RequestContext
-from ...engine.engine import Engine
-from ...engine.legacy.dispatch import Answered, Received
-from ...engine.sessions import Session
-from ...engine.streams.outbox import answer
 from ...observe.context import Recorder
 from ...observe.events import ClientMisuse, ConnectionClosed, ConnectionOpened, LimitReached, MessageRefused, subject
 from ...observe.unreadable import unreadable, unreadable_json
-from ...wire.errors import McpError, Refusal, Rejection, shutting_down
-from ...wire.jsonrpc import MalformedError, Message, Request, RequestId, error_response, is_id, parse, result_response
+from ...wire.errors import McpError, Refusal, Rejection
+from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, is_id, parse, result_response
 from ...wire.v2026.codec import modern_error
-from ..messages import read_batch, read_id, read_initialize, read_message, record_received, refused_message
+from ..calls.outcome import contain
+from ..calls.request_context import RequestContext
+from ..engine import Engine
+from ..legacy.dispatch import Answered
+from ..messages import (
+    Received,
+    read_batch,
+    read_id,
+    read_initialize,
+    read_message,
+    record_received,
+    refused_message,
+)
+from ..sessions import Session
+from ..streams.outbox import answer
 from .pipe_modern import Job, PipeModern
 from .pipe_writer import PipeWriter
 from .wires import Closed, Ending, Peer, TooLargeError, Wire, WireBrokenError
@@ -118,7 +140,7 @@ class _Pipe:
         return ending
 
     async def _serve(self) -> None:
-        """Until the connection has ended and its modern calls are over."""
+        """Read and run calls until the connection has ended and its modern calls are over."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read)
             async for job in self._jobs:
@@ -155,7 +177,7 @@ class _Pipe:
         self._end(POLICY, "the client reads too slowly")
 
     def _let_go(self, why: str) -> None:
-        """What lives only as long as the connection ends. Harmless when repeated."""
+        """End the session and the modern calls, which live as long as the connection. Harmless when repeated."""
         if self._session is not None:
             self._engine.streams.release(self._session)
             self._session.end(Cause.DISCONNECT, why)
@@ -319,9 +341,11 @@ class _Pipe:
 
     def _receive(self, session: Session, value: Any, contexts: Sequence[RequestContext]) -> None:
         limits = self._settings.limits
-        batch = isinstance(value, list)
         try:
-            messages = read_batch(value, session.machine.revision, limits) if batch else [read_message(value, limits)]
+            if isinstance(value, list):
+                messages = read_batch(value, session.machine.revision, limits, contexts[0].recorder)
+            else:
+                messages = [read_message(value, limits)]
         except Rejection as rejection:
             self._engine.legacy.refused(session, value, rejection.reason, contexts)
             raise
@@ -330,17 +354,13 @@ class _Pipe:
             for message, context in received:
                 if isinstance(message, Request) and message.id in self._modern:
                     raise self._modern.duplicate(message, context)
-            self._refuse_while_draining(messages, read_id(value, limits))
+            self._engine.refuse_while_draining(messages, read_id(value, limits))
             outcome = self._engine.legacy.receive(session, received, self._writer.reading)
         except Rejection as rejection:
             self._refuse(rejection, refused_message(received, rejection), modern=False)
             return
         if isinstance(outcome, Answered):
             self._writer.say(outcome.messages)
-
-    def _refuse_while_draining(self, messages: Sequence[Message], id: RequestId | None) -> None:
-        if self._engine.draining and any(isinstance(item, Request) for item in messages):
-            raise shutting_down(id)
 
     def _initialize(self, held: _Held, context: RequestContext) -> None:
         request = read_initialize(held.value, len(held.message), self._settings.limits)
@@ -350,7 +370,7 @@ class _Pipe:
             return
         if request.id in self._modern:
             raise self._modern.duplicate(request, context)
-        self._refuse_while_draining([request], request.id)
+        self._engine.refuse_while_draining([request], request.id)
         try:
             session, result = self._engine.initialize(request, self._peer.selection, context)
         except McpError as error:

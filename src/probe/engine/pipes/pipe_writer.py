@@ -14,12 +14,12 @@ from functools import partial
 
 import trio
 
-from ...engine.engine import Engine
-from ...engine.streams.outbox import Emitted, answer, note_delivered
-from ...engine.streams.reading import Reading, Track
-from ...engine.streams.tool_stream import ToolStream, lost_error
 from ...observe.context import Recorder
 from ...wire.jsonrpc import error_response
+from ..engine import Engine
+from ..streams.outbox import Emitted, answer, note_delivered
+from ..streams.reading import Reading, Track
+from ..streams.tool_stream import ToolStream, lost_error
 from .wires import Wire
 
 # Enough to keep a socket busy; beyond it nothing is begun that has to be answered.
@@ -99,7 +99,7 @@ class PipeWriter:
         self.reading.close("the connection is gone")
 
     def release(self) -> None:
-        """What was never taken does not count any more: the connection is over."""
+        """Stop counting the bytes that were never taken: the connection is over."""
         self._count(0)
 
     async def run(self) -> None:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-from urllib.parse import parse_qs
+from typing import Any, NamedTuple
 
-from ..engine.engine import Engine
-from ..engine.legacy.dispatch import Received
-from ..engine.streams.outbox import kept
 from ..observe.context import Recorder
-from ..observe.events import MessageReceived, essentials, subject
+from ..observe.events import LimitReached, MessageReceived, essentials, subject
 from ..settings import Limits
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id
 from ..wire.revisions import V2025_03_26
 from ..wire.v2026.meta import RequestMeta
+from .calls.request_context import RequestContext
+from .streams.outbox import kept
 
 
-def read_selection(engine: Engine, query: str) -> str:
-    """The `?tools=` of a URL, else the server's own. Raises `UnknownSelectionError` for a name that does not exist."""
-    asked = parse_qs(query, keep_blank_values=True).get("tools")
-    selection = engine.settings.tools if asked is None else ",".join(asked)
-    engine.check_selection(selection)
-    return selection
+class Received(NamedTuple):
+    """One message with its context."""
+
+    message: Message
+    context: RequestContext
+
+
+def goes_on(body: bytes) -> bool:
+    """Whether the body of a request is a cancellation, or may be: what runs is stopped before more is begun."""
+    return b'"notifications/cancelled"' in body
 
 
 def _no_question(_id: RequestId) -> Recorder | None:
@@ -69,13 +71,14 @@ def read_message(value: Any, limits: Limits) -> Message:
     return message
 
 
-def read_batch(batch: Sequence[Any], revision: str, limits: Limits) -> list[Message]:
-    """The messages of a batch of a session. Raises `Rejection`."""
+def read_batch(batch: Sequence[Any], revision: str, limits: Limits, recorder: Recorder) -> list[Message]:
+    """The messages of a batch of a session, whose recorder this is. Raises `Rejection`."""
     if revision != V2025_03_26:
         why = f"revision {revision} has no batches, send one message at a time"
     elif not batch:
         why = "an empty batch"
     elif len(batch) > limits.max_batch:
+        recorder.append(LimitReached("max_batch", limits.max_batch))
         why = f"a batch of more than {limits.max_batch} messages (max_batch)"
     elif any(isinstance(item, dict) and item.get("method") == "initialize" for item in batch):
         why = "initialize must not be part of a batch"

@@ -11,18 +11,17 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ...core.call import Cause
-from ...core.modern_inbound import climb
-from ...engine.calls.request_context import RequestContext
-from ...engine.engine import Engine
-from ...engine.modern.dispatch import AnsweredAtOnce, Started
-from ...engine.modern.in_flight import InFlight, RunningRequest
-from ...engine.streams.reading import Track
 from ...observe.context import Recorder
 from ...observe.events import LimitReached, essentials, subject
-from ...wire.errors import Refusal, Rejection, busy, shutting_down
+from ...wire.errors import Refusal, Rejection, busy
 from ...wire.jsonrpc import Notification, Request, RequestId, Response, shown_id
 from ...wire.revisions import V2026_07_28
-from ..messages import check_token, read_message
+from ..calls.request_context import RequestContext
+from ..engine import Engine
+from ..messages import read_message
+from ..modern.dispatch import AnsweredAtOnce, Started
+from ..modern.in_flight import InFlight
+from ..streams.reading import Track
 from .pipe_writer import PipeWriter
 from .wires import Peer
 
@@ -32,9 +31,7 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 class PipeModern:
     """The modern requests of one connection, whose owner starts the jobs that it is given by `submit`."""
 
-    def __init__(
-        self, engine: Engine, peer: Peer, writer: PipeWriter, submit: Callable[[Job], None]
-    ) -> None:
+    def __init__(self, engine: Engine, peer: Peer, writer: PipeWriter, submit: Callable[[Job], None]) -> None:
         self._engine = engine
         self._peer = peer
         self._writer = writer
@@ -44,20 +41,20 @@ class PipeModern:
         self._calls = self._in_flight.running
 
     def __len__(self) -> int:
-        """How many requests are in flight."""
+        """The number of requests in flight."""
         return len(self._calls)
 
     def __contains__(self, id: RequestId) -> bool:
         """Whether a request of this id is in flight."""
         return id in self._calls
 
-    def client(self, value: Any, recorder: Recorder) -> str:
+    def client(self, value: Any, recorder: Recorder) -> str | None:
         """The label of the client that sent a message, whose recorder this is.
 
-        Only a request says who sends it; other messages are from the client of the latest request.
+        Only a request says who sends it; other messages are from the client of the latest request, and from nobody
+        known where there was none.
         """
-        asks = isinstance(value, dict) and "id" in value and "method" in value
-        if asks or self._client is None:
+        if isinstance(value, dict) and "id" in value and "method" in value:
             self._client = self._engine.clients.label(recorder, self._peer.address, value, self._peer.transport)
         return self._client
 
@@ -70,9 +67,9 @@ class PipeModern:
         """The connection is over, and so is what was in flight on it. Harmless when repeated."""
         # The drain has told each request to end, and what it says then is still for the client.
         in_flight = [] if self._engine.drained.is_set() else list(self._calls.values())
-        for running in in_flight:
-            if not running.call.machine.settled and running.call.machine.cause is None:
-                running.call.cancel(Cause.DISCONNECT, why)
+        for call in in_flight:
+            if not call.machine.settled and call.machine.cause is None:
+                call.cancel(Cause.DISCONNECT, why)
 
     def receive(self, value: Any, context: RequestContext) -> None:
         """Take one message. Raises `Rejection`."""
@@ -100,11 +97,7 @@ class PipeModern:
         engine, limits = self._engine, self._engine.settings.limits
         if request.id in self._calls:
             raise self.duplicate(request, context)
-        offer = engine.offer(self._peer.selection, V2026_07_28)
-        inbound = climb(None, request, input_schema=offer.input_schema)
-        check_token(request, inbound.meta, limits)
-        if engine.draining:
-            raise shutting_down(request.id)
+        inbound, offer = engine.read_modern(None, request, self._peer.selection)
         if len(self._calls) >= limits.max_in_flight:
             context.recorder.append(LimitReached("max_in_flight", limits.max_in_flight))
             raise busy(f"Too many requests: the limit max_in_flight is {limits.max_in_flight}", 1, request.id)
@@ -115,17 +108,17 @@ class PipeModern:
                 self._in_flight.finished.add(request.id, context.recorder)
         else:
             track = self._writer.reading.add(answer.stream, 0)
-            take_back = partial(self._writer.reading.drop, track, "cancelled by the client")
-            self._calls[request.id] = RunningRequest(answer.call, take_back)
+            call = self._calls[request.id] = answer.running.call
+            call.take_back = partial(self._writer.reading.drop, track, "cancelled by the client")
             self._submit(partial(self._run, request.id, answer, track))
 
     async def _run(self, id: RequestId, started: Started, track: Track) -> None:
         """One request that runs, until its answer is written."""
         try:
-            await started.work()
+            await started.running.run()
             await track.wait_ended()
         finally:
             del self._calls[id]
-            self._in_flight.finished.add(id, started.call.recorder)
-            started.over()
+            self._in_flight.finished.add(id, started.running.call.recorder)
+            started.release()
             self._writer.note_progress()

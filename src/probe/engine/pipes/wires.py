@@ -1,4 +1,4 @@
-"""What a pipe reads from and writes to: a WebSocket, or the two ends of standard streams."""
+"""The interface between a pipe and its transport: a WebSocket, or the two standard streams."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TooLargeError(Rejection):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end. `client` is the address with its port.
+    """The other end of a connection. `client` is the address with its port.
 
     `peer` is the address and port of a proxy that speaks for the client, None where there is none. `request` is the
     recorder of the upgrade request, if there was one; `label` is the name that the client was given.

@@ -1,0 +1,96 @@
+"""The judge of a server that runs: it follows the event log beside the calls, and must not cost them anything.
+
+It may use a twentieth of the time that passes. Under a load that fills the log faster than that, entries are pushed out
+of the log before the judge has read them; it is told of the gap, and whatever that leaves undecided is INCONCLUSIVE.
+Whoever asks for a report waits until the judge has read all entries that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import trio
+
+from ..judge.catalogue import Catalogue
+from ..judge.judge import Judge, Subject
+from ..judge.predicate import Predicate
+from ..judge.report import Report, report_with, subject_report
+from ..judge.verdicts import Verdict
+from ..observe.follower import LogFollower
+from ..observe.log import Entry, EventLog, Gap
+from ..observe.ndjson import Header
+from .clock import Clock
+
+# How much of the time that passes may be spent on judging.
+_SHARE: Final = 0.05
+
+
+class JudgeService:
+    """The judge of one engine's log. `changed` counts up whenever it has read something."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        clock: Clock,
+        header: Header,
+        catalogue: Catalogue,
+        predicates: Mapping[str, type[Predicate]],
+    ) -> None:
+        self._log = log
+        self._clock = clock
+        self._judge = Judge(catalogue, predicates)
+        self._judge.begin(header, living=True)
+        self._spent = 0.0
+        self._asked = 0
+        self.catalogue = catalogue
+        self._follower = LogFollower(log, self._take, self._missed, pause=self._pause)
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Follow the log until cancelled."""
+        await self._follower.serve(task_status=task_status)
+
+    async def report(self, name: str | None = None) -> Report:
+        """What is found up to now about everybody, or about the subjects of a name.
+
+        Others run while the judge reads what it has not read yet, and between two subjects.
+        """
+        await self._catch_up()
+        found = []
+        for subject in self._subjects(name):
+            found.append(subject_report(subject))
+            await trio.lowlevel.checkpoint()
+        return report_with(self._judge, found)
+
+    async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
+        """Whether a rule has a verdict on anybody, or on a subject of a name."""
+        await self._catch_up()
+        return any(subject.verdict_of(rule) is verdict for subject in self._subjects(name))
+
+    async def _catch_up(self) -> None:
+        self._asked += 1
+        try:
+            await self._follower.reach(self._log.last)
+        finally:
+            self._asked -= 1
+        self._judge.tick(self._clock.now())
+
+    def _subjects(self, name: str | None) -> Sequence[Subject]:
+        """The subjects of a name: the one that was given it, else those that this server calls so."""
+        if name is None:
+            return self._judge.subjects
+        named = [subject for subject in self._judge.subjects if subject.life.label == name]
+        return [subject for subject in named if subject.life.kind == "label"] or named
+
+    def _take(self, entry: Entry) -> None:
+        before = self._clock.now()
+        self._judge.take(entry)
+        self._spent += self._clock.now() - before
+
+    def _missed(self, first: int, last: int) -> None:
+        self._judge.take(Gap(first, last))
+
+    async def _pause(self) -> None:
+        spent, self._spent = self._spent, 0.0
+        # Somebody who waits for a report is worth more than the share.
+        await trio.sleep(0 if self._asked else spent * (1 / _SHARE - 1))
