@@ -16,9 +16,9 @@ from trio.abc import ReceiveStream, SendStream
 from trio.testing import MemoryReceiveStream, MemorySendStream, memory_stream_one_way_pair
 
 from probe.endpoints.pipes.lines import LineWire
-from probe.endpoints.pipes.pipe import serve_pipe
-from probe.endpoints.pipes.wires import Peer
 from probe.engine.engine import Engine
+from probe.engine.pipes.pipe import serve_pipe
+from probe.engine.pipes.wires import Peer
 
 from .books import Book, Message, mark
 from .links import INITIALIZED, Cut, Heard, Meter, encoded, initialize, resume_request

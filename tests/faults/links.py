@@ -143,4 +143,3 @@ def resume_request(book: Book, id: int, own: dict[str, Any]) -> Message:
 def encoded(message: Message) -> bytes:
     """As JSON in UTF-8, with all its characters as they are."""
     return json.dumps(message, ensure_ascii=False).encode()
-

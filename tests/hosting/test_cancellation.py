@@ -115,9 +115,7 @@ async def test_each_cause_reaches_the_host_in_one_message(how: str, autojump_clo
             assert (event["scope_exit_ms"], event["sent_after_cancel"]) == (0, 0)
 
 
-async def test_of_several_causes_the_host_hears_the_first(
-    probe: Probe, host: Host, autojump_clock: MockClock
-) -> None:
+async def test_of_several_causes_the_host_hears_the_first(probe: Probe, host: Host, autojump_clock: MockClock) -> None:
     async with scene(probe, host) as it:
         await it.legacy.cancel(it.old.id, "first")
         await it.legacy.cancel(it.old.id, "second")
@@ -200,9 +198,7 @@ async def test_what_comes_after_the_cancellation_is_dropped_and_counted(
     assert (settled["reports"], settled["invalid"]) == (1, 0)
 
 
-async def test_the_host_says_when_the_work_has_stopped(
-    probe: Probe, host: Host, autojump_clock: MockClock
-) -> None:
+async def test_the_host_says_when_the_work_has_stopped(probe: Probe, host: Host, autojump_clock: MockClock) -> None:
     async with calling(probe.modern(tools="hosts"), "demo__plain") as call:
         dispatch, _ = await host.dispatched()
         call.leave()

@@ -185,9 +185,12 @@ def test_a_file_that_another_program_holds_stops_no_call_and_is_written_afterwar
         holder.execute("ROLLBACK")
         holder.close()
         wait_until(lambda: len(check(path)) == 20)
-        wait_until(lambda: running.get("/api/server")["audit"] == {
-            "store": "file", "state": "ok", "since": None, "why": None, "lost": 0
-        })
+        wait_until(
+            lambda: (
+                running.get("/api/server")["audit"]
+                == {"store": "file", "state": "ok", "since": None, "why": None, "lost": 0}
+            )
+        )
 
 
 def test_a_file_that_may_not_grow_stops_no_call_and_stays_whole(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import trio
 from probe import listener
 from probe.endpoints.paths import Paths
 from probe.settings import build
+from probe.wire.jsonrpc import encode
 
 from ..support.probe import Probe, running
 from ..support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, close, frame, upgrade
@@ -62,16 +63,77 @@ async def test_requests_name_their_connection_and_its_end_counts_them() -> None:
     ]  # fmt: skip
 
 
-async def test_what_is_no_http_is_refused_and_recorded() -> None:
+MALFORMED = {
+    b"GET / HTTP/1.1\r\nHost : a\r\n\r\n": (400, "a malformed head: Invalid header token"),
+    b"GET / HTTP/1.1\r\n\r\n": (400, "no Host field"),
+    b"GET / HTTP/2.0\r\nHost: a\r\n\r\n": (505, "a version other than HTTP/1.x"),
+}
+
+
+@pytest.mark.parametrize("sent", MALFORMED, ids=[why for _, why in MALFORMED.values()])
+async def test_what_is_no_http_is_refused_and_recorded(sent: bytes) -> None:
+    status, why = MALFORMED[sent]
     async with served() as (probe, port):
         stream = await trio.open_tcp_stream("127.0.0.1", port)
-        await stream.send_all(b"GET / HTTP/1.1\r\nHost : a\r\n\r\n")
-        assert b" 400 " in await stream.receive_some()
+        await stream.send_all(sent)
+        assert b" %d " % status in await stream.receive_some()
         (refused,) = await event(probe, "socket.refused")
         await stream.aclose()
         (closed,) = await event(probe, "socket.closed")
-    assert (refused["connection"], refused["status"]) == ("tcp1", 400)
+    assert (refused["connection"], refused["status"], refused["why"]) == ("tcp1", status, why)
     assert (closed["by"], closed["requests"]) == ("no valid HTTP request", 0)
+
+
+async def test_a_body_that_is_no_http_is_refused_and_recorded() -> None:
+    head = MISSING.replace(b"GET /missing", b"POST /mcp").removesuffix(b"\r\n")
+    head += b"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+    async with served() as (probe, port):
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        await stream.send_all(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        await event(probe, "http.request")
+        await stream.send_all(b"zz\r\n")
+        assert b" 400 " in await stream.receive_some()
+        await stream.aclose()
+        (closed,) = await event(probe, "socket.closed")
+    (refused,) = probe.events("socket.refused")
+    assert (refused["status"], refused["why"]) == (400, "a malformed body: Invalid character in chunk size")
+    assert (closed["by"], closed["requests"]) == ("no valid HTTP request", 1)
+
+
+async def test_what_is_no_http2_is_refused_with_its_error_code() -> None:
+    client = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
+    client.initiate_connection()
+    async with served() as (probe, port):
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        # RFC 9113 section 6.1: DATA on stream 0 is a connection error of type PROTOCOL_ERROR.
+        await stream.send_all(client.data_to_send() + bytes(9))
+        while await stream.receive_some():
+            pass
+        await stream.aclose()
+        (closed,) = await event(probe, "socket.closed")
+    (refused,) = probe.events("socket.refused")
+    assert (refused["connection"], refused["status"], refused["why"]) == ("tcp1", None, "HTTP/2 PROTOCOL_ERROR")
+    assert (closed["by"], closed["requests"]) == ("no valid HTTP/2", 0)
+
+
+@pytest.mark.parametrize("behind", [MISSING, b""], ids=["another", "nothing"])
+async def test_requests_behind_one_that_is_cancelled_are_dropped_and_recorded(behind: bytes) -> None:
+    """The client has ended its own direction, which cancels a modern call. Nothing behind it can be answered."""
+    async with served(tools="all") as (probe, port):
+        client = probe.modern()
+        call = client.request("tools/call", {"name": "simple_tool", "arguments": {"delayMs": 5000}}, id=1)
+        body, fields = encode(call), client.headers(call)
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items()) + f"content-length: {len(body)}\r\n"
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        await stream.send_all(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body + behind)
+        await event(probe, "call.started")
+        await stream.send_eof()
+        assert await stream.receive_some() == b""
+        await stream.aclose()
+        (closed,) = await event(probe, "socket.closed")
+    refused = [(entry["status"], entry["why"]) for entry in probe.events("socket.refused")]
+    assert refused == ([(None, "it came behind a request that is not answered")] if behind else [])
+    assert closed["requests"] == 1
 
 
 async def test_an_idle_connection_is_closed_by_the_server() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import trio
-from hypercorn.config import Config
 from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wait_all_tasks_blocked
 
 from probe.listener.connection import serve_transport, watch
@@ -92,7 +91,7 @@ class Peer:
 async def connected(app: App, *, blocking: bool = False, **values: Any) -> AsyncIterator[Peer]:
     """One connection. `blocking`: a `send_all` waits until the other side has read all of it."""
     settings = build(values)
-    service = Service(app, settings, Config(), None, Incomplete(10**6, 1.0), ())
+    service = Service(app, settings, None, Incomplete(10**6, 1.0), ())
     ours, theirs = lockstep_stream_pair() if blocking else memory_stream_pair()
     peer = Peer(theirs, Recorded(ours), service)
 
@@ -214,9 +213,26 @@ async def test_what_the_application_is_given(autojump_clock: MockClock) -> None:
             "client": CLIENT,
             "server": SERVER,
             "state": {},
-            "extensions": {"probe.connection": {"number": 0, "stream_id": None}},
+            "extensions": {"probe.connection": {"number": 0, "stream_id": None}, "probe.whole_body": {}},
         }
     ]
+
+
+async def test_the_application_is_told_whether_the_body_has_come_with_the_head(autojump_clock: MockClock) -> None:
+    told = []
+
+    async def noted(scope: Any, receive: Any, send: Any) -> None:
+        told.append("probe.whole_body" in scope["extensions"])
+        await echo(scope, receive, send)
+
+    async with connected(noted) as peer:
+        for body in (b"hi", b"h"):
+            await peer.send(POST + b"content-length: 2\r\n\r\n" + body)
+            await wait_all_tasks_blocked()
+        await peer.send(b"i")
+        await peer.finish()
+        assert (await peer.read_to_end()).count(b"\r\n\r\nhi") == 2
+    assert told == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -566,7 +582,7 @@ async def test_no_check_of_a_connection_ends_the_watch_over_the_others(
     def fail() -> None:
         raise AttributeError("a defect")
 
-    service = Service(respond, build({"idle_connection_s": 1}), Config(), None, Incomplete(10**6, 1.0), ())
+    service = Service(respond, build({"idle_connection_s": 1}), None, Incomplete(10**6, 1.0), ())
     failing, ending = Checked(fail), Checked(lambda: service.running.discard(gone))
     gone = Checked(fail)
     service.running.update((failing, ending, gone))  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -408,6 +409,31 @@ async def test_a_client_with_many_connections_delays_another_by_one_of_its_reque
     # Some of hers begin before his is read: all are there, but the system tells of them in an order of its own.
     assert len(order) == MANY
     assert order.index(BEN[1]) < MANY / 3
+
+
+async def test_a_request_that_goes_on_with_what_has_begun_does_not_queue_behind_those_that_begin(dial) -> None:
+    order: list[bytes] = []
+
+    async def noted(scope, receive, send, call) -> None:
+        order.append((await receive())["body"])
+        if len(order) == 1:
+            # By now the others wait for their turns.
+            send_at_once(wires[-1:], head + b"stop")
+        await respond(send)
+
+    head = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n"
+    settings = build({"port": 0})
+    sockets = listener.open_sockets(settings)
+    serve = partial(listener.serve, goes_on=lambda body: body == b"stop")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve, Recorder({"/": noted}), settings, sockets)
+        wires = [await dial.wire(sockets[0].getsockname()[1]) for _ in range(MANY)]
+        await wait_all_tasks_blocked(0.01)
+        send_at_once(wires[:-1], head + b"more")
+        for wire in wires:
+            await wire.read_until(b"ok")
+        nursery.cancel_scope.cancel()
+    assert order.index(b"stop") < MANY / 3
 
 
 # -- while a request waits

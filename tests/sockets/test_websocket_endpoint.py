@@ -12,8 +12,9 @@ import pytest
 import trio
 import trio_websocket
 
-from probe.endpoints.pipes.websocket import Serve, WebSocketEndpoint, WebSocketWire
-from probe.endpoints.pipes.wires import Closed, Peer, WireBrokenError
+from probe.endpoints.pipes.websocket import Serve, WebSocketEndpoint
+from probe.endpoints.pipes.websocket_wire import WebSocketWire
+from probe.engine.pipes.wires import Closed, Peer, WireBrokenError
 
 from ..support.probe import Probe, running
 from ..support.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frame, Reader, close, connected, frame
@@ -132,7 +133,7 @@ async def test_a_client_with_the_subprotocol_is_let_in(start) -> None:
         (request,), (response,) = probe.events("http.request"), probe.events("http.response")
         assert (request["exchange"], request["client"]) == (exchange, upgraded.client)
         assert (request["method"], request["path"], request["query"]) == ("GET", "/ws", "tools=features,probe")
-        assert ["sec-websocket-protocol", "other, mcp"] in [list(pair) for pair in request["headers"]]
+        assert ["sec-websocket-protocol", "[redacted], mcp"] in [list(pair) for pair in request["headers"]]
         assert (response["exchange"], response["status"], response["problem"]) == (exchange, 101, None)
         assert not probe.events("http.closed")
 

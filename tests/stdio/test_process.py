@@ -24,6 +24,8 @@ LINE = json.dumps(REQUEST).encode() + b"\n"
 # its answer is one that no pipe holds
 LARGE = {"name": "long_output", "arguments": {"blocks": 50, "chars": 65536}}
 HELLO = "MCP Probe speaks on standard input and output (toolsets: probe,streaming,features,dispatch,hosts)"
+# to a person who started it by hand
+FOR_PEOPLE = "A client starts this command and speaks to it here; Ctrl-C ends it. For the dashboard: mcp-probe serve"
 
 
 def run(*arguments: str, **streams: object) -> subprocess.CompletedProcess[bytes]:
@@ -271,9 +273,10 @@ def test_on_a_terminal_the_others_who_use_it_go_on_blocking() -> None:
         try:
             os.write(keyboard, LINE)
             with os.fdopen(os.dup(keyboard), "rb") as screen:
-                seen = [screen.readline().strip() for _ in range(2)]
+                seen = [screen.readline().strip() for _ in range(3)]
                 # where the line goes that says what it is, depends on how fast it starts: the terminal echoes nothing
-                assert {answered(line) if line.startswith(b"{") else line.decode() for line in seen} == {True, HELLO}
+                told = {answered(line) if line.startswith(b"{") else line.decode() for line in seen}
+                assert told == {True, HELLO, FOR_PEOPLE}
             assert os.get_blocking(shell)
             # what Ctrl-D makes of an empty line
             os.write(keyboard, b"\x04")

@@ -73,6 +73,9 @@ class FakeContext:
     def announce(self, changed: ListKind) -> None:
         self.events.append(("announce", changed))
 
+    def stop_comments(self) -> None:
+        self.events.append(("stop_comments",))
+
     def hang_up(self) -> None:
         self.events.append(("hang_up",))
 

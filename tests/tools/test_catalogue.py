@@ -143,7 +143,7 @@ def test_the_toolsets_are_in_their_order() -> None:
 
 def test_fixtures_of_one_era_are_not_offered_to_the_other() -> None:
     assert {tool.name for tool in CONFORMANCE.tools if tool.since == V2026_07_28} == CONFORMANCE_2026
-    assert [tool.name for tool in CONFORMANCE.tools if tool.until < V2026_07_28] == ["test_reconnection"]
+    assert [tool.name for tool in CONFORMANCE.tools if tool.until is not None] == ["test_reconnection"]
 
 
 def test_every_module_is_listed() -> None:
@@ -367,11 +367,11 @@ BOUNDS = [
     ("sampling_demo", "maxTokens", 16, 256, 64),
     ("progress", "steps", 1, 100, 5),
     ("progress", "step_ms", 0, 5000, 200),
-    ("long_output", "blocks", 1, 50, 3),
+    ("long_output", "blocks", 1, 256, 3),
     ("long_output", "chars", 1, 65536, 256),
     ("routed_tool", "priority", 1, 9, 5),
     ("silent_call", "silentMs", 0, 600_000, 5000),
-    ("silent_call", "idleMs", 100, 60_000, 2000),
+    ("silent_call", "idleMs", 100, 600_000, 2000),
     ("progress_beyond_ceiling", "intervalMs", 50, 60_000, 500),
     ("progress_beyond_ceiling", "durationMs", 100, 600_000, 10_000),
     ("progress_beyond_ceiling", "idleMs", 100, 60_000, 2000),
@@ -403,12 +403,14 @@ CHOICES = [
     ("routed_tool", "region", "eu-north", ["eu-north", "us-east", "ap-south"]),
 ]
 
-BOOLEANS = [("routed_tool", "dry_run")]
+BOOLEANS = [("routed_tool", "dry_run"), ("silent_call", "keepAlive")]
+
+LABELS = [("simple_tool", "label"), ("progress", "label"), ("silent_call", "label")]
 
 
 def test_the_parameters_are_those_of_the_contract_and_no_others() -> None:
     known = {(tool.name, param.name) for tool in OWN for param in tool.params}
-    assert known == {(row[0], row[1]) for row in [*BOUNDS, *CHOICES, *BOOLEANS]}
+    assert known == {(row[0], row[1]) for row in [*BOUNDS, *CHOICES, *BOOLEANS, *LABELS]}
 
 
 @each("name, param, low, high, default", BOUNDS)
@@ -477,7 +479,8 @@ def documented(param: Param) -> str:
         case Boolean():
             return f"`{param.name}` true, false ({'true' if param.default else 'false'})"
         case Text():
-            return f"`{param.name}` text of at most {param.max_length} characters, required"
+            needed = ", required" if param.required else " (empty)"
+            return f"`{param.name}` text of at most {param.max_length} characters{needed}"
     raise AssertionError(f"no documentation for {param}")
 
 
@@ -502,11 +505,13 @@ def own_deadline(tool: Tool, own: Seconds | None) -> list[str]:
     """How the documentation has to state it: a number, or the parameter that says it."""
     if own is None or not callable(own):
         return [] if own is None else [f"{own:g} s"]
-    saying = [param for param in tool.params if isinstance(param, Integer) and _says(tool, own, param)]
-    return [f"`{param.name}`, up to {param.high / 1000:g} s" for param in saying]
+    numbers = [param for param in tool.params if isinstance(param, Integer)]
+    saying = [param for param in numbers if _says(tool, own, param)]
+    longest = own({param.name: param.high for param in numbers})
+    return [f"`{param.name}`, up to {param.high / 1000:g} s" for param in saying] or [f"{longest:g} s"]
 
 
-def _says(tool: Tool, own: Callable[[Mapping[str, Any]], float], param: Integer) -> bool:
+def _says(tool: Tool, own: Callable[[Mapping[str, Any]], float | None], param: Integer) -> bool:
     """Whether a deadline is the value of a parameter, in seconds."""
     defaults = tool.read_arguments({})
     return all(own({**defaults, param.name: value}) == value / 1000 for value in (param.low, 1234, param.high))

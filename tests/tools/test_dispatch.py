@@ -31,12 +31,21 @@ async def test_a_silent_call_says_nothing(autojump_clock: MockClock) -> None:
     assert result["structuredContent"] == {"silentMs": 31_000}
 
 
+async def test_a_silent_call_can_do_without_comments(autojump_clock: MockClock) -> None:
+    context = FakeContext()
+    await call(silent_call.TOOL, {"silentMs": 1000, "keepAlive": False, "label": "mark"}, context)
+    assert context.events == [("stop_comments",), ("sleep", 1.0)]
+
+
 def test_the_deadlines_are_those_of_the_arguments() -> None:
     for tool in (silent_call.TOOL, progress_gap.TOOL, progress_beyond_ceiling.TOOL):
         assert said(tool.idle_s, tool.read_arguments({"idleMs": 1234})) == 1.234
     beyond = progress_beyond_ceiling.TOOL
     assert said(beyond.ceiling_s, beyond.read_arguments({"ceilingMs": 43_210})) == 43.21
-    assert (silent_call.TOOL.ceiling_s, progress_gap.TOOL.ceiling_s) == (None, None)
+    ceiling = silent_call.TOOL.ceiling_s
+    assert callable(ceiling)
+    assert [ceiling({"idleMs": idle}) for idle in (60_000, 60_001)] == [None, 630]
+    assert progress_gap.TOOL.ceiling_s is None
     assert (bulk_export.TOOL.idle_s, bulk_export.TOOL.ceiling_s) == (None, None), "a call like any other"
 
 

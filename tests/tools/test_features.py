@@ -69,7 +69,7 @@ def shaped(method: str, result: Json, revision: str) -> Json:
 
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_the_lists_have_the_shape_of_each_revision(revision: str) -> None:
-    every = [item for group in TOOLSETS for item in group.tools if item.since <= revision <= item.until]
+    every = [item for group in TOOLSETS for item in group.tools if item.is_defined(revision)]
     lists: dict[str, tuple[str, Json]] = {
         "tools/list": ("ListToolsResult", {"tools": [item.describe() for item in every]}),
         "resources/list": ("ListResourcesResult", {"resources": [item.describe() for item in FEATURES.resources]}),
@@ -86,20 +86,20 @@ def test_the_lists_have_the_shape_of_each_revision(revision: str) -> None:
 @pytest.mark.parametrize(
     ("name", "since", "until"),
     [
-        ("elicit_form", "2025-11-25", "2026-07-28"),  # SEP-1034 and SEP-1330
-        ("elicit_url", "2025-11-25", "2026-07-28"),  # SEP-1036
-        ("elicit_simple_form", "2025-06-18", "2026-07-28"),
+        ("elicit_form", "2025-11-25", None),  # SEP-1034 and SEP-1330
+        ("elicit_url", "2025-11-25", None),  # SEP-1036
+        ("elicit_simple_form", "2025-06-18", None),
         ("ping_client", "2025-03-26", "2025-11-25"),  # 2026-07-28 has no ping
-        ("content_types", "2025-06-18", "2026-07-28"),  # resource_link, lastModified
-        ("routed_tool", "2026-07-28", "2026-07-28"),  # Custom Headers
+        ("content_types", "2025-06-18", None),  # resource_link, lastModified
+        ("routed_tool", "2026-07-28", None),  # Custom Headers
     ],
 )
-def test_a_tool_is_offered_where_the_revision_has_the_feature(name: str, since: str, until: str) -> None:
+def test_a_tool_is_offered_where_the_revision_has_the_feature(name: str, since: str, until: str | None) -> None:
     assert (tool(name).since, tool(name).until) == (since, until)
 
 
 def test_every_other_tool_is_offered_everywhere() -> None:
-    limited = {item.name for item in FEATURES.tools if (item.since, item.until) != ("2025-03-26", "2026-07-28")}
+    limited = {item.name for item in FEATURES.tools if (item.since, item.until) != ("2025-03-26", None)}
     versions = {"elicit_form", "elicit_simple_form", "elicit_url", "ping_client", "content_types", "routed_tool"}
     assert limited == versions
 

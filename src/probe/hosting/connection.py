@@ -103,9 +103,7 @@ class RefusedMessageError(Exception):
 class HostConnection:
     """One connection. `ending` is the close code and why the server ends it; None as long as it does not."""
 
-    def __init__(
-        self, engine: Engine, roster: Roster, request: Recorder, client: str, peer: str | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, roster: Roster, request: Recorder, client: str, peer: str | None = None) -> None:
         settings = engine.settings
         self.label = f"h{request.context.exchange}"
         self.ending: tuple[int, str] | None = None

@@ -202,7 +202,7 @@ class Dispatcher:
             self._settle(self._pending[dispatch.id], answer)
 
     def unreadable(self, id: object, why: str) -> bool:
-        """What is no JSON-RPC message may be meant as an answer. Returns whether there is a dispatch of this id."""
+        """Take a malformed message that may be meant as an answer. Returns whether there is a dispatch of this id."""
         dispatch = self._machine.find(id)
         if dispatch is not None and self._awaited(dispatch, "result", stopped=False):
             pending = self._pending[dispatch.id]

@@ -24,7 +24,7 @@ class ToolsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class HostedTool:
-    """What is behind a tool: its name at the host, its deadlines in seconds, and the judge of what it gives."""
+    """The tool at its host: its name at the host, its deadlines in seconds, and the judge of what it gives."""
 
     name: str
     idle_s: float

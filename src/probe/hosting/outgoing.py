@@ -1,4 +1,4 @@
-"""What waits to be sent to one tool host. Nobody waits for the host but its own connection."""
+"""The send queue of one tool host. Only the host's own connection waits for it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Registrant(Protocol):
 
     @property
     def label(self) -> str:
-        """What the event log calls it."""
+        """Its label in the event log."""
 
     def replace(self) -> None:
         """End: a newer connection of the same process takes over."""

@@ -47,7 +47,7 @@ class Schema:
             raise SchemaError(f"no usable JSON Schema 2020-12: {_first_line(error)}") from None
 
     def fault(self, value: Any) -> str | None:
-        """What is wrong with a value, in one sentence; None when it fits."""
+        """The fault of a value in one sentence; None when it fits."""
         error = next(self._validator.iter_errors(value), None)
         if error is None:
             return None

@@ -1,15 +1,15 @@
-"""How an accepted connection finds its protocol, and the one task that holds all connections to their limits."""
+"""The choice of a protocol for an accepted connection, and the one task that holds all connections to their limits."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from importlib import import_module
+from typing import Any, NoReturn, Protocol
 
 import trio
 
 from .calls import contained
 from .http1 import Http1Connection
-from .http2.connection import Http2Connection
-from .transport import FLUSH_S, LAST_WORDS_S, READ_PIECE, Address, Service, Transport
+from .transport import FLUSH_S, LAST_WORDS_S, READ_PIECE, Address, Service, Transport, WatchedConnection
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """RFC 9113 section 3.4: what a client with prior knowledge of HTTP/2 sends first."""
@@ -19,6 +19,13 @@ _SAID_NOTHING = "nothing came that tells a protocol"
 
 CHECKS_PER_LIMIT = 4
 """How often within the shortest limit connections are looked at, so that a limit is exceeded by a quarter at most."""
+
+
+class Connection(WatchedConnection, Protocol):
+    """A connection of one protocol."""
+
+    async def run(self) -> None:
+        """Serve until it is over."""
 
 
 async def converse(service: Service, accepted: trio.SocketStream) -> None:
@@ -38,7 +45,7 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
     try:
         opened = await _open(service, accepted)
         if opened is not None:
-            connection = _protocol_of(service, Transport(opened[0], peer, here, opened[1], number))
+            connection = await _protocol_of(service, Transport(opened[0], peer, here, opened[1], number))
             try:
                 await _serve(service, connection)
             finally:
@@ -50,14 +57,19 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
 
 async def serve_transport(service: Service, transport: Transport) -> None:
     """Serve one connection on any stream. It begins with HTTP/2 by prior knowledge if `transport.first` says so."""
-    await _serve(service, _protocol_of(service, transport))
+    await _serve(service, await _protocol_of(service, transport))
 
 
-def _protocol_of(service: Service, transport: Transport) -> Http1Connection | Http2Connection:
-    return (Http2Connection if _is_http2(transport) else Http1Connection)(service, transport)
+async def _protocol_of(service: Service, transport: Transport) -> Connection:
+    if not _is_http2(transport):
+        return Http1Connection(service, transport)
+    # hypercorn takes long to load, and many servers never see a connection for it.
+    http2 = await trio.to_thread.run_sync(import_module, f"{__package__}.http2.connection")
+    connection: Connection = http2.Http2Connection(service, transport)
+    return connection
 
 
-async def _serve(service: Service, connection: Http1Connection | Http2Connection) -> None:
+async def _serve(service: Service, connection: Connection) -> None:
     service.running.add(connection)
     try:
         await connection.run()

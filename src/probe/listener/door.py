@@ -1,4 +1,4 @@
-"""Who is let in: so many connections at a time, of one address its share, and some beyond that for a few questions."""
+"""The limit of connections: so many at a time, of one address its share, and some beyond that for pages and health."""
 
 from __future__ import annotations
 

@@ -26,6 +26,13 @@ ours has no room for, which is only some 64 KiB."""
 SEND_PIECE = 64 * 1024
 """Bytes per write. The write timeout runs for each piece anew."""
 
+UNANSWERED = "it came behind a request that is not answered"
+"""Why a request is dropped: HTTP/1.1 answers in the order of the requests (RFC 9112, section 9.3.2)."""
+
+
+SHORT_BODY = 4096
+"""Bytes of a body that is looked at to see whether it goes on with what another request began."""
+
 _NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -73,15 +80,23 @@ class Http1Connection:
                 pass
         except InvalidRequestError as refused:
             self._lingers = True
-            self._why_closed = "no valid HTTP request"
-            if self.service.log is not None:
-                self.service.log.refused(self.transport.number, refused.status, self._why_closed)
+            self._note_refused(refused.status, refused.why)
             await self._answer(refused.status, _NOTHING)
         except trio.Cancelled:
             self._why_closed = "the server closed it"
             raise
         finally:
             await self._close()
+
+    def _note_dropped(self) -> None:
+        """Record the requests behind one that is not answered: their responses could not be told from its own."""
+        if self.parser.bytes_behind and self.service.log is not None:
+            self.service.log.refused(self.transport.number, None, UNANSWERED)
+
+    def _note_refused(self, status: int | None, why: str) -> None:
+        self._why_closed = "no valid HTTP request"
+        if self.service.log is not None:
+            self.service.log.refused(self.transport.number, status, why)
 
     async def check(self, now: float) -> None:
         """Cut off a peer that does not read, and close a connection on which no request has been for too long."""
@@ -107,7 +122,7 @@ class Http1Connection:
         self._busy = True
         self.requests += 1
         try:
-            await self._entrance.enter(head.headers)
+            await (self._entrance.say if self._goes_on() else self._entrance.enter)(head.headers)
         except trio.Cancelled:
             await self._say_unavailable()
             raise
@@ -115,6 +130,10 @@ class Http1Connection:
             await self._upgrade(head)
             return False
         return await self._call(head)
+
+    def _goes_on(self) -> bool:
+        goes_on = self.service.goes_on
+        return goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
 
     async def _next_head(self) -> RequestHead | None:
         while (head := self.parser.next_head()) is None:
@@ -149,10 +168,14 @@ class Http1Connection:
 
     async def _finish(self, call: _Call) -> bool:
         """What the end of a call leaves to be done; whether another request may follow."""
-        if not call.begun and (call.refused or not call.told_of_end):
+        refused = call.refused
+        if refused is not None:
+            self._note_refused(None if call.begun else refused.status, refused.why)
+        if not call.begun and (refused is not None or not call.told_of_end):
             self._lingers = True
-            await self._answer(call.refused or 500, _NOTHING)
+            await self._answer(500 if refused is None else refused.status, _NOTHING)
         if self.broken or self._torn or not call.response.done:
+            self._note_dropped()
             return False
         if call.response.closes or not self.parser.complete:
             # Bytes that are still on their way would have the kernel destroy the response.
@@ -194,16 +217,16 @@ class Http1Connection:
     # -- for the call
 
     async def read(self) -> bytes:
-        """What the peer says next; empty when it says nothing more."""
+        """The next bytes of the peer; empty when nothing more will come."""
         try:
-            data = await self._stream.receive_some(READ_PIECE)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            data = await self.transport.read(READ_PIECE)
+        except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
             self.broken = True
             return b""
         if not data:
             self.peer_finished = True
             self.broken = self.broken or self.transport.secure
-        return bytes(data)
+        return data
 
     async def read_ahead(self) -> None:
         """Keep what comes behind a request; where nothing can come, look some time later whether the peer has left."""
@@ -214,24 +237,40 @@ class Http1Connection:
         elif data := await self.read():
             self.parser.receive_data(data)
 
-    async def write(self, data: bytes | memoryview) -> None:
+    async def write(self, data: bytes | memoryview, *, last: bool = False) -> None:
         """Returns when the socket has taken all of it. Raises `PeerGoneError` when it will not.
 
-        Cancelled, a part of it may have been sent: nothing can follow then.
+        Cancelled, a part of it may have been sent: nothing can follow then. With `last` nothing more is sent before the
+        connection reads, so it is no checkpoint where the socket takes all of it at once.
         """
         if self.broken or self._torn:
             await trio.lowlevel.checkpoint()
             raise PeerGoneError("the connection is over")
+        if not last:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        sent = self._write_now(data)
+        if sent == len(data):
+            if not last:
+                await trio.lowlevel.cancel_shielded_checkpoint()
+            return
         self._sending_since = trio.current_time()
         self._torn = True
         try:
-            await self._stream.send_all(data)
+            await self._stream.send_all(memoryview(data)[sent:])
             self._torn = False
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.broken = True
             raise PeerGoneError("the connection broke") from None
         finally:
             self._sending_since = inf
+
+    def _write_now(self, data: bytes | memoryview) -> int:
+        """As much as the socket takes without waiting; 0 for a stream that tells nobody. Raises `PeerGoneError`."""
+        try:
+            return self.transport.write_now(data)
+        except (OSError, trio.ClosedResourceError):
+            self.broken = True
+            raise PeerGoneError("the connection broke") from None
 
 
 class _Call:
@@ -244,19 +283,26 @@ class _Call:
         self.begun = False
         """Whether anything of the response was sent."""
         self.told_of_end = False
-        self.refused = 0
-        """The status with which the rest of the request is refused; 0 for none."""
+        self.refused: InvalidRequestError | None = None
+        """Why the rest of the request is refused, if it is."""
         self._unsent_head = b""
         self._body_given = False
         self._never_whole = False
         self._waiting: trio.CancelScope | None = None
 
     def scope(self) -> Message:
-        """The scope of ASGI's HTTP connection."""
+        """The scope of ASGI's HTTP connection.
+
+        Beyond ASGI, there is the extension `probe.whole_body` where the whole body has come with the head: the first
+        `receive` gives it and does not wait.
+        """
         transport = self._connection.transport
         scheme = "https" if transport.secure else "http"
         common = asgi_scope(self._head, scheme, transport.peer, transport.here)
-        return {"type": "http", "method": self._head.method, "extensions": transport.extensions(), **common}
+        extensions = transport.extensions()
+        if self._connection.parser.complete:
+            extensions["probe.whole_body"] = {}
+        return {"type": "http", "method": self._head.method, "extensions": extensions, **common}
 
     async def receive(self) -> Message:
         """ASGI's `receive`.
@@ -280,7 +326,7 @@ class _Call:
                 data = await connection.read()
                 parser.receive_data(data)
             except InvalidRequestError as refused:
-                self.refused, data = refused.status, b""
+                self.refused, data = refused, b""
             if not data:
                 self._body_given = self._never_whole = True
                 return await self._end()
@@ -334,7 +380,7 @@ class _Call:
         self.begun = True
         write = self._connection.write
         if len(body) <= SEND_PIECE:
-            await write(b"".join((before, body, behind)) if before or behind else body)
+            await write(b"".join((before, body, behind)) if before or behind else body, last=not more)
         else:
             if before:
                 await write(before)

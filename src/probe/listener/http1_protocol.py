@@ -41,11 +41,15 @@ _BODILESS = frozenset({204, 304})
 
 
 class InvalidRequestError(Exception):
-    """The peer's bytes are no request that this server takes; they are answered with `status`, and nothing follows."""
+    """The peer's bytes are no request that this server takes; they are answered with `status`, and nothing follows.
 
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
+    `why` says what is wrong with them, and has none of them in it.
+    """
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(status, why)
         self.status = status
+        self.why = why
 
 
 @dataclass(slots=True)
@@ -69,7 +73,7 @@ class RequestHead:
         # RFC 9112 section 3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request
         # message that lacks a Host header field and to any request message that contains more than one".
         if len(hosts) > 1 or (not hosts and self.http_version == "1.1"):
-            raise InvalidRequestError(400)
+            raise InvalidRequestError(400, "several Host fields" if hosts else "no Host field")
         for name, value in self.headers:
             if name == b"transfer-encoding":
                 self._check_coding(value)
@@ -78,15 +82,15 @@ class RequestHead:
         if not self.target.startswith(b"/"):
             self._take_host_from_target()
         elif b"#" in self.target:
-            raise InvalidRequestError(400)
+            raise InvalidRequestError(400, "a fragment in the request target")
 
     def _check_coding(self, value: bytes) -> None:
         # RFC 9112 section 6.1: "A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding
         # header field MUST treat the message as if the framing is faulty".
         if self.http_version == "1.0":
-            raise InvalidRequestError(400)
+            raise InvalidRequestError(400, "Transfer-Encoding in HTTP/1.0")
         if value.lower() != b"chunked":
-            raise InvalidRequestError(501)
+            raise InvalidRequestError(501, "a Transfer-Encoding other than chunked")
 
     def _take_host_from_target(self) -> None:
         # RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and of a request that has one
@@ -96,7 +100,7 @@ class RequestHead:
             return
         found = _URL.fullmatch(self.target)
         if found is None:
-            raise InvalidRequestError(400)
+            raise InvalidRequestError(400, "a request target that is neither a path nor a URL")
         host, path = found.groups()
         self.target = path if path.startswith(b"/") else b"/" + path
         self.headers = [pair for pair in self.headers if pair[0] != b"host"]
@@ -148,8 +152,13 @@ class RequestParser:
 
     @property
     def buffered(self) -> int:
-        """How many bytes were received and not given out."""
+        """The number of bytes that were received and not given out."""
         return len(self._data) + sum(map(len, self._parts))
+
+    @property
+    def bytes_behind(self) -> int:
+        """The number of bytes behind a request that has come whole."""
+        return len(self._data) if self.complete else 0
 
     def close(self) -> None:
         """Take no more. The parser below knows this one: a cycle, which the collector would find much later."""
@@ -190,11 +199,14 @@ class RequestParser:
         data = self._data
         end = data.find(b"\r\n\r\n", max(0, self._searched - 3)) + 4
         if max(end, len(data) if end < 4 else 0) > self._max_head_bytes:
-            raise InvalidRequestError(431)
+            why = f"the head is larger than {self._max_head_bytes} bytes (max_header_bytes)"
+            raise InvalidRequestError(431, why)
         if end >= 4:
             return end
-        if (data and (data[0] < _FIRST_VISIBLE and data != b"\r")) or _BARE_LF.search(data, max(0, self._searched - 1)):
-            raise InvalidRequestError(400)
+        if data and data[0] < _FIRST_VISIBLE and data != b"\r":
+            raise InvalidRequestError(400, "the first byte begins no request line")
+        if _BARE_LF.search(data, max(0, self._searched - 1)):
+            raise InvalidRequestError(400, "a line that ends with LF alone")
         self._searched = len(data)
         return -1
 
@@ -202,9 +214,9 @@ class RequestParser:
         """The head with a version that llhttp knows. Raises `InvalidRequestError`."""
         found = _START_LINE.match(head)
         if found is None:
-            raise InvalidRequestError(400)
+            raise InvalidRequestError(400, "a malformed request line")
         if found[2] != b"1":
-            raise InvalidRequestError(505)
+            raise InvalidRequestError(505, "a version other than HTTP/1.x")
         if found[3] not in (b"0", b"1"):
             # RFC 9110 section 6.2: a higher minor version is served "as if it was in the highest minor version" known.
             return head[: found.start(3)] + b"1" + head[found.end(3) :]
@@ -217,15 +229,15 @@ class RequestParser:
         except httptools.HttpParserUpgrade:
             self._parse_upgrade(head)
         except httptools.HttpParserInvalidMethodError:
-            raise InvalidRequestError(501) from None
-        except httptools.HttpParserError:
-            raise InvalidRequestError(400) from None
+            raise InvalidRequestError(501, "an unknown method") from None
+        except httptools.HttpParserError as error:
+            raise InvalidRequestError(400, f"a malformed head: {error}") from None
         if len(self._head.headers) > self._max_headers:
-            raise InvalidRequestError(431)
+            raise InvalidRequestError(431, f"more than {self._max_headers} fields (max_headers)")
 
     def _parse_upgrade(self, head: bytes) -> None:
         if self._head.method == "CONNECT":
-            raise InvalidRequestError(501)
+            raise InvalidRequestError(501, "CONNECT is for proxies")
         lines = [value.lower() for name, value in self._head.headers if name == b"upgrade"]
         if self._head.method == "GET" and b"websocket" in [item.strip() for line in lines for item in line.split(b",")]:
             self._head.upgrades = True
@@ -244,6 +256,11 @@ class RequestParser:
         parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def short_body(self, most: int) -> bytes:
+        """The body, if all of it has come and it has at most so many bytes; nobody takes it by this. Else nothing."""
+        size = sum(map(len, self._parts))
+        return b"".join(self._parts) if self.complete and size <= most else b""
+
     def drop_body(self) -> None:
         """Forget what nobody has taken of the body."""
         self._parts = []
@@ -260,8 +277,8 @@ class RequestParser:
     def _parse_body(self) -> None:
         try:
             at = self._parse_chunks() if self._body_left is None else self._parse_counted(self._body_left)
-        except httptools.HttpParserError:
-            raise InvalidRequestError(400) from None
+        except httptools.HttpParserError as error:
+            raise InvalidRequestError(400, f"a malformed body: {error}") from None
         self._data = self._data[at:]
 
     def _parse_counted(self, left: int) -> int:
@@ -291,7 +308,7 @@ class RequestParser:
         found = self._data.find(b"\r\n", at)
         end = found + 2 if found >= 0 else len(self._data)
         if end - at > MAX_CHUNK_LINE:
-            raise InvalidRequestError(400)
+            raise InvalidRequestError(400, f"a line of a chunked body is longer than {MAX_CHUNK_LINE} bytes")
         return end if found >= 0 else at
 
     def _note_line(self, line: bytes) -> None:
@@ -299,7 +316,7 @@ class RequestParser:
         plain = 0 if self._in_trailer else _PLAIN_CHUNK_LINE
         self._excess += max(0, len(line) - plain)
         if self._excess > MAX_CHUNK_EXCESS:
-            raise InvalidRequestError(400)
+            raise InvalidRequestError(400, f"chunk extensions or a trailer of more than {MAX_CHUNK_EXCESS} bytes")
         if not self._in_trailer:
             size = int(line.partition(b";")[0], 16)
             self._in_trailer = size == 0

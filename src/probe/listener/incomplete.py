@@ -1,4 +1,4 @@
-"""What WebSocket messages take that are not complete, over all connections of a listener."""
+"""The bytes of incomplete WebSocket messages, over all connections of a listener."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from trio.lowlevel import ParkingLot
 
 
 class PeerGoneError(OSError):
-    """What was sent cannot be delivered any more: the peer has left, or it was disconnected."""
+    """The bytes cannot be delivered any more: the peer has left, or it was disconnected."""
 
 
 HIGH_WATER = 64 * 1024
@@ -40,7 +40,7 @@ class Outbox:
         self._closed = False
         self._discarded = False
         self.turns = 0
-        """How often the writer has come for more: who finds it changed has let others run."""
+        """The number of times that the writer woke up; as long as it is unchanged, a sender has not let others run."""
 
     def __len__(self) -> int:
         """Bytes that the writer has yet to take."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import trio
-from hypercorn.config import Config
 
 from ..core.addresses import networks
 from ..settings import Settings
@@ -17,10 +16,7 @@ from .connection import watch
 from .door import Door
 from .incomplete import Incomplete
 from .sockets import tls_context, urls
-from .transport import ConnectionLog, Service
-
-UNLIMITED = 10**9
-"""hypercorn ends an HTTP/2 connection at the request that reaches its keep-alive limit, with streams still open."""
+from .transport import ConnectionLog, GoesOn, Service
 
 
 async def serve(
@@ -30,6 +26,7 @@ async def serve(
     *,
     reserve: App | None = None,
     log: ConnectionLog | None = None,
+    goes_on: GoesOn | None = None,
     task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
 ) -> NoReturn:
     """Serve `app` on listening `sockets` until cancelled, which is the only way to stop it.
@@ -37,7 +34,8 @@ async def serve(
     `task_status.started` receives the base URLs. `app` is called for the scopes `http` and `websocket`; there is no
     `lifespan`, because whoever calls `serve` has started what the application needs and will stop it. `reserve` answers
     in its place on the `reserved_connections`; without it connections beyond `max_connections` are closed at once.
-    `log` is told of each connection.
+    `log` is told of each connection. `goes_on` is asked of short bodies which requests go on with what others began:
+    they do not queue behind requests that begin something.
 
     Resource handling: takes over `sockets` and closes them. When cancelled, the listening sockets are closed at once,
     the application calls are cancelled, and every connection ends within a second, whatever its peer does.
@@ -51,7 +49,7 @@ async def serve(
         tls = tls_context(settings)
         incomplete = Incomplete(settings.limits.max_incoming_bytes, settings.limits.address_share)
         trusted = networks(settings.trusted_proxies.split(","))
-        service = Service(app, settings, _config(settings), tls, incomplete, trusted, log)
+        service = Service(app, settings, tls, incomplete, trusted, log, goes_on)
         task_status.started(urls(sockets, secure=tls is not None))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, service)
@@ -63,12 +61,3 @@ async def serve(
 
 def _listener(found: socket.socket) -> trio.SocketListener:
     return trio.SocketListener(trio.socket.from_stdlib_socket(found))
-
-
-def _config(settings: Settings) -> Config:
-    """What hypercorn's protocol classes read; everything about sockets, workers and timeouts is ours."""
-    config = Config()
-    config.accesslog = config.errorlog = None
-    config.include_server_header = False
-    config.keep_alive_max_requests = UNLIMITED
-    return config

@@ -1,18 +1,20 @@
-"""What a connection stands on: its byte stream, the addresses of its ends, and what all connections share."""
+"""The byte stream of a connection, the addresses of its ends, and the state that all connections share."""
 
 from __future__ import annotations
 
+import os
 import select
 import ssl
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import trio
-from hypercorn.config import Config
 from trio.lowlevel import ParkingLot
 
 from ..core.addresses import Network
@@ -45,6 +47,10 @@ _FINISHED = getattr(select, "POLLRDHUP", 0) | _LEFT
 """A FIN, which not every system tells without reading (only Linux has POLLRDHUP), and a reset."""
 
 
+GoesOn: TypeAlias = Callable[[bytes], bool]
+"""Whether a request with this body goes on with what another one began, and so takes the turn of a message."""
+
+
 class ConnectionLog(Protocol):
     """Is told of the connections below HTTP. Its methods neither wait nor raise."""
 
@@ -52,7 +58,7 @@ class ConnectionLog(Protocol):
         """A connection was accepted; `number` counts from 1 and does not repeat."""
 
     def refused(self, number: int, status: int | None, why: str) -> None:
-        """What came on it is no valid HTTP, and was answered with `status`."""
+        """What came on it is no valid HTTP, or cannot be answered. It got `status`; None where it got no answer."""
 
     def closed(self, number: int, by: str, requests: int) -> None:
         """It is closed, by `client` or why by the server, and has carried so many requests."""
@@ -96,15 +102,18 @@ class DateField:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What all connections of a listener share. `running` are those that `watch` looks at, `log` is told of all."""
+    """What all connections of a listener share. `running` are those that `watch` looks at, `log` is told of all.
+
+    `goes_on` is asked about HTTP/1.1 requests whose body is short and has come with the head.
+    """
 
     app: App
     settings: Settings
-    config: Config
     tls: ssl.SSLContext | None
     incomplete: Incomplete
     trusted: Sequence[Network]
     log: ConnectionLog | None = None
+    goes_on: GoesOn | None = None
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     running: set[WatchedConnection] = field(default_factory=set)
     turnstile: Turnstile = field(default_factory=Turnstile)
@@ -138,6 +147,46 @@ class Transport:
     def secure(self) -> bool:
         """Whether it is TLS; then nothing can be sent any more once the peer has ended its direction."""
         return isinstance(self.stream, trio.SSLStream)
+
+    async def read(self, most: int) -> bytes:
+        """What the peer says next, at least one byte; empty when it says nothing more.
+
+        Raises what the stream's `receive_some` raises, and `OSError`. A peer mostly waits for its answer before it says
+        more, so this waits for the socket first, where trio's own way tries in vain before.
+        """
+        if not self._is_plain:
+            return bytes(await self.stream.receive_some(most))
+        while True:
+            await trio.lowlevel.wait_readable(self._number)
+            # Asked again: it may have been closed meanwhile, and the number be another connection's.
+            with suppress(BlockingIOError):
+                return os.read(self._number, most)
+
+    def write_now(self, data: bytes | memoryview) -> int:
+        """How much of it the socket takes without waiting; 0 where that cannot be told. Raises `OSError`.
+
+        trio's own way gives every other task a turn first, which costs as much as the system call.
+        """
+        if not self._is_plain:
+            return 0
+        try:
+            return os.write(self._number, data)
+        except BlockingIOError:
+            return 0
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the bytes of the stream are those of a socket that the system reads and writes by its number."""
+        return isinstance(self.stream, trio.SocketStream) and sys.platform != "win32"
+
+    @property
+    def _number(self) -> int:
+        """That of the socket; raises `trio.ClosedResourceError` where it is closed."""
+        assert isinstance(self.stream, trio.SocketStream)
+        number = self.stream.socket.fileno()
+        if number < 0:
+            raise trio.ClosedResourceError("this socket is closed")
+        return number
 
     def peer_has_finished(self) -> bool:
         """Whether the peer has ended its direction or reset the connection, without reading. False if unknown."""

@@ -1,4 +1,4 @@
-"""Who goes next: one piece of work for each pass of trio's scheduler, and the clients in turn."""
+"""The order of work: one request or message for each pass of trio's scheduler, and the clients in turn."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class Turnstile:
 
     Those who wait in one lane go in the order in which they came, and the lanes take turns: a client with a thousand
     connections delays the others by no more than one with a single one. Every second turn is for requests, and every
-    second one for those who go on with what has begun, as the messages of a WebSocket: hundreds of clients that always
-    have more to say on their connections do not keep out whoever comes with a request, nor the other way round.
+    second one for those who go on with what has begun, as cancellations and the messages of a WebSocket do: hundreds of
+    clients that always have more to say on their connections do not keep out whoever comes with a request, nor the
+    other way round.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,10 @@ class Entrance:
         await self.turnstile.through(self.client(headers))
 
     async def say(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Wait for the turn of a message on a WebSocket whose upgrade had these headers."""
+        """Wait for the turn of a message on a WebSocket whose upgrade had these headers.
+
+        Or of a request that goes on with what another one began, as a cancellation does.
+        """
         await self.turnstile.through(self.client(headers), message=True)
 
     async def go_on(self) -> None:

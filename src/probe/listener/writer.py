@@ -11,7 +11,7 @@ from .transport import FLUSH_S, LINGER_S
 
 
 class Writer:
-    """Of a connection on which several tasks send, so that none of them can tear what another one sends.
+    """The writer of a connection on which several tasks send, so that none of them can tear what another one sends.
 
     `lingers`: the peer may still be sending when all is written; closing at once could destroy what it has not read.
     """
@@ -47,7 +47,7 @@ class Writer:
         return now - self._sending_since >= timeout_s
 
     def hurry(self) -> None:
-        """What is left has `FLUSH_S` seconds to be written."""
+        """Give what is left `FLUSH_S` seconds to be written."""
         self._scope.deadline = trio.current_time() + FLUSH_S
 
     def cut(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a server is, and how to get a stream to it."""
+"""The address of a server, and a stream to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a host waits before it tries again. Pure: chance comes in."""
+"""The time that a host waits before it tries again. Pure: the random number is an argument."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class Backoff:
         return longest * (1 + self._jitter()) / 2
 
     def reset(self) -> None:
-        """What was tried has worked: begin with short waits again."""
+        """Begin with short waits again: the attempt was successful."""
         self._next_s = 2 * SHORTEST_S

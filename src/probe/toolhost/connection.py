@@ -56,7 +56,7 @@ class Ended:
 
 
 class Registrant(Protocol):
-    """Who wants to be registered."""
+    """The host that wants to be registered."""
 
     @property
     def changing(self) -> trio.Lock:

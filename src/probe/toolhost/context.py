@@ -1,4 +1,4 @@
-"""What a running handler may say and ask: its progress, and whether anybody still waits for it."""
+"""The context of a running handler: it reports progress, and asks whether anybody still waits for the result."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _MESSAGE_BYTES: Final = 4 * 1024 * 1024
 
 
 class Runner(Protocol):
-    """Who has the tools, and the task in which dispatches run."""
+    """The owner of the tools, and of the task in which dispatches run."""
 
     def find(self, name: str) -> Tool[..., Any] | None:
         """The tool of this name."""

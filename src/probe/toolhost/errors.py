@@ -1,4 +1,4 @@
-"""What the library raises, and what handlers raise for their callers."""
+"""The errors of the library, and those that handlers raise for their callers."""
 
 from __future__ import annotations
 

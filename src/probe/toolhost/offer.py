@@ -1,4 +1,4 @@
-"""What a host offers, and under which name: what it tells the server of itself."""
+"""The offer of a host: its name and its tools, as it sends them to the server."""
 
 from __future__ import annotations
 

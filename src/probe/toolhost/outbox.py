@@ -1,4 +1,4 @@
-"""What waits to be written on one connection, in order."""
+"""The send queue of one connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handler's annotations say: the schemas of its arguments and its result, and the checks by the same types."""
+"""Schemas of a handler's arguments and result, made from its annotations, and the checks by the same types."""
 
 from __future__ import annotations
 

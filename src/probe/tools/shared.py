@@ -1,9 +1,10 @@
-"""What the tools have in common."""
+"""Common parts of the tools."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from ..engine.catalogue.params import Text
 from ..engine.catalogue.tool import ToolFailureError
 from ..wire.jsonrpc import Json
 
@@ -14,6 +15,15 @@ READ_ONLY: Final[Json] = {
     "openWorldHint": False,
 }
 """The annotations of the tools: none changes anything or reaches beyond this server and the client. `hints` differ."""
+
+
+LABEL: Final = Text(
+    "label",
+    "Any text; it changes nothing, and stands in the log, so that a caller finds its own call there again",
+    max_length=64,
+    required=False,
+)
+"""Arguments are all that every gateway passes on, so whoever compares both sides of one needs a place for a mark."""
 
 
 def output(**properties: Json) -> Json:

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import inf
 from typing import Any, cast
 
 import trio
+from h2.errors import ErrorCodes
+from hypercorn.config import Config
 from hypercorn.events import Closed, Event, RawData
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, ConnectionState, LifespanState
 
-from ..calls import WRITE_TIMEOUT, AppTasks
+from ..calls import WRITE_TIMEOUT
 from ..outbox import Outbox
 from ..transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport, entrance
 from ..writer import Writer
+from .app_tasks import AppTasks
 from .protocol import ContainedH2
+
+UNLIMITED = 10**9
+"""hypercorn ends an HTTP/2 connection at the request that reaches its keep-alive limit, with streams still open."""
+
+
+@cache
+def _config() -> Config:
+    """What hypercorn's protocol classes read; everything about sockets, workers and timeouts is ours."""
+    config = Config()
+    config.accesslog = config.errorlog = None
+    config.include_server_header = False
+    config.keep_alive_max_requests = UNLIMITED
+    return config
 
 
 class Http2Connection:
@@ -22,6 +39,7 @@ class Http2Connection:
 
     def __init__(self, service: Service, transport: Transport) -> None:
         self._settings = service.settings
+        self._log = service.log
         self._transport = transport
         self._outbox = Outbox()
         self._tasks = AppTasks(self._outbox, way := entrance(service, transport), transport.extensions)
@@ -30,7 +48,7 @@ class Http2Connection:
         self._over = trio.Event()
         self._writer = Writer(transport.stream, self._outbox)
         # The positional arguments are those of hypercorn's protocol classes.
-        args: tuple[Any, ...] = (cast(AppWrapper, service.app), service.config, WorkerContext(None), self._tasks)
+        args: tuple[Any, ...] = (cast(AppWrapper, service.app), _config(), WorkerContext(None), self._tasks)
         args += (ConnectionState(LifespanState({})), transport.secure, transport.peer, transport.here, self._send)
         self._protocol = ContainedH2(
             *args, tasks=self._tasks, outbox=self._outbox, settings=service.settings, entrance=way
@@ -105,9 +123,16 @@ class Http2Connection:
             await self._outbox.put(event.data)
         elif isinstance(event, Closed):
             self._finishing = True
+            if self._protocol.violation is not None:
+                self._note_violation(self._protocol.violation)
             await self._protocol.handle(event)
             self._writer.lingers = self._protocol.lingers
             self._outbox.close()
+
+    def _note_violation(self, code: ErrorCodes) -> None:
+        self._why_closed = self._why_closed or "no valid HTTP/2"
+        if self._log is not None:
+            self._log.refused(self._transport.number, None, f"HTTP/2 {code.name}")
 
     async def _read(self) -> None:
         data = self._transport.first or await self._receive()

@@ -27,9 +27,10 @@ from hypercorn.utils import filter_pseudo_headers
 from priority.priority import MissingStreamError, PriorityTree
 
 from ...settings import Settings
-from ..calls import WRITE_TIMEOUT, AppTasks, Inbox
+from ..calls import WRITE_TIMEOUT, Inbox
 from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
 from ..turnstile import Entrance
+from .app_tasks import AppTasks
 from .frame_sizes import FrameSizes
 from .stream_backlog import Unbegun
 from .stream_buffer import BoundedBuffer, StreamStalledError
@@ -57,6 +58,8 @@ class ContainedH2(H2Protocol):
         limits = settings.limits
         self.lingers = False
         """Whether the peer may still be sending when we close: closing at once would destroy our GOAWAY on its way."""
+        self.violation: ErrorCodes | None = None
+        """The error code of RFC 9113 with which the peer's frames were refused, if they were."""
         self._tasks = tasks
         self._entrance = entrance
         self._outbox = outbox
@@ -151,8 +154,9 @@ class ContainedH2(H2Protocol):
 
     async def _violated(self, error: ProtocolError) -> None:
         # h2 may have prepared a GOAWAY of its own, which names neither this code nor the last request that began.
+        self.violation = _connection_error(error)
         self.connection.clear_outbound_data_buffer()
-        self.connection.close_connection(_connection_error(error), last_stream_id=self._begun)
+        self.connection.close_connection(self.violation, last_stream_id=self._begun)
         self.lingers = True
         self._flush_now()
         await self.send(Closed())

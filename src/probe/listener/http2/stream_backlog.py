@@ -16,7 +16,7 @@ StreamEvent: TypeAlias = events.RequestReceived | events.DataReceived | events.S
 
 
 class Unbegun:
-    """In the order in which they came: each request with what has come of its stream since."""
+    """The FIFO of requests that have not begun, each with the later frames of its stream."""
 
     def __init__(self) -> None:
         self._streams: dict[int, deque[StreamEvent]] = {}

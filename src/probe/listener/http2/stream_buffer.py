@@ -1,4 +1,4 @@
-"""What one HTTP/2 stream has yet to send: hypercorn's `StreamBuffer`, bounded."""
+"""The unsent bytes of one HTTP/2 stream: hypercorn's `StreamBuffer`, bounded."""
 
 from __future__ import annotations
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ...engine.catalogue.params import Integer
+from ...engine.catalogue.params import Boolean, Integer
 from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
-from ..shared import READ_ONLY, output
+from ..shared import LABEL, READ_ONLY, output
 
 
 async def run(context: ToolContext) -> ToolResult:
     """Be silent for `silentMs`."""
+    if not context.arguments["keepAlive"]:
+        context.stop_comments()
     silent_ms = context.arguments["silentMs"]
     await context.sleep(silent_ms / 1000)
     return structured({"silentMs": silent_ms})
@@ -26,9 +28,13 @@ TOOL = Tool(
     run=run,
     params=(
         Integer("silentMs", 0, 600_000, 5000, "How long the call says nothing, in milliseconds"),
-        Integer("idleMs", 100, 60_000, 2000, "How long it may say nothing, in milliseconds"),
+        Integer("idleMs", 100, 600_000, 2000, "How long it may say nothing, in milliseconds"),
+        Boolean("keepAlive", True, "Whether the stream of the response carries comments meanwhile"),
+        LABEL,
     ),
     output_schema=output(silentMs={"type": "integer"}),
     annotations=READ_ONLY,
     idle_s=lambda arguments: arguments["idleMs"] / 1000,
+    # Whoever asks for a silence beyond the usual ceiling means it; the rest is slack for a busy machine.
+    ceiling_s=lambda arguments: 630.0 if arguments["idleMs"] > 60_000 else None,
 )

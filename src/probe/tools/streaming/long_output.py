@@ -29,7 +29,7 @@ def run(arguments: Mapping[str, Any]) -> ToolResult:
 TOOL = Tool(
     name="long_output",
     title="Long output",
-    exercises="number, order and size of blocks, up to 3.3 MB",
+    exercises="number, order and size of blocks, up to 16.8 MB",
     shows="every block, complete",
     description=(
         "Returns many text blocks of an exact length. Look for: every block there, in order, complete; the last number "
@@ -37,7 +37,7 @@ TOOL = Tool(
     ),
     run=run,
     params=(
-        Integer("blocks", 1, 50, 3, "How many text blocks"),
+        Integer("blocks", 1, 256, 3, "How many text blocks"),
         Integer("chars", 1, _MOST, 256, "How many characters each block has"),
     ),
     annotations=READ_ONLY,

@@ -1,0 +1,139 @@
+"""The application calls of one HTTP/2 connection, which hypercorn's streams start."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import Any, cast
+
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.task_group import TaskGroup
+from hypercorn.typing import AppWrapper, ASGISendEvent
+from hypercorn.typing import Scope as HypercornScope
+from trio.lowlevel import ParkingLot
+
+from ..calls import UNAVAILABLE, Inbox, Message, contained
+from ..outbox import HIGH_WATER, Outbox, PeerGoneError
+from ..turnstile import Entrance
+
+_UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
+    {"type": "http.response.start", "status": 503, "headers": UNAVAILABLE},
+    {"type": "http.response.body"},
+)
+
+
+class AppTasks(TaskGroup):
+    """hypercorn's task group, which its streams use to start application calls; it knows those that run.
+
+    The nursery is hypercorn's own member; nothing here but `spawn_app` touches it. `extensions` gives the ASGI
+    extensions of a request by its HTTP/2 stream; `started` counts the calls.
+    """
+
+    def __init__(self, outbox: Outbox, entrance: Entrance, extensions: Callable[[int | None], dict[str, Any]]) -> None:
+        super().__init__()
+        self._outbox = outbox
+        self._entrance = entrance
+        self._extensions = extensions
+        self.idle_since = trio.current_time()
+        self._inboxes: set[Inbox] = set()
+        self.started = 0
+        self._ended = ParkingLot()
+
+    @property
+    def running(self) -> int:
+        """The number of application calls that run."""
+        return len(self._inboxes)
+
+    async def wait_ended(self) -> None:
+        """Wait until no application call runs."""
+        while self._inboxes:
+            await self._ended.park()
+
+    def cut_off(self, why: str) -> None:
+        """Let the calls that run know why their disconnect is going to come: it is not the peer that leaves."""
+        for inbox in self._inboxes:
+            if not inbox.disconnected:
+                inbox.cut_off = why
+
+    async def spawn_app(
+        self,
+        app: AppWrapper,
+        config: Config,
+        scope: HypercornScope,
+        send: Callable[[ASGISendEvent | None], Awaitable[None]],
+    ) -> Inbox:
+        """Start one application call; the result takes what the peer sends to it."""
+        about = cast(Any, scope)
+        # hypercorn passes a method of the stream, and the stream by nothing else.
+        stream_id = getattr(getattr(send, "__self__", None), "stream_id", None)
+        about["extensions"] = {**about.get("extensions", {}), **self._extensions(stream_id)}
+        inbox = Inbox(partial(self._entrance.say, about["headers"]))
+        self._inboxes.add(inbox)
+        self.started += 1
+        assert self._nursery is not None
+        self._nursery.start_soon(self._call, app, scope, inbox, send)
+        return inbox
+
+    async def _call(self, app: Any, scope: Any, inbox: Inbox, send: Any) -> None:
+        response = _Response(send, self._outbox)
+        over = False
+        try:
+            try:
+                with contained("the application"):
+                    await app(scope, inbox.receive, response.send)
+                over = True
+            finally:
+                # Cancelled, which only the end of the server does. hypercorn would answer 500, as for a defect.
+                if not (over or inbox.disconnected):
+                    for message in () if response.begun else _UNAVAILABLE_RESPONSE:
+                        await send(message)
+        finally:
+            inbox.close()
+            try:
+                # hypercorn's sign for "the call has ended": answers 500 or ends the stream where the call did not.
+                await send(None)
+            finally:
+                self._inboxes.discard(inbox)
+                self._ended.unpark_all()
+                self.idle_since = trio.current_time()
+
+
+class _Response:
+    """What one application call sends."""
+
+    def __init__(self, send: Any, outbox: Outbox) -> None:
+        self.begun = False
+        self._send = send
+        self._outbox = outbox
+
+    async def send(self, message: Message) -> None:
+        """ASGI's `send`. Cancelled, it may have sent a part of a body; then nothing may follow it."""
+        self.begun = True
+        for piece in _pieces(message):
+            await self._pass_on(piece)
+
+    async def _pass_on(self, message: Message) -> None:
+        turns = self._outbox.turns
+        try:
+            await self._send(message)
+        except PeerGoneError:
+            await trio.lowlevel.checkpoint()
+            raise
+        # Often nothing waited, not even where there is nobody to send to, and a call that goes on sending would stop
+        # all others. Not after a head, of which there is one: so it leaves together with a body that follows.
+        if self._outbox.turns == turns and message["type"] != "http.response.start":
+            await trio.lowlevel.checkpoint()
+
+
+def _pieces(message: Message) -> Iterator[Message]:
+    """The message, or several of them where its body is large.
+
+    What waits for a slow peer is held by who sends it. In one piece it would be held a second time, in the outbox.
+    """
+    body = message.get("body") or b""
+    at = 0
+    while len(body) - at > HIGH_WATER:
+        yield {**message, "body": body[at : at + HIGH_WATER], "more_body": True}
+        at += HIGH_WATER
+    yield {**message, "body": body[at:]} if at else message
