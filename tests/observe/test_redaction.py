@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.observe.redaction import REDACTED, fingerprint, has_secret, header, headers, message, query
+from probe.endpoints.pipes import websocket
+from probe.observe.redaction import REDACTED, fingerprint, has_secret, header, headers, hidden_names, message, query
+from probe.wire import toolhost
 
 HIDDEN_MEMBERS = ["password", "secret", "apiKey", "api_key", "access_token", "refreshToken", "privateKey"]
 # Protocol members that only look like secrets, and the ids and tokens that the product exists to show.
@@ -30,6 +32,27 @@ def test_headers_keep_their_order_and_number_and_are_read_whatever_their_case() 
     assert headers(raw) == (("host", "a"), ("authorization", REDACTED), ("x-odd", "ÿ"), ("x-odd", "2"))
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("mcp", "mcp"),
+        ("MCP", "MCP"),
+        ("mcp,s3cret", "mcp, [redacted]"),
+        ("base64url.bearer.s3cret , mcp-probe.toolhost.v1", "[redacted], mcp-probe.toolhost.v1"),
+        ("mcp.s3cret", REDACTED),
+    ],
+)
+def test_a_token_among_the_subprotocols_of_a_websocket_is_hidden_and_named(sent: str, kept: str) -> None:
+    found = headers([(b"Sec-WebSocket-Protocol", sent.encode())])
+    assert found == (("sec-websocket-protocol", kept),)
+    assert hidden_names(found, "") == (("sec-websocket-protocol",) if "s3cret" in sent else ())
+
+
+def test_the_subprotocols_of_this_server_are_kept() -> None:
+    for own in (websocket.SUBPROTOCOL, toolhost.SUBPROTOCOL):
+        assert header("sec-websocket-protocol", own) == own
+
+
 def test_a_session_id_can_be_compared_but_not_used() -> None:
     one, other = "3b1f8c2a-4d5e-6f70-8192-a3b4c5d6e7f8", "4c1f8c2a-4d5e-6f70-8192-a3b4c5d6e7f8"
     assert header("mcp-session-id", one) == fingerprint(one) == fingerprint(one) != fingerprint(other)
@@ -39,6 +62,12 @@ def test_a_session_id_can_be_compared_but_not_used() -> None:
 @pytest.mark.parametrize("short", ["", "abc", "x" * 16])
 def test_a_short_session_id_is_hidden_altogether(short: str) -> None:
     assert fingerprint(short) == REDACTED
+
+
+@pytest.mark.parametrize("none", ["", "undefined", "null", "None"])
+def test_what_a_program_writes_without_a_session_id_is_shown(none: str) -> None:
+    assert header("mcp-session-id", none) == none
+    assert header("mcp-session-id", none.upper() + "!") == REDACTED
 
 
 @pytest.mark.parametrize("name", HIDDEN_MEMBERS)

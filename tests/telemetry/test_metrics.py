@@ -222,5 +222,3 @@ async def test_how_late_the_event_loop_is() -> None:
     assert count is not None
     assert beyond is not None
     assert count > beyond
-
-

@@ -86,6 +86,6 @@ async def test_without_its_packages_telemetry_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
     async with running(telemetry=True) as probe:
-        with pytest.raises(TelemetryError, match=r"pip install 'mcp-probe\[telemetry\]'"):
+        with pytest.raises(TelemetryError, match=r"pip install 'mcp-probe-server\[telemetry\]'"):
             async with following(probe.engine):
                 pass

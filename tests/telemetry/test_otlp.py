@@ -297,7 +297,14 @@ async def test_what_the_variables_say(collector: Collector, monkeypatch: pytest.
         ("OTEL_TRACES_SAMPLER", "always_on ", "got 'always_on '"),
         *[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", value, "must be an http or https URL, got ")
-            for value in ("::::", "localhost:4318", "http://", "ftp://127.0.0.1", "http://[x]", "http://127.0.0.1:65536")
+            for value in (
+                "::::",
+                "localhost:4318",
+                "http://",
+                "ftp://127.0.0.1",
+                "http://[x]",
+                "http://127.0.0.1:65536",
+            )
         ],
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/v1/traces", "must be an http or https URL, got '/v1/traces'"),
         ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "/v1/metrics", "must be an http or https URL, got '/v1/metrics'"),

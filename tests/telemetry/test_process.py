@@ -94,7 +94,10 @@ def test_a_server_in_json() -> None:
     assert [line["outcome"] for line in lines if line["event"] == "call.settled"] == ["completed"]
     states = [line["message"] for line in lines if line["event"] == "server.state"]
     assert states == ["the server is ready", "the server is draining", "the server is stopped"]
-    assert [line["message"].partition(":")[0] for line in lines if line["event"] == "server"][1:] == ["stopping"]
+    assert [line["message"].partition(":")[0] for line in lines if line["event"] == "server"][1:] == [
+        "Dashboard",
+        "stopping",
+    ]
 
 
 def test_for_people_nothing_new_is_said_by_default() -> None:
@@ -104,7 +107,7 @@ def test_for_people_nothing_new_is_said_by_default() -> None:
     assert call(line.split()[4]) == 200
     code, said, told = ended(server)
     assert (code, said) == (0, "")
-    assert [line.partition(":")[0] for line in told.splitlines()] == ["stopping"]
+    assert [line.partition(":")[0] for line in told.splitlines()] == ["Dashboard", "stopping"]
 
 
 def test_the_last_spans_are_sent_before_the_end(collector: Collector) -> None:
@@ -160,5 +163,5 @@ def test_without_its_packages_it_is_one_line_too() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stderr) == (
         2,
-        "error: telemetry needs packages that are not installed: pip install 'mcp-probe[telemetry]'\n",
+        "error: telemetry needs packages that are not installed: pip install 'mcp-probe-server[telemetry]'\n",
     )

@@ -1,1 +1,1 @@
-"""What really happened: the event log, the call records, and what is hidden from both."""
+"""The event log, the call records that are folded from it, and the redaction of both."""

@@ -17,6 +17,11 @@ class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
         super().__init__()
         self._most = most
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the next new item makes another one fall out, as some may have already."""
+        return len(self) >= self._most
+
     def store(self, key: _Key, value: _Value) -> _Value | None:
         """Add or replace an item, which is the newest then. Returns the value that made room, if one did."""
         self[key] = value

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Context(NamedTuple):
-    """What a fact is about; None where a fact is about none, or where that is not known.
+    """The ids of everything that a fact is about; None where it is about none, or where that is not known.
 
     `connection` is the label of a connection: `tcp4` carries HTTP, `w5` is a WebSocket, `i1` are standard streams,
     `h3` is the connection of a tool host. `exchange` is the number of one HTTP request with its response; on a

@@ -245,8 +245,9 @@ class SessionClosed:
 
 @dataclass(frozen=True, slots=True)
 class ClientSeen:
-    """A modern client sent its first request, or declares other capabilities than it did in the request before.
+    """A modern client sent its first request, or declares capabilities that it has not declared before.
 
+    Programs that share a label may declare different ones in turn: of a label the latest eight sets are remembered.
     Cause: the `http.request` or the `connection.opened`. `transport` is what carried that request: `http`,
     `websocket` or `stdio`.
     """
@@ -620,9 +621,10 @@ class SocketClosed:
 
 @dataclass(frozen=True, slots=True)
 class SocketRefused:
-    """The listener answered what is no valid HTTP with `status`, or closed at once, which has none.
+    """The listener refused what came on a connection, with `status` or, without one, by closing the connection.
 
-    Cause: the `socket.opened`.
+    It is no valid HTTP, or it came behind a request that is not answered. Cause: the `socket.opened`. `why` says what
+    is wrong; of HTTP/2 it is the error code (RFC 9113, section 7).
     """
 
     kind: ClassVar[str] = "socket.refused"
@@ -682,6 +684,29 @@ class StdioChanged:
     pid: int
     status: int | None
     stderr_lines: int
+
+
+ClientChange: TypeAlias = Literal["started", "exited", "killed", "timed_out"]
+"""What can happen to a client that `mcp-probe judge` runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProcess:
+    """Something happened to the process of a client that `mcp-probe judge -- COMMAND` runs. No cause.
+
+    `what`: it was `started`; it has had all the time that it was given (`timed_out`); the judge sent it a signal so
+    that it ends (`killed`, each time); it is over (`exited`). A process that `exited` and was not `killed` before has
+    ended by itself. `status` is its exit status at `exited`, None where a signal ended it; `signal` is the name of the
+    signal that was sent at `killed`, or that ended it at `exited`. `asked` is its command line at `started`, with its
+    secrets hidden.
+    """
+
+    kind: ClassVar[str] = "client.process"
+    what: ClientChange
+    pid: int
+    status: int | None = None
+    signal: str | None = None
+    asked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -768,6 +793,7 @@ Event: TypeAlias = (
     | SocketRefused
     | WebSocketFrame
     | StdioChanged
+    | ClientProcess
     | ClientMisuse
     | LimitReached
     | AuditState

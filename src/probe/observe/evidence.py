@@ -58,9 +58,7 @@ _OF_EXCHANGE: Final = frozenset(
 # Likewise of a request that waits and is no tool call, such as `tasks/result`; it has the id of a call of its own.
 _OF_REQUEST: Final = frozenset({events.CallStarted, events.CallCancelled, events.CallSettled})
 # Facts whose own exchange is joined. A message that was received has a call where it answers a question of that call.
-_JOINING: Final = frozenset(
-    {events.CallStarted, events.StreamResumed, events.HttpResponse, events.MessageReceived}
-)
+_JOINING: Final = frozenset({events.CallStarted, events.StreamResumed, events.HttpResponse, events.MessageReceived})
 _REQUESTS: Final = frozenset({events.HttpRequest, events.MessageReceived})
 _GONE: Final = "disconnect"
 
@@ -144,7 +142,7 @@ class EvidenceIndex:
         return sorted(self.found(call, 0))
 
     def found(self, call: str, skip: int) -> list[int]:
-        """The same in the order in which they were found, from the index `skip` on."""
+        """The entries in the order in which they were found, from index `skip` on."""
         known = self._calls.get(call)
         return [] if known is None else list(islice(known.entries, skip, None))
 
@@ -172,11 +170,11 @@ class EvidenceIndex:
         known = self._known(context)
         if known is not None:
             self._own(known, entry)
-            return tuple(dict.fromkeys((known.call, *calls)))
+            return tuple(dict.fromkeys((known.call, *calls))) if calls else (known.call,)
         if context.call is not None:
             self._hold(context.call, entry)
-        for known in [self._calls[call] for call in calls]:
-            self._add(known, entry.seq, ends=True)
+        for call in calls:
+            self._add(self._calls[call], entry.seq, ends=True)
         return calls + self._of_exchange(entry)
 
     def _known(self, context: Context) -> _Known | None:

@@ -1,4 +1,4 @@
-"""How far one reader of the live feed has come, and what it gets next: pure, the clock is an argument.
+"""The position of one reader of the live feed, and its next entries: pure, the clock is an argument.
 
     behind what is kept          -> Missed("evicted")     always
     ahead of what it may read    -> nothing, until it may again

@@ -22,12 +22,17 @@ _PIECE_BYTES: Final = 1024 * 1024
 _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
+def _nothing() -> None:
+    pass
+
+
 class LogFollower:
     """Gives each entry after the number `after` to `take` once, in order.
 
     Entries that were pushed out of the log before they could be read go to `missed` as a range, both ends included. So
     does an entry that `take` raises a defect for: that is logged, because what only watches must not end what it
-    watches. `missed_entries` counts both. `pause` is awaited behind each piece of entries; it must be a checkpoint.
+    watches. `missed_entries` counts both. `begin` is called before each piece of entries, and `pause` is
+    awaited behind it; that must be a checkpoint.
     """
 
     def __init__(
@@ -37,12 +42,14 @@ class LogFollower:
         missed: Callable[[int, int], None],
         *,
         after: int = 0,
+        begin: Callable[[], None] = _nothing,
         pause: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
     ) -> None:
         self.missed_entries = 0
         self._log = log
         self._take = take
         self._missed = missed
+        self._begin = begin
         self._pause = pause
         self._position = after
 
@@ -66,6 +73,7 @@ class LogFollower:
             self._take_piece()
 
     def _take_piece(self) -> None:
+        self._begin()
         page = self._log.since(self._position, _PIECE)
         if page.gap is not None:
             self._miss(page.gap.first, page.gap.last)

@@ -6,10 +6,10 @@ pushed out it gets a gap that names the lost range, never silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import trio
 
@@ -19,6 +19,8 @@ from .stored import encode_with
 
 # What an entry costs beside its message: the objects of a small frozen dataclass and its strings, generously.
 _ENTRY_OVERHEAD = 512
+# The types, as they are annotated, of values that cost nothing beside that.
+_SMALL = frozenset({"int", "float", "bool", "int | None", "float | None", "Rpc"})
 # What a value inside a container costs beside its characters: an empty string or list, and its place there.
 _ITEM_OVERHEAD = 64
 
@@ -48,21 +50,33 @@ class Entry:
         return encode_with(members, [(name, getattr(fact, name)) for name in shape.stored])
 
 
+_Values: TypeAlias = Callable[[Event], tuple[Any, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The fields of one class of facts: those that are shown as values, how to get these, and those that are JSON."""
+    """The fields of one class of facts: those that are shown as values, how to get these, and those that are JSON.
+
+    `weighed` gives the values whose size is not always the same.
+    """
 
     shown: tuple[str, ...]
-    values: Callable[[Event], tuple[Any, ...]]
+    values: _Values
     stored: tuple[str, ...]
+    weighed: _Values
 
 
 def _shape(kind: type[Any]) -> _Shape:
     stored = tuple(field.name for field in fields(kind) if field.type == "bytes")
-    shown = tuple(name for name in kind.__slots__ if name not in stored)
-    if len(shown) > 1:
-        return _Shape(shown, attrgetter(*shown), stored)
-    return _Shape(shown, lambda fact: tuple(getattr(fact, name) for name in shown), stored)
+    shown = tuple(field.name for field in fields(kind) if field.name not in stored)
+    weighed = [field.name for field in fields(kind) if field.type not in _SMALL]
+    return _Shape(shown, _getter(shown), stored, _getter(weighed))
+
+
+def _getter(names: Sequence[str]) -> _Values:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda fact: tuple(getattr(fact, name) for name in names)
 
 
 # To ask each fact anew for its fields took half of the time of encoding it.
@@ -102,7 +116,7 @@ class EventLog:
         self.last = 0
 
     def __len__(self) -> int:
-        """How many entries are kept."""
+        """The number of entries that are kept."""
         return self._length
 
     @property
@@ -112,16 +126,17 @@ class EventLog:
 
     def append(self, fact: Event, context: Context = NO_CONTEXT, cause: int | None = None) -> int:
         """Record a fact; returns its sequence number. The oldest entries make room."""
-        self.last += 1
+        seq = self.last = self.last + 1
+        at, mono = self._now()
         cost = _cost(fact)
-        self._slots.append((Entry(self.last, *self._now(), context, fact, cause), cost))
+        self._slots.append((Entry(seq, at, mono, context, fact, cause), cost))
         self._length += 1
         self.bytes += cost
         while self._length > self._max_events or (self.bytes > self._max_bytes and self._length > 1):
             self._evict()
         if self._bell:
             self._bell.unpark_all()
-        return self.last
+        return seq
 
     def _evict(self) -> None:
         oldest = self._slots[-self._length]
@@ -150,7 +165,7 @@ class EventLog:
         return LogPage(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
 
     def _between(self, start: int, end: int) -> list[Entry]:
-        """What is kept from `start` to `end`, both included."""
+        """The entries from `start` to `end`, both included, as far as they are kept."""
         offset = len(self._slots) - self.last - 1
         return [slot[0] for slot in self._slots[start + offset : end + offset + 1] if slot is not None]
 
@@ -158,26 +173,24 @@ class EventLog:
 def _cost(fact: Event) -> int:
     # Every message passes here several times, so one loop asks for exact types, which `isinstance` and `sum` do not.
     size = _ENTRY_OVERHEAD
-    for name in fact.__slots__:
-        value = getattr(fact, name)
+    for value in _SHAPES[type(fact)].weighed(fact):
         kind = type(value)
         if kind is str or kind is bytes:
             size += len(value)
-        elif kind is not int and kind is not float and value is not None:
+        elif value and kind is not int:
             size += _size(value)
     return size
 
 
 def _size(value: object) -> int:
     size, left = 0, [value]
-    while left:
-        item = left.pop()
+    for item in left:
         size += _ITEM_OVERHEAD
         if isinstance(item, (str, bytes)):
             size += len(item)
         elif isinstance(item, (tuple, list)):
-            left.extend(item)
+            left += item
         elif isinstance(item, dict):
-            left.extend(item)
-            left.extend(item.values())
+            left += item
+            left += item.values()
     return size

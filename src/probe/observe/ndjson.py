@@ -142,31 +142,47 @@ class SavedLog:
         return LogPage(rest, found, found[-1].seq if found else max(seq, rest.last if rest else 0))
 
 
+class Reading:
+    """A log that is read line by line: `header` at once, then the items in their order, then `end`.
+
+    Nothing of what was read is kept. Raises `NdjsonError` where the first line is no header, and while it is iterated.
+    `end` is the last line once that was read; None where the file was cut off.
+    """
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        self._lines = ((number, raw) for number, raw in enumerate(lines, 1) if raw.strip(_SPACE))
+        number, first = next(self._lines, (1, b"{}"))
+        self.header = _named(number, _header, first)
+        self.end: End | None = None
+
+    def __iter__(self) -> Iterator[Item]:
+        """Entries and gaps; a last line that is no JSON and has no line break was cut off, and is left out."""
+        last = 0
+        for number, raw in self._lines:
+            if self.end is not None:
+                raise NdjsonError(f"line {number}: nothing may follow the end of the log")
+            try:
+                item = _named(number, _item, raw)
+            except _NotJsonError:
+                if raw.endswith(b"\n") or next(self._lines, None) is not None:
+                    raise
+                return
+            _named(number, _check_order, last, item)
+            if isinstance(item, End):
+                self.end = item
+            else:
+                last = _end(item)
+                yield item
+
+
 def load(lines: Iterable[bytes]) -> SavedLog:
     """Read what `dump` wrote, line by line; empty lines mean nothing. Raises `NdjsonError`.
 
     A last line that is no JSON and has no line break was cut off; what stands before it is read.
     """
-    numbered = ((number, raw) for number, raw in enumerate(lines, 1) if raw.strip(_SPACE))
-    number, first = next(numbered, (1, b"{}"))
-    head = _named(number, _header, first)
-    items: list[Item] = []
-    end: End | None = None
-    for number, raw in numbered:
-        if end is not None:
-            raise NdjsonError(f"line {number}: nothing may follow the end of the log")
-        try:
-            item = _named(number, _item, raw)
-        except _NotJsonError:
-            if raw.endswith(b"\n") or next(numbered, None) is not None:
-                raise
-            break
-        _named(number, _check_order, _end(items[-1]) if items else 0, item)
-        if isinstance(item, End):
-            end = item
-        else:
-            items.append(item)
-    return SavedLog(head, items, end)
+    reading = Reading(lines)
+    items = list(reading)
+    return SavedLog(reading.header, items, reading.end)
 
 
 class _NotJsonError(NdjsonError):

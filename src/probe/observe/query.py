@@ -1,4 +1,4 @@
-"""What the queries of URLs have in common, whatever they ask for (docs/observation.md)."""
+"""Common parts of all queries in URLs (docs/observation.md)."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class CallRecords:
         self._over: deque[str] = deque()
 
     def __len__(self) -> int:
-        """How many records are kept."""
+        """The number of records that are kept."""
         return len(self._newest)
 
     def take(self, entry: Entry) -> None:

@@ -38,8 +38,15 @@ _SECRET_MIRRORS = frozenset(name.lower() for name in SECRET_MEMBERS)
 _CONTAINERS = (dict, list)
 _MOST_PATHS = 100
 _LONGEST_PATH = 200
+# A browser cannot set headers of a WebSocket, so its scripts pass tokens as subprotocols. Only names of this server's
+# own are known to be none.
+_SUBPROTOCOLS = frozenset({"mcp", "mcp-probe.toolhost.v1"})
+_SUBPROTOCOL_HEADER = "sec-websocket-protocol"
 SESSION_HEADER = "mcp-session-id"
+_JUDGED = SECRET_HEADERS | {SESSION_HEADER, _SUBPROTOCOL_HEADER, "referer"}
 _FINGERPRINT = 8
+# What a program writes that has no session id; no id is one of these.
+_NO_IDS = frozenset({"", "undefined", "null", "None"})
 
 
 def fingerprint(secret: str) -> str:
@@ -50,21 +57,36 @@ def fingerprint(secret: str) -> str:
 def header(name: str, value: str) -> str:
     """A header value as it may be stored; `name` is lower case.
 
-    `Mcp-Param-NAME` mirrors an argument (2026-07-28), and is as secret as that.
+    `Mcp-Param-NAME` mirrors an argument (2026-07-28), and is as secret as that. Of `Sec-WebSocket-Protocol` only the
+    subprotocols of this server are kept. An empty session id, and the words for no value in programming languages, are
+    shown: they are what went wrong.
     """
     if name == SESSION_HEADER:
-        return fingerprint(value)
+        return value if value.strip(" \t") in _NO_IDS else fingerprint(value)
     if name == "referer":
         address, mark, rest = value.partition("?")
         return address + mark + query(rest)
+    if name == _SUBPROTOCOL_HEADER:
+        return ", ".join(item if item.lower() in _SUBPROTOCOLS else REDACTED for item in _items(value))
     mirrors = name.removeprefix(_MIRROR) if name.startswith(_MIRROR) else None
     return REDACTED if name in SECRET_HEADERS or mirrors in _SECRET_MIRRORS else value
 
 
+def _items(value: str) -> list[str]:
+    """The items of a list in a header (RFC 9110, section 5.6.1)."""
+    return [item.strip(" \t") for item in value.split(",")]
+
+
 def headers(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
     """Headers in their order, as received."""
-    decoded = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw)
-    return tuple((name, header(name, value)) for name, value in decoded)
+    return decoded_headers((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw)
+
+
+def decoded_headers(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Headers in their order, from decoded ones whose names are lower case."""
+    return tuple(
+        [(pair[0], header(*pair)) if pair[0] in _JUDGED or pair[0].startswith(_MIRROR) else pair for pair in pairs]
+    )
 
 
 def hidden_names(kept: Iterable[tuple[str, str]], query: str) -> tuple[str, ...]:
@@ -72,7 +94,9 @@ def hidden_names(kept: Iterable[tuple[str, str]], query: str) -> tuple[str, ...]
 
     `kept` and `query` are what `headers` and `query` gave.
     """
-    names = tuple(name for name, value in kept if value is REDACTED)
+    names = tuple(
+        name for name, value in kept if value is REDACTED or (name == _SUBPROTOCOL_HEADER and REDACTED in _items(value))
+    )
     if REDACTED not in query:
         return names
     parts = (part.partition("=") for part in query.split("&"))
@@ -81,7 +105,7 @@ def hidden_names(kept: Iterable[tuple[str, str]], query: str) -> tuple[str, ...]
 
 def query(raw: str, session_ids: Sequence[str] = ()) -> str:
     """The query of a URL, as received but for the values of members with a secret name, and of session ids."""
-    return "&".join(_hidden(*part.partition("="), session_ids) for part in raw.split("&"))
+    return "&".join(_hidden(*part.partition("="), session_ids) for part in raw.split("&")) if raw else ""
 
 
 def _hidden(name: str, equals: str, value: str, session_ids: Sequence[str]) -> str:

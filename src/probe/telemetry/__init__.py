@@ -1,4 +1,4 @@
-"""What operators see from outside: `/metrics`, OpenTelemetry, and the lines on standard error.
+"""Output for operators: `/metrics`, OpenTelemetry, and the lines on standard error.
 
     event log -> follower -> requests -> tally    -> /metrics, OTLP metrics      (--metrics, --telemetry)
                                       -> spans    -> OTLP traces                 (--telemetry)

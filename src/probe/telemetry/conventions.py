@@ -35,7 +35,7 @@ _FAILED: Final = ("cancelled", "disconnected", "refused", "unanswered")
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """What a request says: its target by the attribute that names it, and the trace that it goes on with."""
+    """The attributes of a request: its target by the attribute that names it, and the trace that it goes on with."""
 
     target: Attributes = field(default_factory=dict)
     trace: Mapping[str, str] = field(default_factory=dict)
@@ -58,12 +58,12 @@ def _members(value: Any) -> Mapping[str, Any]:
 
 
 def span_name(method: str, target: str | None) -> str:
-    """"SHOULD follow the format `{mcp.method.name} {target}`", where the target is one of few."""
+    """The name, which "SHOULD follow the format `{mcp.method.name} {target}`", where the target is one of few."""
     return method if target is None else f"{method} {target}"
 
 
 def connection(request: ObservedRequest, peer: KnownClient | None) -> Attributes:
-    """What carries a request, in words that are few: for metrics as well."""
+    """The name of the transport that carries a request; there are few, so metrics can use it as well."""
     if request.transport == "stdio":
         about: Attributes = {"network.transport": "pipe"}
     else:
@@ -76,7 +76,7 @@ def connection(request: ObservedRequest, peer: KnownClient | None) -> Attributes
 
 
 def identity(request: ObservedRequest) -> Attributes:
-    """Whose request it is. `mcp.session.id` is the label of the session: the id itself would let a reader end it."""
+    """Who sent it. `mcp.session.id` is the label of the session: the id itself would let a reader end it."""
     about: Attributes = {}
     if is_id(request.id):
         about["jsonrpc.request.id"] = clip(str(request.id), _LONGEST_TEXT)

@@ -1,4 +1,4 @@
-"""What is so at this moment, read from the engine itself, so that a gap in the log cannot falsify it."""
+"""Counts of what is open at this moment, read from the engine itself, so that a gap in the log cannot falsify them."""
 
 from __future__ import annotations
 

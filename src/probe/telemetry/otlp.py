@@ -151,7 +151,7 @@ class Queue:
         self.dropped = 0
 
     def end(self, span: Span, at_ns: int) -> None:
-        """As `Spans` wants it."""
+        """Take a span that has ended; called by `Spans`."""
         if not span.get_span_context().trace_flags.sampled:
             return
         if self._put - self._exporter.handed >= self._most:
@@ -231,7 +231,7 @@ class OtlpMetrics:
         self._lateness.record(seconds)
 
     def publish(self, families: Iterable[Family]) -> None:
-        """From now on these are the values; histograms are left out, they have instruments of their own."""
+        """Set the values that are exported from now on. Histograms have instruments of their own."""
         shown = {family.name: family for family in families if family.kind != "histogram"}
         new = [family for name, family in shown.items() if name not in self._published]
         self._published = shown
@@ -274,7 +274,7 @@ def start_traces(run: str, requests: Requests, tools: Names, prompts: Names) -> 
 
 
 def start_metrics(run: str, requests: Requests, tools: Names) -> OtlpMetrics | None:
-    """As `start_traces`, for metrics."""
+    """Start the export of metrics, as `start_traces` does for traces."""
     if _choice(_EXPORTERS[1], "otlp", "none") == "none":
         return None
     reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=_whole(*_INTERVAL))

@@ -49,7 +49,7 @@ class Printer:
         self._json = format == "json"
 
     def say(self, text: str) -> None:
-        """What everybody is told who starts or stops the server, at any level."""
+        """Write a line for the person who starts or stops the server, at any level."""
         members = {"level": "info", "event": "server", "message": text}
         self.write(self._whole(json_line({"time": iso(time.time()), **members}) if self._json else shown(text)))
         # What a tool prints comes after it.
@@ -64,7 +64,7 @@ class Printer:
         return self._whole(json_line(head | fields))
 
     def record(self, record: logging.LogRecord, trace: str) -> bytes:
-        """What a library or this program says of itself, with its traceback."""
+        """The line for a record of `logging`, with its traceback."""
         # Not `cut`: this is what a defect is found by.
         head = {"time": iso(record.created), "level": record.levelname.lower(), "event": record.name}
         if self._json:
@@ -92,7 +92,7 @@ class Records(logging.Handler):
         self._traces = logging.Formatter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """As `logging` wants it."""
+        """Write one record; called by `logging`."""
         try:
             trace = self._traces.formatException(record.exc_info) if record.exc_info else ""
             self._printer.write(self._printer.record(record, trace))

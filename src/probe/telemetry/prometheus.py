@@ -29,7 +29,7 @@ class Exposition:
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> Iterator[Metric]:
-        """As `prometheus_client` wants it."""
+        """The metrics at this moment; called by `prometheus_client`."""
         yield from map(_metric, self._read())
         yield from self._process.collect()
 

@@ -163,7 +163,9 @@ class _Counters:
     def _open_export(self, prompts: list[str]) -> None:
         # The API alone comes with other packages.
         if not (_is_there("opentelemetry.sdk") and _is_there("opentelemetry.exporter.otlp.proto.http")):
-            raise TelemetryError("telemetry needs packages that are not installed: pip install 'mcp-probe[telemetry]'")
+            raise TelemetryError(
+                "telemetry needs packages that are not installed: pip install 'mcp-probe-server[telemetry]'"
+            )
         run, tools = self._engine.run, self._tally.tools
         try:
             # Some variables are followed when this is imported: OTEL_PROPAGATORS, OTEL_SPAN_*_LIMIT.

@@ -38,7 +38,7 @@ class StandardError:
                 self._put(data)
 
     def write_all(self, data: bytes) -> None:
-        """The same, for a thread that can wait for room."""
+        """Write whole lines, and wait for room; for a thread that can wait."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting or self._bytes + len(data) <= _MOST_BYTES)
             self._put(data)

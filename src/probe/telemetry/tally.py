@@ -35,7 +35,7 @@ _TRANSPORTS: Final = ("websocket", "stdio")
 
 @dataclass(slots=True)
 class Distribution:
-    """How often values fell between the bounds, the last beyond all of them, and their sum."""
+    """The count of values between each two bounds, the last beyond all of them, and their sum."""
 
     counts: list[int]
     total: float = 0.0
@@ -185,7 +185,7 @@ class Tally:
             self._requests.add(request.era, self._methods.label(request.method), request.outcome or UNKNOWN)
 
     def missed(self, entries: int) -> None:
-        """So many entries are missing. What was open may have ended among them."""
+        """Note that so many entries are missing: what was open may have ended among them."""
         self._missed.add(by=entries)
         self._streams.clear()
         self._connections.clear()

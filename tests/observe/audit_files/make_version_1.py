@@ -38,8 +38,10 @@ def main() -> None:
         path = Path(folder) / "audit.db"
         trio.run(fill, path)
         connection = sqlite3.connect(path)
-        lines = [f"PRAGMA {name} = {connection.execute(f'PRAGMA {name}').fetchone()[0]};"
-                 for name in ("auto_vacuum", "application_id", "user_version")]
+        lines = [
+            f"PRAGMA {name} = {connection.execute(f'PRAGMA {name}').fetchone()[0]};"
+            for name in ("auto_vacuum", "application_id", "user_version")
+        ]
         Path(sys.argv[1]).write_text("\n".join([*lines, *connection.iterdump()]) + "\n")
         connection.close()
 

@@ -1,4 +1,4 @@
-"""Whose a file is: the audit writes its own only, one server at a time, and leaves every other as it is."""
+"""The claim on an audit file: the audit writes only its own files, one server at a time, and no others."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def _pragma(on: sqlite3.Connection | sqlite3.Cursor, name: str) -> int:
 
 
 def _used_bytes(cursor: sqlite3.Cursor) -> int:
-    """Of the file, without the pages that are free."""
+    """The bytes of the file, without the pages that are free."""
     return (_pragma(cursor, "page_count") - _pragma(cursor, "freelist_count")) * _pragma(cursor, "page_size")
 
 

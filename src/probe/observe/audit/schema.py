@@ -1,4 +1,4 @@
-"""What is in the file of the audit, and how an older one becomes what it is now.
+"""The schema of the audit file, and the migration of an older one.
 
 The fields that filters ask for stand in `calls`, apart from the rows themselves, so that all of them are read quickly.
 
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 RUN_SHIFT = 40
 
 FORMAT = 2
-"""Of the rows and entries that this program writes. In format 1 rows have no `label`, and entries have no `cause`."""
+"""The format of rows and entries in the file. In format 1 rows have no `label`, and entries have no `cause`."""
 
 APPLICATION_ID = 0x4D435041
 """`MCPA` in the header of the file says whose it is."""

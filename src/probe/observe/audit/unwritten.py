@@ -39,7 +39,7 @@ class Unwritten:
         self.lost = 0
 
     def __len__(self) -> int:
-        """How many calls wait."""
+        """The number of calls that wait."""
         return len(self._waiting)
 
     def note(self, call: str) -> None:

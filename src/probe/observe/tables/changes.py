@@ -1,4 +1,4 @@
-"""What has changed since a reader last looked: each thing once, in the order of its latest change."""
+"""The changes since a reader last looked: each key once, in the order of its latest change."""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ _OF_KIND: Final[Mapping[str, Group]] = {
     "stdio": "streams",
     "session": "sessions",
     "client.seen": "sessions",
+    "client.process": "sessions",
     "client.misuse": "problems",
     "limit": "problems",
     "server": "server",

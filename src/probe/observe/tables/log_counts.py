@@ -1,4 +1,4 @@
-"""How many entries of each group the log keeps, counted as they come and as they are pushed out."""
+"""How many entries of each group the log keeps. They are counted when somebody asks."""
 
 from __future__ import annotations
 
@@ -24,25 +24,28 @@ class LogCounts:
 
     def __init__(self) -> None:
         self.changes = Changes(1)
-        # One for each entry that is kept: few different sets, which all entries share.
+        # One for each entry that is kept and was counted: few different sets, which all entries share.
         self._kept: deque[tuple[int, frozenset[_Name]]] = deque()
+        self._uncounted: deque[Entry] = deque()
         self._shared: dict[frozenset[_Name], frozenset[_Name]] = {}
         self._counts: Counter[_Name] = Counter()
 
     def take(self, entry: Entry) -> None:
         """One more entry."""
-        names = _names(entry.fact)
-        self._kept.append((entry.seq, self._shared.setdefault(names, names)))
-        self._counts.update(names)
-        self.changes.note(LOG)
+        self._uncounted.append(entry)
 
     def forget_before(self, first: int) -> None:
-        """The log keeps no entry before this one."""
+        """The log keeps no entry before this one, and more are coming."""
         while self._kept and self._kept[0][0] < first:
             self._counts.subtract(self._kept.popleft()[1])
+        while self._uncounted and self._uncounted[0].seq < first:
+            self._uncounted.popleft()
+        self.changes.note(LOG)
 
     def row(self) -> CountsRow | None:
         """The counts as they are now; None before the first entry."""
+        while self._uncounted:
+            self._count(self._uncounted.popleft())
         if not self._kept:
             return None
         counts = self._counts
@@ -64,6 +67,11 @@ class LogCounts:
             server=counts["server"],
             problems=counts["problems"],
         )
+
+    def _count(self, entry: Entry) -> None:
+        names = _names(entry.fact)
+        self._kept.append((entry.seq, self._shared.setdefault(names, names)))
+        self._counts.update(names)
 
 
 def _names(event: Event) -> frozenset[_Name]:

@@ -8,8 +8,8 @@ recorded after the error in its body, so an error waits for the head of its resp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json
 
@@ -31,8 +31,7 @@ _MOST_WAITING: Final = 20_000
 _LONGEST: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class _NamedRequest:
+class _NamedRequest(NamedTuple):
     """A request: its method, and the task that it names."""
 
     method: str | None

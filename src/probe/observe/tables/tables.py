@@ -55,7 +55,7 @@ class Tables:
             "refusals": self._refusals.table.changes,
             "counts": self._counts.changes,
         }
-        self._takers: Mapping[type, Callable[[Entry, Any], None]] = {
+        takers: Mapping[type, Callable[[Entry, Any], None]] = {
             events.SessionOpened: self._session_opened,
             events.ClientSeen: self._client_seen,
             events.SessionClosed: self._session_closed,
@@ -65,15 +65,18 @@ class Tables:
             events.TaskChanged: self._task_changed,
             events.TaskRemoved: self._task_removed,
         }
+        parts = (takers, self._streams.takers, self._hosts.takers, self._refusals.takers)
+        self._takers: Mapping[type, Sequence[Callable[[Entry, Any], None]]] = {
+            kind: [part[kind] for part in parts if kind in part] for kind in get_args(events.Event)
+        }
 
     def take(self, entry: Entry) -> Sequence[str]:
         """One more entry. Returns the tool calls that it belongs to."""
         calls = self._evidence.take(entry)
         self._counts.take(entry)
-        for takers in (self._takers, self._streams.takers, self._hosts.takers, self._refusals.takers):
-            taker = takers.get(type(entry.fact))
-            if taker is not None:
-                taker(entry, entry.fact)
+        fact = entry.fact
+        for taker in self._takers[type(fact)]:
+            taker(entry, fact)
         for call in calls:
             self._call_changes.note(call)
             record = self._records.get(call)
@@ -99,7 +102,7 @@ class Tables:
 
     @property
     def hosts_connected(self) -> int:
-        """How many tool hosts are connected."""
+        """The number of connected tool hosts."""
         return sum(row.state != "closed" for row in self._hosts.table.rows.values())
 
     def _table(self, table: TableName) -> Table[Any]:
