@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
 from probe.endpoints.pipes.lines import LineWire
-from probe.endpoints.pipes.pipe import serve_pipe
-from probe.endpoints.pipes.wires import Peer
+from probe.engine.pipes.pipe import serve_pipe
+from probe.engine.pipes.wires import Peer
 from probe.observe import events
 from probe.observe.log import Entry
 
@@ -342,9 +342,7 @@ def _check_notification(entry: Entry, started: dict[Typed, Entry], tasks: dict[s
         assert (entry.context.call, entry.cause) == (began.context.call, began.seq)
 
 
-def _check_answer(
-    entry: Entry, log: Log, method: str, call: Entry | None, tasks: dict[str, str | None]
-) -> None:
+def _check_answer(entry: Entry, log: Log, method: str, call: Entry | None, tasks: dict[str, str | None]) -> None:
     asked = log.cause(entry)
     if method.startswith("tasks/") and entry.fact.rpc == "response":
         assert entry.context.call == tasks[asked.about]

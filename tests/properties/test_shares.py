@@ -23,9 +23,7 @@ class Lending(RuleBasedStateMachine):
     def held(self, kind: str, holder: str | None) -> int:
         return sum(item[2] for item in self.out if item[:2] == (kind, holder))
 
-    @rule(
-        kind=st.sampled_from("xy"), holder=st.sampled_from(["a", "b", None]), amount=st.integers(0, 12)
-    )
+    @rule(kind=st.sampled_from("xy"), holder=st.sampled_from(["a", "b", None]), amount=st.integers(0, 12))
     def somebody_asks(self, kind: str, holder: str | None, amount: int) -> None:
         held = self.held(kind, holder)
         room = self.shares.has_room(kind, holder, TOTAL, amount)

@@ -118,9 +118,7 @@ class HostMachine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.0, 0.1, 3.3, 6.9, 7.0, 20.0]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
-        due = [
-            one for one in self.taken() if one.cancelled_at is not None and one.cancelled_at + LINGER_S <= self.now
-        ]
+        due = [one for one in self.taken() if one.cancelled_at is not None and one.cancelled_at + LINGER_S <= self.now]
         assert self.host.expire(self.now) == [one.dispatch for one in due]
         for one in due:
             one.over = True

@@ -1,0 +1,39 @@
+"""How long the content of messages is kept: parsed it takes far more room than all that rules remember of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from .views import Message, Sent
+
+# Bytes of messages whose content a predicate can still ask for; parsed they take several times as much.
+_MOST_CONTENT: Final = 32 * 1024 * 1024
+_MOST_MESSAGES: Final = 20_000
+# What a client was told at the beginning is asked for until its end.
+_BEGINNINGS: Final = frozenset({"initialize", "server/discover"})
+_SMALL: Final = 8 * 1024
+
+
+class Contents:
+    """The content of messages is given up, the oldest first, where there is too much of it."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[Message | Sent, int]] = deque()
+        self._bytes = 0
+
+    def keep(self, message: Message | Sent, size: int) -> None:
+        """Remember one more; a small one that begins a session stays."""
+        if size <= _SMALL and (message.method in _BEGINNINGS or _answers(message) in _BEGINNINGS):
+            return
+        self._kept.append((message, size))
+        self._bytes += size
+        while self._bytes > _MOST_CONTENT or len(self._kept) > _MOST_MESSAGES:
+            oldest, freed = self._kept.popleft()
+            oldest.forget()
+            self._bytes -= freed
+
+
+def _answers(message: Message | Sent) -> str | None:
+    """The method of the request that a message of the server belongs to."""
+    return message.request.method if isinstance(message, Sent) and message.request is not None else None

@@ -1,0 +1,349 @@
+"""The judge: entries of a log go in, verdicts come out.
+
+Time is that of the entries. Whatever a predicate waits for is due at a time of the log; waits end in the order of their
+time, their subject and their rule, before the entry whose time is later. So a living log and a saved one give the same
+verdicts for the same entries: `tick` only ends the waits that the next entry would have ended anyway.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Final, TypeAlias
+
+from ..observe.bounded import Newest
+from ..observe.events import ClientProcess, ServerState, StdioChanged
+from ..observe.log import Entry, Gap
+from ..observe.ndjson import End, Header
+from .catalogue import Allowances, Catalogue, CatalogueError, Rule
+from .predicate import BY_METHOD, MOMENTS, Predicate, Wait
+from .projector import UNATTRIBUTED, Key, Projector
+from .verdicts import Verdict
+from .views import ForgottenError, Life, Message, Scope
+
+Handlers: TypeAlias = list[tuple[Predicate, Any]]
+
+# What a defect in the code of a predicate raises.
+_DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# Gaps of one log that a report names; that there are more changes nothing.
+_MOST_GAPS: Final = 1000
+# Kinds of rules that a limit of the server, or its end, leaves without an answer.
+_DISTURBED: Final = frozenset({"absence", "timing"})
+_ABOUT_MESSAGES: Final = BY_METHOD | {"on_message", "on_answer", "on_refused"}
+
+
+@dataclass(slots=True, eq=False)
+class JudgedLog:
+    """One of the logs that a judge was fed with.
+
+    `offset` is what its numbers are moved by, `began` its first time. A `living` log has no end yet.
+    """
+
+    header: Header
+    offset: int
+    began: float
+    living: bool = False
+    last: int = 0
+    end: End | None = None
+    gaps: list[Gap] = field(default_factory=list)
+    _first: float | None = None
+
+    def moved(self, entry: Entry) -> Entry:
+        """An entry of a later log, numbered and timed behind the earlier ones."""
+        if self._first is None:
+            self._first = entry.mono
+        cause = None if entry.cause is None else entry.cause + self.offset
+        return replace(entry, seq=entry.seq + self.offset, mono=self.began + entry.mono - self._first, cause=cause)
+
+
+class Subject:
+    """One subject: its life, and a predicate for each rule that can be asked about it."""
+
+    def __init__(
+        self, life: Life, place: int, predicates: Mapping[str, tuple[Rule, type[Predicate]]], judge: Judge
+    ) -> None:
+        self.life = life
+        self.place = place
+        self.predicates: list[Predicate] = [
+            kind(rule, life, judge) for rule, kind in predicates.values() if _can_be_asked(rule, kind, life)
+        ]
+        # The general ones look at what the others have found.
+        self.predicates.sort(key=lambda predicate: predicate.general)
+        self.ranks = {id(predicate): rank for rank, predicate in enumerate(self.predicates)}
+        self.broken: dict[str, str] = {}
+        self._handlers: dict[str, Handlers] = {moment: self._hearing(moment) for moment in MOMENTS}
+        self._narrowed: dict[tuple[str, str | None, str | None, str | None], Handlers] = {}
+        self._methods = frozenset().union(*(predicate.methods or () for predicate in self.predicates))
+
+    def _hearing(self, moment: str) -> Handlers:
+        return [
+            (predicate, getattr(predicate, moment))
+            for predicate in self.predicates
+            if getattr(type(predicate), moment) is not getattr(Predicate, moment)
+        ]
+
+    def handlers(self, moment: str, about: Any) -> Handlers:
+        """Who hears of a moment: of one about a message, the rules of its method, revision and transport."""
+        if moment not in _ABOUT_MESSAGES:
+            return self._handlers[moment]
+        transport = about.transport if isinstance(about, Message) else None
+        method = about.method if about.method in self._methods and moment in BY_METHOD else None
+        key = (moment, method, about.revision, transport)
+        found = self._narrowed.get(key)
+        if found is None:
+            found = self._narrowed[key] = [
+                (predicate, handle)
+                for predicate, handle in self._handlers[moment]
+                if _hears(predicate, moment, method, about.revision, transport)
+            ]
+        return found
+
+    def verdict_of(self, rule: str) -> Verdict | None:
+        """The verdict of a rule; None where it is not asked about this subject."""
+        return next((each.tally.verdict for each in self.predicates if each.rule.id == rule), None)
+
+    def drop(self, predicate: Predicate, error: Exception) -> None:
+        """Ask a predicate nothing more, as it has a defect."""
+        self.broken[predicate.rule.id] = f"{type(error).__name__}: {error}"
+        for moment, handlers in self._handlers.items():
+            self._handlers[moment] = [each for each in handlers if each[0] is not predicate]
+        self._narrowed.clear()
+
+
+def _can_be_asked(rule: Rule, kind: type[Predicate], life: Life) -> bool:
+    # Nothing is known of who sent what belongs to nobody, so only the form of each message can be judged.
+    return life.kind != "nothing" or (rule.kind == "form" and not kind.one_process)
+
+
+def _hears(predicate: Predicate, moment: str, method: str | None, revision: str | None, transport: str | None) -> bool:
+    rule = predicate.rule
+    if moment in BY_METHOD and predicate.methods is not None and method not in predicate.methods:
+        return False
+    if transport is not None and transport not in rule.transports:
+        return False
+    # Where the revision is not known, only what all revisions say can be asked.
+    if predicate.any_revision:
+        return True
+    return revision in rule.revisions if revision is not None else len(rule.revisions) == _REVISIONS
+
+
+_REVISIONS: Final = 4
+
+
+class Judge:
+    """Judges the subjects of one or more logs. Fed by `begin`, then `take` with each item, then `end`.
+
+    `predicates` has the code of the rules that are asked. The subject that was heard of longest ago makes room where
+    there are more than `most_subjects`; `forgotten` counts them.
+    """
+
+    def __init__(
+        self, catalogue: Catalogue, predicates: Mapping[str, type[Predicate]], *, most_subjects: int = 256
+    ) -> None:
+        self.catalogue = catalogue
+        self.allowances: Allowances = catalogue.allowances
+        self.now = 0.0
+        self.forgotten = 0
+        self.logs: list[JudgedLog] = []
+        self._rules = {id: (catalogue.rules[id], kind) for id, kind in sorted(predicates.items())}
+        self._subjects: Newest[Key, Subject] = Newest(most_subjects)
+        # The one that was heard of last, and most often is heard of next.
+        self._last: Subject | None = None
+        self._most = most_subjects
+        self._places = count()
+        self._numbers = count()
+        self._waits: list[tuple[float, int, int, int, Wait]] = []
+        self._whole = True
+        self._draining = False
+        self._stopped = False
+        self._gone: set[Key] = set()
+        self._log = JudgedLog(Header("", "", 0.0), 0, 0.0)
+        self._projector = Projector(self._life, self._tell)
+
+    def begin(self, header: Header, *, living: bool = False) -> None:
+        """A log begins, which may go on as long as it is `living`.
+
+        What was open in the log before it stays open, and its subjects live on under their labels. The entries of a
+        later log are numbered on behind those of the earlier ones (`JudgedLog.offset`), and its clock goes on where
+        theirs stood.
+        """
+        offset = 0 if not self.logs else self._log.offset + self._log.last
+        self._log = JudgedLog(header, offset, self.now, living)
+        self.logs.append(self._log)
+        self._whole = True
+        self._draining = False
+        self._stopped = False
+        self._projector = Projector(self._life, self._tell)
+
+    def take(self, item: Entry | Gap) -> None:
+        """One more item of the log. Numbers that are left out are missing, as those of a gap are."""
+        log = self._log
+        if isinstance(item, Gap):
+            self._miss(item)
+            return
+        if item.seq > log.last + 1:
+            self._miss(Gap(log.last + 1, item.seq - 1))
+        log.last = item.seq
+        if log.offset:
+            item = log.moved(item)
+        if self._waits and self._waits[0][0] <= item.mono:
+            self.tick(item.mono)
+        elif item.mono > self.now:
+            self.now = item.mono
+        self._note_end(item)
+        self._projector.take(item)
+
+    def _note_end(self, entry: Entry) -> None:
+        fact = entry.fact
+        if isinstance(fact, ServerState) and fact.state != "ready":
+            self._drain()
+            self._stopped |= fact.state == "stopped"
+        elif isinstance(fact, StdioChanged) and fact.what == "exit":
+            self._stopped = True
+        elif isinstance(fact, ClientProcess) and fact.what == "exited" and entry.context.label is not None:
+            self._gone.add(("label", entry.context.label))
+
+    def tick(self, now: float) -> None:
+        """The time of the log is `now`: what is due by then ends."""
+        while self._waits and self._waits[0][0] <= now:
+            due, _, _, _, wait = heapq.heappop(self._waits)
+            if not wait.over:
+                self.now = max(self.now, due)
+                wait.over = True
+                self._ask(wait.predicate, wait.call, *wait.arguments)
+        self.now = max(self.now, now)
+
+    def end(self, end: End | None, *, over: bool | None = None) -> None:
+        """The log is over; None where it was cut off. What is still waited for stays open and has no verdict.
+
+        The log of a server that goes on has an end, too, and says nothing of what its clients will do: only where the
+        server or the client has ended, nothing more comes of it. `over` says so in place of the entries.
+        """
+        self._log.end = end
+        if end is not None and end.last > self._log.last:
+            self._miss(Gap(self._log.last + 1, end.last))
+        if end is not None and end.why == "complete":
+            for key, subject in list(self._subjects.items()):
+                if over or (over is None and (self._stopped or key in self._gone)):
+                    self._tell(subject.life, "on_end")
+
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        """The subjects in the order in which they were first heard of."""
+        return sorted(self._subjects.values(), key=lambda subject: subject.place)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Part of `predicate.Desk`."""
+        return self._log.header.settings
+
+    def wait(self, wait: Wait) -> None:
+        """Part of `predicate.Desk`."""
+        subject = self._subject_of(wait.predicate.life)
+        if self._draining and wait.predicate.rule.kind in _DISTURBED:
+            wait.predicate.give_up("the server was ending")
+            return
+        rank = subject.ranks[id(wait.predicate)] if subject is not None else 0
+        place = subject.place if subject is not None else 0
+        heapq.heappush(self._waits, (wait.due, place, rank, next(self._numbers), wait))
+
+    def _subject_of(self, life: Life) -> Subject | None:
+        last = self._last
+        return last if last is not None and last.life is life else self._subjects.get((life.kind, life.label))
+
+    def _life(self, key: Key) -> Life:
+        last = self._last
+        if last is not None and last.life.label == key[1] and last.life.kind == key[0]:
+            return last.life
+        subject = self._subjects.get(key)
+        if subject is None:
+            kind, label = key
+            certain = kind in ("label", "session", "pipe")
+            life = Life(label, kind, self.now, self._whole, Scope("client", certain))  # type: ignore[arg-type]
+            subject = Subject(life, next(self._places), self._rules, self)
+            if len(self._subjects) >= self._most and key != UNATTRIBUTED:
+                self.forgotten += 1
+        self._subjects.store(key, subject)
+        self._last = subject
+        return subject.life
+
+    def _tell(self, life: Life, moment: str, *about: Any) -> None:
+        subject = self._subject_of(life)
+        if subject is None:
+            return
+        if moment == "on_limit":
+            self._disturb(subject, "a limit of the server was reached")
+            return
+        if moment == "on_forgotten":
+            self._lack(subject, "a message that is needed has made room for newer ones")
+            return
+        for predicate, handle in subject.handlers(moment, about[0] if about else None):
+            try:
+                handle(*about)
+            except ForgottenError:
+                self._forgot(predicate)
+            except _DEFECTS as error:
+                self._break(subject, predicate, error)
+
+    def _ask(self, predicate: Predicate, call: Any, *arguments: Any) -> None:
+        subject = self._subject_of(predicate.life)
+        if subject is None or predicate.rule.id in subject.broken:
+            return
+        try:
+            call(*arguments)
+        except ForgottenError:
+            self._forgot(predicate)
+        except _DEFECTS as error:
+            self._break(subject, predicate, error)
+
+    def _forgot(self, predicate: Predicate) -> None:
+        remark = "the message that decides it has made room for newer ones"
+        predicate.tally.add(Verdict.INCONCLUSIVE, (self._log.offset + self._log.last,), remark, None)
+
+    def _break(self, subject: Subject, predicate: Predicate, error: Exception) -> None:
+        subject.drop(predicate, error)
+        remark = f"the predicate of this rule has a defect: {type(error).__name__}"
+        predicate.tally.add(Verdict.INCONCLUSIVE, (self._log.offset + self._log.last,), remark, None)
+
+    def _miss(self, gap: Gap) -> None:
+        if len(self._log.gaps) < _MOST_GAPS:
+            self._log.gaps.append(gap)
+        self._log.last = max(self._log.last, gap.last)
+        self._whole = False
+        for subject in list(self._subjects.values()):
+            self._lack(subject, "entries of the log are missing")
+
+    def _lack(self, subject: Subject, why: str) -> None:
+        subject.life.whole = False
+        for predicate in subject.predicates:
+            predicate.give_up(why)
+        self._tell(subject.life, "on_gap")
+
+    def _drain(self) -> None:
+        self._draining = True
+        for subject in self._subjects.values():
+            subject.life.draining = True
+            self._disturb(subject, "the server was ending")
+
+    def _disturb(self, subject: Subject, why: str) -> None:
+        subject.life.suspended = self.now
+        for predicate in subject.predicates:
+            if predicate.rule.kind in _DISTURBED:
+                predicate.give_up(why)
+
+
+def check_complete(catalogue: Catalogue, predicates: Mapping[str, type[Predicate]]) -> None:
+    """Raise `CatalogueError` unless each passive rule has a predicate, and each predicate a rule."""
+    passive = {rule.id for rule in catalogue.passive}
+    if missing := passive - predicates.keys():
+        raise CatalogueError(f"no predicate for {', '.join(sorted(missing))}")
+    if unknown := predicates.keys() - catalogue.rules.keys():
+        raise CatalogueError(f"no rule for the predicates {', '.join(sorted(unknown))}")
+
+
+def judge_all(judge: Judge, items: Iterable[Entry | Gap]) -> None:
+    """Take all items."""
+    for item in items:
+        judge.take(item)

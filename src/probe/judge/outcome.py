@@ -1,0 +1,102 @@
+"""What a run of the judge comes to: an exit status, and the reasons for it.
+
+0  no finding that was not expected
+1  a FAIL that was not expected, an expectation that is stale, or a WARN where warnings count
+2  nothing can be said: no message came, too little was observed, the log is not whole, a predicate has a defect
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from .expectations import Expectation, stale, unexpected
+from .report import Report
+from .verdicts import Verdict
+
+CLEAN, FOUND, NOTHING_SAID = 0, 1, 2
+MINIMUM: Final = ("message", "list", "call")
+"""What must have come at least, so that nothing is green because nothing happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What a person asks of a run: whether warnings count, what is expected, and which rules must have been observed.
+
+    `require` has ids of rules, and prefixes such as `ping.*`: at least one rule of each must have been observed. It may
+    have the words of `MINIMUM`, too: a request of any kind (`message`), a request for a list, a call of what it lists.
+    """
+
+    strict: bool = False
+    expected: Sequence[Expectation] = ()
+    require: Sequence[str] = MINIMUM
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The exit status, and a line for each reason."""
+
+    status: int
+    reasons: Sequence[str]
+
+
+def outcome(report: Report, demands: Demands, today: date) -> Outcome:
+    """What a report comes to."""
+    least = Verdict.WARN if demands.strict else Verdict.FAIL
+    new = [each for each in unexpected(report, demands.expected, today) if each.verdict >= least]
+    found = [f"{each.client}: {each.verdict.name} {each.rule}" for each in new]
+    doubts = list(_nothing_said(report, demands))
+    if found or not doubts:
+        found += [_stale(each, today, report.catalogue.version) for each in stale(report, demands.expected, today)]
+    if found:
+        return Outcome(FOUND, [*found, *doubts])
+    return Outcome(NOTHING_SAID if doubts else CLEAN, doubts)
+
+
+def _stale(expected: Expectation, today: date, version: int) -> str:
+    if expected.is_over(today, version):
+        return f"no longer expected since {expected.until}: {expected.rule}"
+    return f"expected, but it did not come: {expected.rule}"
+
+
+def _nothing_said(report: Report, demands: Demands) -> Iterator[str]:
+    for log in report.logs:
+        if log.gaps:
+            yield f"the log of run {log.run} lacks entries"
+        elif log.cut_off:
+            yield f"the log of run {log.run} was cut off"
+    for rule in report.broken:
+        yield f"the predicate of {rule} has a defect"
+    observed = {
+        rule.rule.id
+        for subject in report.subjects
+        for rule in subject.rules
+        if rule.verdict is not Verdict.NOT_OBSERVED
+    }
+    seen = {
+        "message": any(subject.requests for subject in report.subjects),
+        "list": any(subject.lists for subject in report.subjects),
+        "call": any(subject.uses for subject in report.subjects),
+    }
+    if demands.require and not seen["message"]:
+        yield _MISSING["message"]
+        return
+    for wanted in demands.require:
+        if wanted in seen:
+            if not seen[wanted]:
+                yield _MISSING[wanted]
+        elif not any(_is_meant(wanted, rule) for rule in observed):
+            yield f"{wanted} was not observed"
+
+
+_MISSING: Final = {
+    "message": "no request of a client came",
+    "list": "the client asked for no list",
+    "call": "the client called no tool, and used no prompt or resource",
+}
+
+
+def _is_meant(wanted: str, rule: str) -> bool:
+    return rule.startswith(wanted[:-1]) if wanted.endswith("*") else rule == wanted

@@ -1,0 +1,1 @@
+"""Rules about tools, tasks, cancellation, and questions to the client."""

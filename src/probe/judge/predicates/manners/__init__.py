@@ -1,0 +1,1 @@
+"""Rules about lists, and how considerately a client asks."""

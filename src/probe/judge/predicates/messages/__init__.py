@@ -1,0 +1,1 @@
+"""Rules about messages of both sides, and what begins a session."""

@@ -1,0 +1,65 @@
+"""A report as JUnit XML: one suite for each subject and group of rules.
+
+A FAIL is a `failure`, and so is a WARN where warnings count (`strict`), else its text is in `system-out`. What was not
+observed, or could not be decided, is `skipped` with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from ..report import Report, RuleReport, SubjectReport
+from ..verdicts import Verdict
+from .wording import Lookup, entry_line, sentences
+
+
+def junit(report: Report, lookup: Lookup, *, strict: bool = False) -> bytes:
+    """The document, with its declaration."""
+    root = Element("testsuites", name="mcp-probe judge")
+    for subject in report.subjects:
+        for group, rules in groupby(subject.rules, key=lambda rule: rule.rule.group):
+            _suite(root, subject, group, rules, lookup, strict=strict)
+    indent(root)
+    return ('<?xml version="1.0" encoding="utf-8"?>\n' + tostring(root, encoding="unicode") + "\n").encode()
+
+
+def _suite(
+    root: Element, subject: SubjectReport, group: str, rules: Iterable[RuleReport], lookup: Lookup, *, strict: bool
+) -> None:
+    judged = list(rules)
+    fatal = {Verdict.FAIL, Verdict.WARN} if strict else {Verdict.FAIL}
+    skipped = {Verdict.INCONCLUSIVE, Verdict.NOT_OBSERVED}
+    suite = SubElement(
+        root,
+        "testsuite",
+        name=f"{subject.label}.{group}",
+        tests=str(len(judged)),
+        failures=str(sum(rule.verdict in fatal for rule in judged)),
+        errors="0",
+        skipped=str(sum(rule.verdict in skipped for rule in judged)),
+    )
+    for rule in judged:
+        case = SubElement(suite, "testcase", classname=f"{subject.label}.{group}", name=rule.rule.id)
+        if rule.verdict in fatal:
+            failure = SubElement(case, "failure", type=rule.verdict.name, message=_clean(rule.remark))
+            failure.text = _text(rule, subject, lookup)
+        elif rule.verdict is Verdict.WARN:
+            SubElement(case, "system-out").text = _text(rule, subject, lookup)
+        elif rule.verdict in skipped:
+            why = rule.remark or f"not observed; to reach it: {rule.rule.provoke}"
+            SubElement(case, "skipped", message=_clean(why))
+
+
+def _text(rule: RuleReport, subject: SubjectReport, lookup: Lookup) -> str:
+    lines = [rule.rule.title, rule.remark]
+    lines += [f"{each.doc}: {each.text}" for each in sentences(rule.rule, subject.revisions)]
+    for evidence in rule.evidence:
+        lines += [entry_line(seq, lookup(seq)) for seq in evidence.seqs if evidence.verdict is rule.verdict]
+    return _clean("\n".join(lines))
+
+
+def _clean(text: str) -> str:
+    """Without the characters that XML 1.0 has no place for."""
+    return "".join(each if each >= " " or each in "\t\n" else "\N{REPLACEMENT CHARACTER}" for each in text)

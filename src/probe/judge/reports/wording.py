@@ -1,0 +1,113 @@
+"""The words that all forms of a report share: verdicts, sentences of the specification, entries of the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+from ...observe.log import Entry
+from ..catalogue import Rule, Sentence
+from ..report import RuleReport, SubjectReport
+from ..verdicts import Verdict
+
+Lookup: TypeAlias = Callable[[int], Entry | None]
+"""The entry of a number that a report names; None where the log does not have it any more."""
+
+NAMES: Final = {
+    Verdict.FAIL: "failed",
+    Verdict.WARN: "warned",
+    Verdict.INCONCLUSIVE: "inconclusive",
+    Verdict.PASS: "passed",
+    Verdict.NOT_OBSERVED: "not observed",
+}
+"""How a verdict is counted: `2 failed, 61 passed`."""
+
+_GITHUB: Final = "https://github.com"
+_SITE: Final = "https://modelcontextprotocol.io/specification"
+_SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
+_TASKS: Final = "https://github.com/modelcontextprotocol/ext-tasks"
+# Pages of the two oldest revisions that lie at the root of the texts and below `basic` on the site.
+_BASIC: Final = frozenset({"lifecycle", "transports"})
+# The site has no page for the schema of the oldest revision.
+_WITHOUT_SCHEMA_PAGE: Final = "2025-03-26"
+
+
+# Controls, and what turns the direction of text: a client's words must not move what stands around them.
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """A text without the characters that a terminal or a browser obeys; line breaks and tabs stay."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def link(doc: str) -> str:
+    """Where a person reads a file of the specification."""
+    revision, _, page = doc.partition("/")
+    if revision == "ext-tasks":
+        return _TASKS
+    if page == "schema.json":
+        return f"{_SCHEMAS}/{doc}" if revision == _WITHOUT_SCHEMA_PAGE else f"{_SITE}/{revision}/schema"
+    name = page.removesuffix(".md").removesuffix("/index")
+    return f"{_SITE}/{revision}/{'basic/' if name in _BASIC else ''}{name}"
+
+
+def github(ref: str) -> str | None:
+    """The page of a reference such as `owner/name#12`."""
+    place, _, number = ref.partition("#")
+    return f"{_GITHUB}/{place}/issues/{number}" if number.isdigit() and place.count("/") == 1 else None
+
+
+def sentences(rule: Rule, revisions: Iterable[str]) -> Sequence[Sentence]:
+    """The sentences that a rule rests on: those that demand it, and of these the ones of the revisions spoken."""
+    demanding = [sentence for sentence in rule.spec if sentence.role == "demands"] or list(rule.spec)
+    spoken = [sentence for sentence in demanding if sentence.doc.partition("/")[0] in set(revisions)]
+    return spoken or demanding
+
+
+def counted(subject: SubjectReport) -> str:
+    """`2 failed, 1 warned, 61 passed, 84 not observed`: only what there is, but what was not observed always."""
+    counts = subject.counts
+    shown = [
+        f"{count} {NAMES[verdict]}" for verdict, count in counts.items() if count or verdict is Verdict.NOT_OBSERVED
+    ]
+    return ", ".join(shown)
+
+
+def share(rule: RuleReport) -> str:
+    """How many of the opportunities had the worst verdict: `1 of 240`."""
+    return f"{rule.counts.get(rule.verdict, 0)} of {sum(rule.counts.values())}"
+
+
+def who(subject: SubjectReport) -> str:
+    """The names and versions that the client gave itself; empty where it gave none."""
+    return ", ".join(" ".join(filter(None, name)) for name in subject.names)
+
+
+def spoken(subject: SubjectReport) -> str:
+    """Its revisions and transports: `2025-11-25 over http`."""
+    return f"{', '.join(subject.revisions) or 'no revision'} over {', '.join(subject.transports) or 'nothing'}"
+
+
+def entry_line(seq: int, entry: Entry | None) -> str:
+    """One line about an entry: `#74 message.received tools/call id 4`."""
+    if entry is None:
+        return f"#{seq} (no longer in the log)"
+    fact: Any = entry.fact
+    parts = [f"#{seq}", fact.kind]
+    for name in ("method", "path", "status", "what", "by", "opcode", "why"):
+        value = getattr(fact, name, None)
+        if value not in (None, ""):
+            parts.append(str(value))
+    if getattr(fact, "id", None) is not None:
+        parts.append(f"id {fact.id!r}" if isinstance(fact.id, int) else f'id "{fact.id}"')
+    return " ".join(parts)
+
+
+def checklist(subject: SubjectReport) -> Sequence[tuple[str, Sequence[RuleReport]]]:
+    """What was not observed by what reaches it, the acts that reach most rules first."""
+    by_act: dict[str, list[RuleReport]] = {}
+    for rule in subject.having(Verdict.NOT_OBSERVED):
+        by_act.setdefault(rule.rule.provoke, []).append(rule)
+    return sorted(by_act.items(), key=lambda item: (-len(item[1]), item[0]))

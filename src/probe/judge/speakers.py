@@ -1,0 +1,81 @@
+"""Who sent a message, as far as it says so, and the era and revision that it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+from ..observe import events
+from ..wire.revisions import LEGACY, negotiate
+from .views import META_VERSION, Era, Exchange, Life, Message, Pipe, Session, era_of, members
+
+# Different names of clients, and of capabilities, that one subject is told of: clients choose both.
+_MOST_NAMES: Final = 100
+_SEVERAL: Final = "several clients say to have this name"
+_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+_VERSION_HEADER: Final = "mcp-protocol-version"
+_SESSION_HEADER: Final = "mcp-session-id"
+
+_Name = TypeVar("_Name", str, tuple[str, str])
+
+
+def count_name(life: Life, name: str, version: str, capabilities: Mapping[str, Any]) -> None:
+    """The server was told who a client is and what it can."""
+    _count_one(life.names, (name, version))
+    if len(life.names) > 1 and life.several is None:
+        life.several = _SEVERAL
+    for capability in capabilities:
+        _count_one(life.capabilities, capability)
+
+
+def _count_one(counts: dict[_Name, int], name: _Name) -> None:
+    if name in counts or len(counts) < _MOST_NAMES:
+        counts[name] = counts.get(name, 0) + 1
+
+
+def note_name(life: Life, message: Message) -> None:
+    """Two names under one label are those of two clients, also where the server has met both before."""
+    if message.era == "modern":
+        info = message.meta.get(_CLIENT_INFO)
+    elif message.method == "initialize":
+        info = message.params.get("clientInfo")
+    else:
+        return
+    if isinstance(info, dict) and isinstance(info.get("name"), str):
+        said = (info["name"], info.get("version"))
+        if life.said is None:
+            life.said = said
+        elif life.said != said and life.several is None:
+            life.several = _SEVERAL
+
+
+def spoken(
+    fact: events.MessageReceived, value: Any, exchange: Exchange | None, session: Session | None
+) -> tuple[Era | None, str | None]:
+    """The era and the revision of a message; of one that says neither, as the session or the header has it."""
+    params = members(members(value).get("params"))
+    if fact.method == "initialize":
+        asked = params.get("protocolVersion")
+        return "legacy", negotiate(asked) if isinstance(asked, str) else LEGACY[-1]
+    version = members(params.get("_meta")).get(META_VERSION)
+    header = None if exchange is None else exchange.header(_VERSION_HEADER)
+    # As the server has it: what is sent in a session and names a revision of sessions is of that one.
+    in_session = exchange is not None and _SESSION_HEADER in exchange.headers and era_of(header) == "legacy"
+    if isinstance(version, str) and not in_session and (era_of(version) == "modern" or era_of(header) != "modern"):
+        return "modern", version if era_of(version) == "modern" else None
+    if header is not None and era_of(header) == "modern":
+        return "modern", header
+    if session is not None:
+        return "legacy", session.revision
+    return era_of(header), header if era_of(header) is not None else None
+
+
+def spoken_on(
+    pipe: Pipe, fact: events.MessageReceived, era: Era | None, revision: str | None
+) -> tuple[Era | None, str | None]:
+    """The same on a pipe, where answers and notifications without a session say nothing of their own."""
+    if era == "modern":
+        pipe.modern = revision or pipe.modern
+    elif era is None and fact.rpc in ("notification", "response", "error") and pipe.modern is not None:
+        return "modern", pipe.modern
+    return era, revision

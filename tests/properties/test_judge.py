@@ -1,0 +1,221 @@
+"""What is true of the judge whatever the log is: random stories of two clients, good and bad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.judge.catalogue import catalogue
+from probe.judge.judge import Judge
+from probe.judge.predicates.all import PREDICATES
+from probe.judge.report import report_of
+from probe.judge.reports.as_json import as_json
+from probe.judge.verdicts import Verdict
+from probe.observe.events import AuditState
+from probe.observe.log import Entry, Gap
+from probe.observe.ndjson import End
+
+from ..judge.logs import HEADER, HttpSession, Log, Pipe
+
+Items: TypeAlias = Sequence[Entry | Gap]
+Found: TypeAlias = Mapping[str, Mapping[str, Verdict]]
+Act: TypeAlias = Callable[[Any, Any, Any], None]
+
+CAPABILITIES = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": True}}
+FORM = {"message": "?", "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+QUESTIONS = [
+    ("ping", None),
+    ("roots/list", {}),
+    ("elicitation/create", FORM),
+    ("sampling/createMessage", {"maxTokens": 5}),
+]
+METHODS = [
+    "ping", "tools/list", "tools/call", "resources/list", "resources/read", "prompts/get", "completion/complete",
+    "logging/setLevel", "tasks/get", "tasks/result", "initialize", "server/discover", "subscriptions/listen", "no/such",
+]  # fmt: skip
+NOTES = ["cancelled", "initialized", "progress", "roots/list_changed", "tasks/status", "unknown"]
+
+scalars = st.none() | st.booleans() | st.integers(-3, 40) | st.sampled_from(["", "1", "x", "accept", "working"])
+names = st.sampled_from(
+    ["name", "arguments", "cursor", "requestId", "taskId", "uri", "_meta", "progressToken", "action", "content",
+     "roots", "task", "jsonrpc", "id", "method", "result", "error", "params", "level", "inputResponses", "requestState",
+     "notifications"]
+)  # fmt: skip
+values = st.recursive(
+    scalars, lambda each: st.lists(each, max_size=2) | st.dictionaries(names, each, max_size=4), max_leaves=8
+)
+params = st.none() | values | st.dictionaries(names, values, max_size=4)
+results = st.fixed_dictionaries(
+    {}, optional={"tools": st.just([{"name": "x", "inputSchema": {}}]), "nextCursor": scalars, "task": values,
+                  "ttlMs": scalars, "isError": scalars,
+                  "resultType": st.sampled_from(["complete", "input_required", "task"])}
+)  # fmt: skip
+
+
+def _request(session: Any, draw: Any, open: Any) -> None:
+    open.append(session.request(draw(st.sampled_from(METHODS)), draw(params), id=draw(st.none() | scalars)))
+
+
+def _modern(session: Any, draw: Any, open: Any) -> None:
+    client = session.client if isinstance(session, HttpSession) else session
+    value = draw(st.dictionaries(names, values, max_size=3))
+    open.append(client.modern(draw(st.sampled_from(METHODS)), value, id=draw(st.integers(1, 9))))
+
+
+def _answer(session: Any, draw: Any, open: Any) -> None:
+    if open:
+        asked = open.pop(draw(st.integers(0, len(open) - 1)))
+        error = {"code": draw(st.sampled_from([-32601, -32602, -1])), "message": "no"}
+        session.answer(asked, draw(results), error=draw(st.none() | st.just(error)))
+
+
+def _question(session: Any, draw: Any, open: Any) -> None:
+    method, given = draw(st.sampled_from(QUESTIONS))
+    if isinstance(session, Pipe):
+        question = session.ask(method, given)
+    else:
+        call = session.call("x", {})
+        question = session.client.stream(call).ask(method, given)
+    if draw(st.booleans()):
+        session.log.after(draw(st.sampled_from([0.1, 6, 40])))
+        session.reply(question, draw(values))
+
+
+def _notify(session: Any, draw: Any, open: Any) -> None:
+    session.notify("notifications/" + draw(st.sampled_from(NOTES)), draw(params))
+
+
+def _raw(session: Any, draw: Any, open: Any) -> None:
+    session.post(draw(values))
+
+
+def _wait(session: Any, draw: Any, open: Any) -> None:
+    session.log.after(draw(st.sampled_from([0.5, 3, 11, 31, 61, 400])))
+
+
+ACTS: list[Act] = [_request, _request, _modern, _answer, _answer, _question, _notify, _raw, _wait]
+
+
+@st.composite
+def logs(draw: Any) -> Log:
+    """A log of two clients with labels, on transports of their own."""
+    log = Log()
+    ways = [draw(st.sampled_from(["http", "websocket", "stdio"])) for _ in range(2)]
+    revisions = [draw(st.sampled_from(["2025-03-26", "2025-06-18", "2025-11-25"])) for _ in range(2)]
+    sessions = []
+    for label, way, revision in zip(("a", "b"), ways, revisions, strict=True):
+        client = getattr(log, way)(label, name=label)
+        sessions.append(client.session(revision, capabilities=CAPABILITIES))
+    open: list[list[Any]] = [[], []]
+    for _ in range(draw(st.integers(1, 14))):
+        at = draw(st.integers(0, 1))
+        draw(st.sampled_from(ACTS))(sessions[at], draw, open[at])
+    return log
+
+
+def judged(items: Iterable[Entry | Gap], *, end: bool = True) -> Judge:
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    last = 0
+    for item in items:
+        judge.take(item)
+        last = item.seq if isinstance(item, Entry) else item.last
+    if end:
+        judge.end(End(last))
+    return judge
+
+
+def verdicts(judge: Judge) -> Found:
+    """Every verdict, by label and rule; a predicate that raises fails the test."""
+    found = {}
+    for subject in judge.subjects:
+        assert not subject.broken, subject.broken
+        found[subject.life.label] = {each.rule.id: each.tally.verdict for each in subject.predicates}
+    return found
+
+
+@given(logs(), st.data())
+def test_a_living_log_is_judged_as_a_saved_one(log: Log, data: st.DataObject) -> None:
+    """Ticks between the entries, none later than the next entry, change nothing, at any place."""
+    living, saved = (Judge(catalogue(), PREDICATES) for _ in range(2))
+    living.begin(HEADER)
+    saved.begin(HEADER)
+    stop = data.draw(st.integers(1, len(log.items)))
+    for item, following in zip(log.items[:stop], [*log.items[1:], None], strict=False):
+        living.take(item)
+        saved.take(item)
+        assert isinstance(item, Entry)
+        later = following.mono if isinstance(following, Entry) else item.mono + 1000
+        living.tick(item.mono + (later - item.mono) * data.draw(st.floats(0, 1)))
+    now = living.now
+    saved.tick(now)
+    assert as_json(report_of(living)) == as_json(report_of(saved))
+    verdicts(living)
+
+
+@given(logs())
+def test_another_client_changes_nothing(log: Log) -> None:
+    both = verdicts(judged(log.items))
+    for label, other in (("a", "b"), ("b", "a")):
+        assert verdicts(judged(_alone(log.items, other)))[label] == both[label]
+
+
+def _alone(items: Items, without: str) -> list[Entry]:
+    """The entries without those of one client, which has never been: its numbers go to others."""
+    kept = [each for each in items if isinstance(each, Entry) and each.context.label != without]
+    numbers = {each.seq: at for at, each in enumerate(kept, 1)}
+    return [replace(each, seq=numbers[each.seq], cause=numbers.get(each.cause or 0)) for each in kept]
+
+
+@given(logs(), st.data())
+def test_what_is_missing_accuses_nobody_and_excuses_nobody(log: Log, data: st.DataObject) -> None:
+    whole = judged(log.items)
+    first = data.draw(st.integers(0, len(log.items) - 1))
+    last = data.draw(st.integers(first, len(log.items) - 1))
+    gap = Gap(log.items[first].seq, log.items[last].seq)  # type: ignore[union-attr]
+    holed = judged([*log.items[:first], gap, *log.items[last + 1 :]])
+    before, after = verdicts(whole), verdicts(holed)
+    for label in after.keys() & before.keys():
+        for rule, verdict in after[label].items():
+            known = before[label].get(rule, Verdict.NOT_OBSERVED)
+            if PREDICATES[rule].general:
+                # What a special rule found in the whole log is left to the general one, where that rule lacks entries.
+                known = max(before[label].values())
+            assert verdict is not Verdict.FAIL or known > Verdict.INCONCLUSIVE, (label, rule, known)
+    certain = verdicts(judged(log.items[:first], end=False))
+    for label, rules in certain.items():
+        for rule, verdict in rules.items():
+            assert verdict is not Verdict.FAIL or after[label][rule] is Verdict.FAIL, (label, rule)
+
+
+@given(logs(), st.sampled_from([-1024.0, 2.0**14, 2.0**20]))
+def test_when_it_was_does_not_matter(log: Log, shift: float) -> None:
+    moved = [replace(each, at=each.at / 2, mono=each.mono + shift) for each in log.items if isinstance(each, Entry)]
+    assert verdicts(judged(moved)) == verdicts(judged(log.items))
+
+
+@given(logs())
+def test_a_failure_stays_one(log: Log) -> None:
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    failed: set[tuple[str, str]] = set()
+    later = Log()
+    later.items, later.seq, later.now = [*log.items], log.seq, log.now
+    later.idle(400)
+    for item in later.items:
+        assert isinstance(item, Entry)
+        judge.take(item)
+        found = {
+            (subject.life.label, each.rule.id)
+            for subject in judge.subjects
+            for each in subject.predicates
+            if each.tally.verdict is Verdict.FAIL
+        }
+        assert failed <= found
+        failed = found
+    assert isinstance(later.items[-1], Entry)
+    assert isinstance(later.items[-1].fact, AuditState)
