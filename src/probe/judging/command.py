@@ -1,0 +1,196 @@
+"""What `mcp-probe judge` does with its options: it judges, prints, writes files, and finds an exit status."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from .. import app
+from ..core.client_label import LABEL_RULE, is_client_label
+from ..judge.catalogue import catalogue
+from ..judge.comparison import compare
+from ..judge.expectations import Expectation, ExpectationError, load
+from ..judge.outcome import CLEAN, FOUND, MINIMUM, Demands, Outcome, outcome
+from ..judge.predicates.all import PREDICATES
+from ..judge.reports.as_json import as_json
+from ..judge.reports.badge import badge
+from ..judge.reports.card import card
+from ..judge.reports.junit import junit
+from ..judge.reports.terminal import comparison, terminal
+from ..observe.ndjson import NdjsonError
+from ..settings import Settings
+from .client import ClientStartError
+from .run import Judged, Wanted, judge_client, judge_stdio, new_judge
+from .saved import judge_files
+
+_NONE: Final = "none"
+_STANDARD_OUTPUT: Final = Path("-")
+# As wide as lines are read well, on a wider terminal, too.
+_WIDEST: Final = 110
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of the command, by their names there."""
+
+    client: tuple[str, ...]
+    logs: tuple[Path, ...]
+    against: Path | None
+    stdio: bool
+    seconds: float | None
+    label: str
+    save: Path | None
+    expect: Path | None
+    require: tuple[str, ...]
+    strict: bool
+    must_exit_0: bool
+    json: Path | None
+    junit: Path | None
+    html: Path | None
+    badge: Path | None
+    verbose: bool
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """What keeps a judge from judging becomes click's kind of error, which is one line and status 2."""
+    try:
+        yield
+    except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:
+        raise click.ClickException(str(app.first(group))) from None
+
+
+def run(options: Options, settings: Settings, arguments: Sequence[str]) -> int:
+    """Judge; returns the exit status. `arguments` are the settings as options of `mcp-probe stdio`.
+
+    Raises `click.UsageError`, `ClientStartError`, `NdjsonError`, `ExpectationError`, `OSError` and `app.StartError`.
+    """
+    _check(options)
+    demands = _demands(options)
+    _check_outputs(options)
+    judged = _judge(options, settings, arguments)
+    if options.against is not None:
+        return _compare(options.against, judged)
+    result = outcome(judged.report, demands, datetime.now(UTC).date())
+    if options.json != _STANDARD_OUTPUT:
+        for line in terminal(judged.report, judged.lookup, verbose=options.verbose, width=_width()):
+            click.echo(_coloured(line))
+    _write(options, judged)
+    return _tell(options, judged, result)
+
+
+def _check(options: Options) -> None:
+    """Raise `click.UsageError` for options that do not fit together."""
+    if bool(options.client) == bool(options.logs):
+        raise click.UsageError("give the command of a client behind --, or saved logs with --log")
+    if options.logs and (options.stdio or options.seconds is not None or options.save is not None):
+        raise click.UsageError("--stdio, --for and --save are about a client, and --log has none")
+    if options.against is not None and not options.logs:
+        raise click.UsageError("--against compares with the logs of --log")
+    if options.seconds is not None and math.isnan(options.seconds):
+        raise click.UsageError("--for must be a number of seconds")
+    if not is_client_label(options.label):
+        raise click.UsageError(f"label must be {LABEL_RULE}")
+    known = [*MINIMUM, _NONE, *PREDICATES, *(f"{rule.partition('.')[0]}.*" for rule in PREDICATES)]
+    for wanted in options.require:
+        if wanted not in known:
+            raise click.UsageError(f"--require: there is no rule {wanted!r}")
+
+
+def _check_outputs(options: Options) -> None:
+    """Raise `OSError` for a file that cannot be written, before a client runs for nothing."""
+    for path in (options.json, options.junit, options.html, options.badge, None if options.stdio else options.save):
+        if path is not None and path != _STANDARD_OUTPUT:
+            was_there = path.exists()
+            with path.open("ab"):
+                pass
+            # An empty file would look like a report where there is none.
+            if not was_there:
+                path.unlink()
+
+
+def _demands(options: Options) -> Demands:
+    require = options.require or MINIMUM
+    return Demands(options.strict, _expected(options.expect), () if _NONE in require else require)
+
+
+def _expected(path: Path | None) -> Sequence[Expectation]:
+    if path is None:
+        return ()
+    try:
+        return load(path.read_bytes(), catalogue())
+    except ExpectationError as error:
+        raise ExpectationError(f"{path}: {error}") from None
+
+
+def _judge(options: Options, settings: Settings, arguments: Sequence[str]) -> Judged:
+    if options.logs:
+        found = judge_files(new_judge(), options.logs)
+        return Judged(found.report, found.lookup)
+    wanted = Wanted(options.client, options.label, options.seconds, options.stdio, options.save)
+    if options.stdio:
+        return app.run(partial(judge_stdio, wanted, arguments, _say))
+    return app.run(partial(judge_client, settings, wanted, _say))
+
+
+def _say(line: str) -> None:
+    click.echo(f"mcp-probe: {line}", err=True)
+
+
+def _compare(other: Path, judged: Judged) -> int:
+    found = compare(judged.report, judge_files(new_judge(), [other]).report)
+    for line in comparison(found):
+        click.echo(line)
+    return FOUND if any(each.is_worse for each in found) else CLEAN
+
+
+def _write(options: Options, judged: Judged) -> None:
+    report, lookup = judged.report, judged.lookup
+    forms: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
+        (options.json, lambda: json.dumps(as_json(report), indent=2, ensure_ascii=False).encode() + b"\n"),
+        (options.junit, lambda: junit(report, lookup, strict=options.strict)),
+        (options.html, lambda: card(report, lookup).encode()),
+        (options.badge, lambda: badge(report).encode()),
+    )
+    for path, form in forms:
+        if path == _STANDARD_OUTPUT:
+            sys.stdout.buffer.write(form())
+            sys.stdout.buffer.flush()
+        elif path is not None:
+            path.write_bytes(form())
+
+
+def _tell(options: Options, judged: Judged, result: Outcome) -> int:
+    """Say what it comes to, on standard error; returns the status."""
+    status, reasons = result.status, list(result.reasons)
+    ended = judged.ended
+    if ended is not None and (ended.status, ended.timed_out) != (0, False):
+        how = "its time was over" if ended.timed_out else ended.signal or f"status {ended.status}"
+        _say(f"the client ended: {how}")
+        if options.must_exit_0 and status == CLEAN:
+            status, reasons = FOUND, [f"the client ended: {how}"]
+    for reason in reasons:
+        _say(reason)
+    return status
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
+
+
+def _coloured(line: str) -> str:
+    """Colour for the word of the verdict; click leaves it out where there is no terminal."""
+    word, space, rest = line.partition(" ")
+    colour = {"FAIL": "red", "WARN": "yellow", "UNCLEAR": "blue", "PASS": "green"}.get(word)
+    return line if colour is None else click.style(word, fg=colour, bold=True) + space + rest

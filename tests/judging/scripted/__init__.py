@@ -1,0 +1,1 @@
+"""A client that does everything right, and on demand one thing wrong."""

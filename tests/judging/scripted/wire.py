@@ -1,0 +1,238 @@
+"""The transports of the scripted client, without an SDK: HTTP, a WebSocket, and the standard streams of a process.
+
+All of it blocks. A message goes out by `send`, which gives what comes back: an iterator of messages, which ends with
+the response or with the stream that carried it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import AcceptConnection, CloseConnection, Ping, Request, TextMessage
+
+Json: TypeAlias = dict[str, Any]
+_BOUND_S = 30.0
+
+
+class Reply:
+    """What came back: the status of HTTP (200 elsewhere), the headers, and the messages. `close` stops listening."""
+
+    def __init__(
+        self, status: int, headers: Mapping[str, str], messages: Iterator[Json], closed: Sequence[Any] = ()
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self.last_event: str | None = None
+        self._messages = messages
+        self._closed = closed
+
+    def __iter__(self) -> Iterator[Json]:
+        return self._messages
+
+    def close(self) -> None:
+        """Stop listening; over HTTP the connection is closed."""
+        for each in self._closed:
+            each.close()
+
+
+class Wire(Protocol):
+    """A transport."""
+
+    kind: str
+    url: str
+
+    def send(self, message: Any, headers: Mapping[str, str | None]) -> Reply:
+        """Send any JSON value, or bytes as they are. Header values of None are left out."""
+
+    def close(self) -> None:
+        """End it in order."""
+
+
+def encoded(message: Any) -> bytes:
+    """The bytes of a JSON value; bytes stay as they are."""
+    return message if isinstance(message, bytes) else json.dumps(message, ensure_ascii=False).encode()
+
+
+class Http:
+    """One server over HTTP. Each request has a connection of its own."""
+
+    kind = "http"
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._url = urlsplit(url)
+        self.bound_s = _BOUND_S
+        self._replies: list[Reply] = []
+
+    def send(self, message: Any, headers: Mapping[str, str | None]) -> Reply:
+        standard = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        return self.request("POST", {**standard, **headers}, encoded(message))
+
+    def request(
+        self, method: str, headers: Mapping[str, str | None], body: bytes | None = None, path: str | None = None
+    ) -> Reply:
+        """Any HTTP request; `path` with its query, unless it is that of the URL."""
+        assert self._url.hostname is not None
+        connection = http.client.HTTPConnection(self._url.hostname, self._url.port or 80, timeout=self.bound_s)
+        target = path or f"{self._url.path}?{self._url.query}"
+        given = {name: value for name, value in headers.items() if value is not None}
+        try:
+            connection.request(method, target, body, given)
+            answer = connection.getresponse()
+        except OSError:
+            connection.close()
+            raise
+        names = {name.lower(): value for name, value in answer.getheaders()}
+        reply = Reply(answer.status, names, iter(()), (answer, connection))
+        self._replies.append(reply)
+        if names.get("content-type", "").startswith("text/event-stream"):
+            reply._messages = _events(answer, reply)
+        else:
+            raw = answer.read()
+            reply.close()
+            if names.get("content-type", "").startswith("application/json") and raw:
+                value = json.loads(raw)
+                reply._messages = iter(value if isinstance(value, list) else [value])
+        return reply
+
+    def close(self) -> None:
+        """Whatever is still listened to is closed."""
+        for reply in self._replies:
+            reply.close()
+
+
+def _events(answer: http.client.HTTPResponse, reply: Reply) -> Iterator[Json]:
+    data: list[bytes] = []
+    for line in answer:
+        field, _, value = line.rstrip(b"\r\n").partition(b":")
+        if field == b"data":
+            data.append(value.removeprefix(b" "))
+        elif field == b"id":
+            reply.last_event = value.removeprefix(b" ").decode()
+        elif not line.strip():
+            whole, data = b"\n".join(data), []
+            if whole:
+                yield json.loads(whole)
+
+
+class Pipe:
+    """A connection that carries all messages both ways."""
+
+    kind = ""
+
+    def __init__(self, url: str = "") -> None:
+        self.url = url
+        self._kept: deque[Json] = deque()
+
+    def send(self, message: Any, headers: Mapping[str, str | None] = {}) -> Reply:
+        self.write(encoded(message))
+        wanted = message.get("id") if isinstance(message, dict) and "method" in message else None
+        return Reply(200, {}, iter(()) if wanted is None else self._until(wanted))
+
+    def _until(self, id: Any) -> Iterator[Json]:
+        for at, message in enumerate(self._kept):
+            if message.get("id") == id and "method" not in message:
+                del self._kept[at]
+                yield message
+                return
+        while True:
+            message = self.read()
+            if "method" not in message and message.get("id") != id:
+                self._kept.append(message)
+                continue
+            yield message
+            if "method" not in message:
+                return
+
+    def write(self, data: bytes) -> None:
+        """Send bytes as one message."""
+
+    def read(self) -> Json:
+        """The next message. Raises `EOFError` at the end."""
+        raise NotImplementedError
+
+
+class WebSocket(Pipe):
+    """A WebSocket."""
+
+    kind = "websocket"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        parts = urlsplit(url)
+        self.socket = socket.create_connection((parts.hostname or "", parts.port or 80), timeout=_BOUND_S)
+        self._connection = WSConnection(ConnectionType.CLIENT)
+        target = f"/ws?{parts.query}"
+        self.socket.sendall(self._connection.send(Request(parts.netloc, target, subprotocols=["mcp"])))
+        self._text = ""
+        self._events: deque[Any] = deque()
+        assert isinstance(self._next(), AcceptConnection)
+
+    def _next(self) -> Any:
+        while not self._events:
+            data = self.socket.recv(65536)
+            if not data:
+                raise EOFError
+            self._connection.receive_data(data)
+            self._events.extend(self._connection.events())
+        return self._events.popleft()
+
+    def write(self, data: bytes) -> None:
+        self.socket.sendall(self._connection.send(TextMessage(data.decode())))
+
+    def read(self) -> Json:
+        while True:
+            event = self._next()
+            if isinstance(event, Ping):
+                self.socket.sendall(self._connection.send(event.response()))
+            elif isinstance(event, CloseConnection):
+                raise EOFError  # noqa: TRY004 - no type is wrong: the connection is over
+            elif isinstance(event, TextMessage):
+                self._text += event.data
+                if event.message_finished:
+                    text, self._text = self._text, ""
+                    return dict(json.loads(text))
+
+    def close(self) -> None:
+        self.socket.sendall(self._connection.send(CloseConnection(1000)))
+        try:
+            while not isinstance(self._next(), CloseConnection):
+                pass
+        except (EOFError, OSError):
+            pass
+        self.socket.close()
+
+
+class Stdio(Pipe):
+    """A server that this program starts."""
+
+    kind = "stdio"
+
+    def __init__(self, command: Sequence[str]) -> None:
+        super().__init__()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def write(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data + b"\n")
+        self.process.stdin.flush()
+
+    def read(self) -> Json:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise EOFError
+        return dict(json.loads(line))
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(_BOUND_S)

@@ -1,0 +1,207 @@
+"""`mcp-probe judge`: clients that are run, logs that are read, and what the program says and exits with."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema_rs import Draft202012Validator
+
+from probe.cli import main
+
+DOCS = Path(__file__).parents[2] / "docs"
+# A client that needs nothing but the standard library; what it does wrong is in its arguments.
+CLIENT = textwrap.dedent(
+    """
+    import json, sys, urllib.request
+
+    def post(method, version="2.0", accept="application/json, text/event-stream"):
+        prefix = "io.modelcontextprotocol/"
+        meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities": {},
+                prefix + "clientInfo": {"name": "tester", "version": "1"}}
+        params = {"_meta": meta, **({"name": "simple_tool", "arguments": {}} if method == "tools/call" else {})}
+        post.id = getattr(post, "id", 0) + 1
+        body = {"jsonrpc": version, "id": post.id, "method": method, "params": params}
+        headers = {"content-type": "application/json", "accept": accept, "mcp-protocol-version": "2026-07-28",
+                   "mcp-method": method, **({"mcp-name": "simple_tool"} if method == "tools/call" else {})}
+        try:
+            urllib.request.urlopen(urllib.request.Request(sys.argv[-1], json.dumps(body).encode(), headers)).read()
+        except urllib.error.HTTPError as error:
+            error.read()
+
+    post("tools/list")
+    post("tools/call")
+    if "version" in sys.argv:
+        post("tools/list", version="1.0")
+    if "exit" in sys.argv:
+        sys.exit(3)
+    """
+)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> list[str]:
+    path = tmp_path / "client.py"
+    path.write_text(CLIENT)
+    return [sys.executable, str(path)]
+
+
+def judged(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """The exit status of the command, its output, and its lines for a person."""
+    status = main(["judge", *arguments])
+    said = capfd.readouterr()
+    return status, said.out, said.err
+
+
+def report(path: Path) -> Mapping[str, Any]:
+    value = json.loads(path.read_text())
+    Draft202012Validator(json.loads((DOCS / "judge.schema.json").read_text())).validate(value)
+    return value
+
+
+def test_a_clean_client_a_broken_one_and_every_form(
+    client: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = judged(capfd, "--", *client)
+    assert status == 0
+    assert out.startswith("client (tester 1): ")
+    assert "FAIL" not in out
+    assert "not observed" in out
+    files = {form: tmp_path / f"report.{form}" for form in ("json", "junit", "html", "badge")}
+    options = [word for form, path in files.items() for word in (f"--{form}", str(path))]
+    log = tmp_path / "log.ndjson"
+    status, out, err = judged(capfd, *options, "--save", str(log), "--label", "acme", "--", *client, "version")
+    assert status == 1
+    assert "FAIL    jsonrpc.version  (must, 1 of 3)" in out
+    assert "jsonrpc is '1.0'" in out
+    assert "acme: FAIL jsonrpc.version" in err
+    [subject] = report(files["json"])["subjects"]
+    assert (subject["label"], subject["verdict"]) == ("acme", "FAIL")
+    failed = [rule for rule in subject["verdicts"] if rule["verdict"] == "FAIL"]
+    assert [rule["rule"] for rule in failed] == ["jsonrpc.version"]
+    assert 'failures="1"' in files["junit"].read_text()
+    assert "jsonrpc.version" in files["html"].read_text()
+    assert "1 failed" in files["badge"].read_text()
+    assert judged(capfd, "--log", str(log), "--log", str(log))[0] == 2, "one run twice"
+    # The saved log says the same, byte for byte.
+    again = tmp_path / "again.json"
+    assert judged(capfd, "--log", str(log), "--json", str(again))[0] == 1
+    assert again.read_bytes() == files["json"].read_bytes()
+
+
+def test_warnings_count_where_they_are_told_to(client: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert judged(capfd, "--require", "ping.answered", "--", *client)[0] == 2
+    assert judged(capfd, "--require", "meta.*", "--", *client)[0] == 0
+    assert judged(capfd, "--client-must-exit-0", "--", *client, "exit")[0] == 1
+    status, _, err = judged(capfd, "--", *client, "exit")
+    assert status == 0
+    assert "the client ended: status 3" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ('rule = "jsonrpc.version"\nverdict = "FAIL"\nreason = "known"', 0, ""),
+        (
+            'rule = "jsonrpc.version"\nverdict = "FAIL"\nreason = "known"\nuntil = 2020-01-01',
+            1,
+            "no longer expected since 2020-01-01",
+        ),
+        ('rule = "jsonrpc.version"\nverdict = "WARN"\nreason = "known"', 1, "FAIL jsonrpc.version"),
+        ('rule = "meta.client-info"\nverdict = "WARN"\nreason = "known"', 1, "it did not come: meta.client-info"),
+        (
+            'rule = "jsonrpc.version"\nverdict = "FAIL"\nreason = "x"\nuntil = 2027-01-01T00:00:00Z',
+            2,
+            "until is a date",
+        ),
+        ('rule = "nope"\nverdict = "FAIL"\nreason = "known"', 2, "there is no rule 'nope'"),
+        ('rule = "jsonrpc.version"\nverdict = "FAIL"', 2, "a reason is needed"),
+        ("rule = ", 2, "no TOML"),
+    ],
+)
+def test_expected_faults(
+    text: str, status: int, said: str, client: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "expect.toml"
+    path.write_text(f"[[expect]]\n{text}\n")
+    found, _, err = judged(capfd, "--expect", str(path), "--", *client, "version")
+    assert (found, said in err) == (status, True), err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--for", "nan", "--", "true"], "--for must be a number of seconds"),
+        (["--junit", "/nonexistent/report.xml", "--", "true"], "No such file or directory"),
+        ([], "give the command of a client behind --, or saved logs with --log"),
+        (["--", "no-such-program"], "no-such-program cannot be started"),
+        (["--label", "two words", "--", "true"], "label must be 1 to 64 characters"),
+        (["--require", "nope", "--", "true"], "there is no rule 'nope'"),
+        (["--", "true"], "no request of a client came"),
+        (["--", "sh", "-c", "kill -9 $$"], "the client ended: SIGKILL"),
+    ],
+)
+def test_nothing_can_be_said(arguments: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    status, _, err = judged(capfd, *arguments)
+    assert (status, said in err, "Traceback" in err) == (2, True, False), err
+
+
+def test_where_nothing_can_be_said_no_report_is_left(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert judged(capfd, "--junit", str(tmp_path / "report.xml"), "--", "no-such-program")[0] == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_logs_that_cannot_be_judged(tmp_path: Path, client: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log.ndjson"
+    judged(capfd, "--save", str(log), "--", *client)
+    lines = log.read_bytes().splitlines(keepends=True)
+    for text, said in (
+        (b"", "a log begins with"),
+        (lines[0].replace(b'"version":2', b'"version":1'), "version 1 of the format"),
+        (b"".join(lines[:-1]), "was cut off"),
+        (b"".join([*lines[:3], *lines[5:]]), "lacks entries"),
+        (b"".join([lines[0], lines[2], lines[1], *lines[3:]]), "numbers only grow"),
+        (b"".join([*lines[:4], b'{"seq":99,"kind":"nope"}\n']), "unknown kind 'nope'"),
+    ):
+        path = tmp_path / "bad.ndjson"
+        path.write_bytes(text)
+        status, _, err = judged(capfd, "--log", str(path))
+        assert (status, said in err, "Traceback" in err) == (2, True, False), err
+
+
+def test_a_client_that_hangs_and_heeds_no_signal_is_killed_with_its_children(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probe.judging.client._END_S", 0.2)
+    pid = tmp_path / "pid"
+    script = f"trap '' TERM; sleep 600 & echo $! >{pid}; wait; wait"
+    status, _, err = judged(capfd, "--for", "0.3", "--", "sh", "-c", script)
+    assert (status, "its time was over" in err) == (2, True)
+    child = Path(f"/proc/{pid.read_text().strip()}/stat")
+    # It is told at once; that it is over takes the system a moment.
+    until = time.monotonic() + 30
+    while child.exists() and child.read_text().split()[2] != "Z":
+        assert time.monotonic() < until
+
+
+def test_a_signal_ends_the_client_and_what_was_seen_is_told(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    command = [sys.executable, "-m", "probe", "judge", "--", "sh", "-c", f"echo >{ready}; exec sleep 600"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "the client gets http://127.0.0.1:" in process.stderr.readline()
+        while not ready.exists():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in err) == (2, False), err
+    assert "the client ended: SIGTERM" in err
+    assert "No client was seen." in out
