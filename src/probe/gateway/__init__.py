@@ -1,0 +1,16 @@
+"""The other end: what a gateway does to the protocol, seen from before it and from behind it at once.
+
+    client/        the wire client: it never repeats a request, and stamps what arrives
+    side.py        one way to the probe, direct or through the gateway, and what it offers
+    script/        what is asked: each step gives a trial, its exchanges with the moments of the client
+    behind.py      the event log of the probe: read, and joined to a trial by the mark in its arguments
+    trials.py      a trial with its entries; a run, written to a file and read back
+    checks/        what the trials of both ways say: one pure function for each fault
+    catalogue.toml the faults: number, name, severity, and what its maker should do
+    report/        findings for people and for programs
+    breaker.py     a proxy that breaks connections at chosen moments
+    run.py         the order of all this
+    observe.py     what the log of a probe says alone
+
+`script` never judges, `checks` never sends: so a run that was saved is judged again with what is known later.
+"""

@@ -1,0 +1,242 @@
+"""The probe's side: entries of its event log, read through its API, and what they say of the calls with a mark.
+
+A gateway may change ids, tokens, headers and sessions, and may repeat a request; arguments come through all of them. So
+a call is found by the label in its arguments, and from it, by the context of its entries, its exchange, its session and
+its connection. What has no arguments, as `initialize` has none, is found by a header, or else by the name of the
+client.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+import trio
+from pydantic_core import from_json
+
+from ..wire.jsonrpc import encode
+from .client.live import Sending, exchanging
+from .client.records import KEPT_BYTES
+from .client.target import Target
+
+Row: TypeAlias = Mapping[str, Any]
+
+_POLL_S: Final = 0.05
+_PAGE: Final = 500
+_MARK: Final = "x-probe-mark"
+_HIDDEN: Final = "[hidden]"
+
+
+class BehindError(Exception):
+    """The log of the probe cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call as the probe ran it: the entry that began it, and all entries that are about it."""
+
+    started: Row
+    rows: tuple[Row, ...]
+
+    def of(self, kind: str) -> list[Row]:
+        """Its entries of one kind."""
+        return [row for row in self.rows if row["kind"] == kind]
+
+    @property
+    def settled(self) -> Row | None:
+        """Its end."""
+        return next(iter(self.of("call.settled")), None)
+
+    @property
+    def cancelled(self) -> Row | None:
+        """The cancellation that had an effect."""
+        return next((row for row in self.of("call.cancelled") if row["effect"]), None)
+
+    @property
+    def progress(self) -> list[Row]:
+        """The progress notifications that were made for it."""
+        return [row for row in self.of("message.emitted") if row["method"] == "notifications/progress"]
+
+
+@dataclass(frozen=True)
+class Behind:
+    """Entries of one trial, as the API gives them, oldest first."""
+
+    entries: tuple[Row, ...]
+    _calls: dict[str, list[Call]] = field(default_factory=dict, compare=False, repr=False)
+
+    def calls(self, mark: str) -> list[Call]:
+        """The calls with this label, in the order in which they began."""
+        if mark not in self._calls:
+            self._calls[mark] = [Call(row, self._about(row)) for row in self._starts() if label_of(row) == mark]
+        return self._calls[mark]
+
+    def all_calls(self, mark: str) -> list[Call]:
+        """The calls whose label is the mark, or goes on from it after a dot."""
+        begun = [row for row in self._starts() if belongs(label_of(row), mark)]
+        return [Call(row, self._about(row)) for row in begun]
+
+    def _starts(self) -> list[Row]:
+        return [row for row in self.entries if row["kind"] == "call.started" and row["tool"] is not None]
+
+    def _about(self, started: Row) -> tuple[Row, ...]:
+        call, exchange = started["call"], started["exchange"]
+        return tuple(
+            row
+            for row in self.entries
+            if row["call"] == call or (exchange is not None and row["exchange"] == exchange and row["call"] is None)
+        )
+
+    def requests(self, mark: str | None = None) -> list[Row]:
+        """The heads of HTTP requests; with a mark, those whose header has it."""
+        heads = [row for row in self.entries if row["kind"] == "http.request"]
+        return heads if mark is None else [row for row in heads if dict(row["headers"]).get(_MARK) == mark]
+
+    def request_of(self, call: Call) -> Row | None:
+        """The head of the request that brought a call."""
+        exchange = call.started["exchange"]
+        return next((row for row in self.requests() if row["exchange"] == exchange), None)
+
+    def received(self, method: str, session: str | None = None) -> list[Row]:
+        """The messages of this method that the probe received, in any session or in one."""
+        return [
+            row
+            for row in self.entries
+            if row["kind"] == "message.received"
+            and row["method"] == method
+            and (session is None or row["session"] == session)
+        ]
+
+    def of(self, kind: str, **fields: Any) -> list[Row]:
+        """The entries of one kind with these values."""
+        return [
+            row
+            for row in self.entries
+            if row["kind"] == kind and all(row[name] == value for name, value in fields.items())
+        ]
+
+
+def label_of(started: Row) -> str:
+    """The label in the arguments of a call; empty where there is none."""
+    arguments = started["arguments"]
+    label = arguments.get("label") if isinstance(arguments, dict) else None
+    return label if isinstance(label, str) else ""
+
+
+def belongs(label: str, mark: str) -> bool:
+    """Whether a label is a mark, or goes on from it after a dot."""
+    return label == mark or label.startswith(f"{mark}.")
+
+
+def joined(entries: Sequence[Row], mark: str, others: Iterable[str]) -> Behind:
+    """Of the entries that came while a trial ran, those that are not known to be about another one."""
+    foreign = tuple(other for other in others if other != mark)
+    sessions: set[str] = set()
+    exchanges: set[int] = set()
+    own_sessions: set[str] = set()
+    for row in entries:
+        label = _mark_in(row)
+        if label is None:
+            continue
+        if belongs(label, mark):
+            own_sessions.add(row["session"] or "")
+        elif any(belongs(label, other) for other in foreign):
+            sessions.add(row["session"] or "")
+            exchanges.add(row["exchange"] or -1)
+    sessions -= own_sessions | {""}
+    kept = [row for row in entries if row["session"] not in sessions and row["exchange"] not in exchanges]
+    return Behind(tuple(kept))
+
+
+def _mark_in(row: Row) -> str | None:
+    if row["kind"] == "call.started":
+        return label_of(row) or None
+    if row["kind"] == "http.request":
+        return dict(row["headers"]).get(_MARK)
+    if row["kind"] in ("session.opened", "client.seen"):
+        return str(row["client_name"])
+    return None
+
+
+def _lighter(row: Row) -> Row:
+    """The row without a message that is too large to keep: what is compared of that is what arrived."""
+    message = row.get("message")
+    large = isinstance(message, dict) and len(encode(message)) > KEPT_BYTES
+    return {**row, "message": None} if large else row
+
+
+class Follower:
+    """Reads the log of one probe, page by page, and keeps what it has read.
+
+    Values of headers that are `secret` are hidden, as a gateway may pass them on.
+    """
+
+    def __init__(self, api: Target, secret: frozenset[str] = frozenset()) -> None:
+        self._api = api
+        self._secret = secret
+        self.run: str | None = None
+        self.next = 0
+        self._rows: list[Row] = []
+        self._lock = trio.Lock()
+
+    async def begin(self) -> None:
+        """Note where the log stands; what was before is not read. Raises `BehindError`."""
+        page = await self._page("before=1000000000000&limit=1")
+        self.run, self.next = page["run"], page["last"]
+
+    async def catch_up(self) -> None:
+        """Read what is new. Raises `BehindError`, also where entries were pushed out before they were read."""
+        async with self._lock:
+            while await self._read_page():
+                pass
+
+    async def _read_page(self) -> bool:
+        """Read one page; whether there is another one."""
+        page = await self._page(f"since={self.next}&limit={_PAGE}")
+        if page["run"] != self.run:
+            raise BehindError("the probe was started anew in the middle of the run")
+        if page["gap"] is not None:
+            raise BehindError("the log of the probe is too small for its traffic: entries were lost unread")
+        self._rows.extend(_lighter(self._hidden(row)) for row in page["events"])
+        moved = page["next"] > self.next
+        self.next = page["next"]
+        return bool(moved and self.next < page["last"])
+
+    def _hidden(self, row: Row) -> Row:
+        if row["kind"] != "http.request" or not self._secret:
+            return row
+        return {
+            **row,
+            "headers": [[name, _HIDDEN if value in self._secret else value] for name, value in row["headers"]],
+        }
+
+    async def wait(self, met: Callable[[Sequence[Row]], bool], since: int, seconds: float) -> bool:
+        """Read on until the entries after number `since` are so, or so many seconds have passed; whether they are."""
+        until = trio.current_time() + seconds
+        await self.catch_up()
+        # The log is on another machine, so there is nothing to wait on but the clock.
+        while not met(self.after(since)) and trio.current_time() < until:
+            await trio.sleep(_POLL_S)
+            await self.catch_up()
+        return met(self.after(since))
+
+    def after(self, since: int) -> list[Row]:
+        """The entries after a number."""
+        return self._rows[bisect_right(self._rows, since, key=itemgetter("seq")) :]
+
+    async def _page(self, query: str) -> Mapping[str, Any]:
+        api = self._api.at(f"{self._api.path}/events?{query}")
+        async with exchanging(api, Sending("log", "GET", (("Accept", "application/json"),))) as live:
+            await live.wait_over(20.0)
+            body = live.body
+        record = live.record()
+        if record.status != 200 or record.end != "complete":
+            came = record.problem or f"status {record.status}, {record.end}"
+            raise BehindError(f"the event log of the probe at {self._api.url} cannot be read: {came}")
+        page = from_json(body)
+        if not isinstance(page, dict) or "events" not in page:
+            raise BehindError(f"{self._api.url} is no API of a probe")
+        return page

@@ -1,0 +1,120 @@
+"""A proxy between gateway and probe that breaks connections at chosen moments.
+
+The gateway is pointed at it. It passes bytes both ways, and where a request carries a mark that is planned for, it does
+what the plan says, once for each mark: what comes after, as the second try of a gateway, passes.
+
+    before   the request has reached the probe; the connection ends before any byte of the answer
+    after    the first event of the answer has passed; then the connection ends, as when a process dies
+    reset    the same with a reset, as when a machine does
+    stall    the first event has passed; nothing more does, and the connection stays open
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import trio
+
+Moment: TypeAlias = Literal["before", "after", "reset", "stall"]
+
+_READ_BYTES = 64 * 1024
+# Long enough for the probe to begin the call: what it never saw it cannot do twice.
+_REACH_S = 0.4
+_CONNECT_S = 5.0
+_MOST_CONNECTIONS = 500
+
+
+@dataclass
+class Plan:
+    """What is to be broken: moments by mark. `broken` are the marks for which that was done."""
+
+    moments: dict[str, Moment] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+
+    def due(self, data: bytes) -> Moment | None:
+        """What to do with a connection whose bytes have a planned mark; it is planned no more."""
+        for mark, moment in self.moments.items():
+            if mark.encode() in data:
+                self.broken.append(mark)
+                del self.moments[mark]
+                return moment
+        return None
+
+
+async def serve_breaker(
+    listen: int, host: str, port: int, plan: Plan, *, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Serve until cancelled, on 127.0.0.1; starts with the port. Raises `OSError` where the port is taken."""
+    listeners = await trio.open_tcp_listeners(listen, host="127.0.0.1")
+    limit = trio.CapacityLimiter(_MOST_CONNECTIONS)
+
+    async def one(client: trio.SocketStream) -> None:
+        async with limit:
+            await _pass(client, host, port, plan)
+
+    async with trio.open_nursery() as connections:
+        await connections.start(trio.serve_listeners, one, listeners)
+        task_status.started(listeners[0].socket.getsockname()[1])
+
+
+@dataclass
+class _Broken:
+    moment: Moment | None = None
+
+
+async def _pass(client: trio.SocketStream, host: str, port: int, plan: Plan) -> None:
+    async with client:
+        try:
+            with trio.fail_after(_CONNECT_S):
+                probe = await trio.open_tcp_stream(host, port)
+        except (OSError, trio.TooSlowError):
+            return
+        state = _Broken()
+        async with probe:
+            async with trio.open_nursery() as both:
+                both.start_soon(_upwards, client, probe, plan, state, both.cancel_scope)
+                both.start_soon(_downwards, probe, client, state, both.cancel_scope)
+            if state.moment == "reset":
+                _reset_on_close(client)
+
+
+async def _upwards(
+    client: trio.SocketStream, probe: trio.SocketStream, plan: Plan, state: _Broken, both: trio.CancelScope
+) -> None:
+    kept = b""
+    try:
+        while data := bytes(await client.receive_some(_READ_BYTES)):
+            kept = (kept + data)[-2 * _READ_BYTES :]
+            state.moment = state.moment or plan.due(kept)
+            await probe.send_all(data)
+            if state.moment == "before":
+                await trio.sleep(_REACH_S)
+                both.cancel()
+                return
+        await probe.send_eof()
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        both.cancel()
+
+
+async def _downwards(
+    probe: trio.SocketStream, client: trio.SocketStream, state: _Broken, both: trio.CancelScope
+) -> None:
+    try:
+        while data := bytes(await probe.receive_some(_READ_BYTES)):
+            if state.moment == "before":
+                continue
+            await client.send_all(data)
+            if state.moment is not None and b"data:" in data:
+                if state.moment == "stall":
+                    await trio.sleep_forever()
+                break
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass
+    both.cancel()
+
+
+def _reset_on_close(stream: trio.SocketStream) -> None:
+    stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

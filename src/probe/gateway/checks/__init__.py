@@ -1,0 +1,104 @@
+"""What the trials of both ways say. `judge` is pure: the same run gives the same findings, now and later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ..faults import Known, catalogue
+from ..trials import Run
+from . import fidelity, reach, returning, stopping, timing
+from .verdict import Case, Check, Seen, Verdict, not_applicable, unclear
+
+__all__ = ["CHECKS", "Finding", "Verdict", "judge"]
+
+CHECKS: Final[tuple[Check, ...]] = tuple(
+    sorted(
+        (*reach.CHECKS, *fidelity.CHECKS, *timing.CHECKS, *stopping.CHECKS, *returning.CHECKS),
+        key=lambda check: check.number,
+    )
+)
+_BY_SEVERITY: Final[Mapping[str, Verdict]] = {
+    "A": Verdict.BROKEN,
+    "B": Verdict.BROKEN,
+    "C": Verdict.DEGRADED,
+    "D": Verdict.CHANGED,
+}
+_PRODUCTS: Final = ("server", "via", "x-powered-by", "x-varnish")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check says. `calls` are those of the probe that it rests on, by way."""
+
+    fault: Known
+    verdict: Verdict
+    direct: str
+    through: str
+    evidence: str
+    hint: str
+    calls: Mapping[str, tuple[str, ...]]
+
+    @property
+    def name(self) -> str:
+        """The name of the check."""
+        return self.fault.name
+
+
+def judge(run: Run, checks: Iterable[Check] = CHECKS) -> list[Finding]:
+    """The findings of all checks whose steps were done."""
+    case = Case(run)
+    product = product_of(run)
+    done = {trial.step for trial in run.trials}
+    return [_finding(case, check, product) for check in checks if done.intersection(check.steps)]
+
+
+def _finding(case: Case, check: Check, product: str | None) -> Finding:
+    fault = catalogue()[check.number]
+    seen = _hindered(case, check) or check.judge(case)
+    if seen.verdict is not None:
+        verdict = seen.verdict
+    elif seen.found is None:
+        verdict = Verdict.UNCLEAR
+    else:
+        verdict = _BY_SEVERITY[fault.severity] if seen.found else Verdict.SAME
+    bad = verdict in (Verdict.BROKEN, Verdict.DEGRADED, Verdict.CHANGED)
+    hint = fault.hint_for(product) if bad else ""
+    return Finding(fault, verdict, seen.direct, seen.through, seen.evidence, hint, _calls(case, check))
+
+
+def _hindered(case: Case, check: Check) -> Seen | None:
+    """Why a check has nothing to judge: what it needs is not offered, or was not reached."""
+    trials = [trial for step in check.steps for trial in case.run.of(step, "through")]
+    if trials and all(trial.skipped for trial in trials):
+        return not_applicable(trials[0].skipped)
+    direct = [trial for step in check.steps for trial in case.of(step, "direct")]
+    if not direct and not check.alone:
+        return unclear("the direct way was not asked, or does not offer it")
+    return None
+
+
+def _calls(case: Case, check: Check) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for way in ("direct", "through"):
+        trials = [trial for step in check.steps for trial in case.of(step, way)]
+        calls = [call.started["call"] for trial in trials for call in trial.behind.all_calls(trial.mark)]
+        found[way] = tuple(dict.fromkeys(calls))[:10]
+    return found
+
+
+def product_of(run: Run) -> str | None:
+    """The gateway as its responses name it, where they do what the direct ones do not."""
+    named = {way: _names(run, way) for way in ("direct", "through")}
+    new = [name for name in named["through"] if name not in named["direct"]]
+    return ", ".join(new) or None
+
+
+def _names(run: Run, way: str) -> list[str]:
+    found: dict[str, None] = {}
+    for trial in run.trials:
+        if trial.way == way:
+            for item in trial.exchanges:
+                found |= {value: None for name, value in item.headers if name.lower() in _PRODUCTS}
+    return list(found)

@@ -1,0 +1,226 @@
+"""Is the probe reached, by whom, and what is offered: revisions, lists, sessions, capabilities."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...wire.revisions import V2026_07_28
+from ..behind import Row
+from ..script.reach import names
+from ..side import CAPABILITIES
+from ..trials import Trial
+from .verdict import Case, Check, Seen, compared, listed, members, not_applicable, told, unclear
+
+_NO_LEGACY: Final = "the gateway does not offer the revisions with sessions"
+
+
+def http10(case: Case) -> Seen:
+    """23."""
+    versions = {way: _versions(case, way) for way in ("direct", "through")}
+    old = versions["through"].count("1.0")
+    if not versions["through"]:
+        return unclear("no request reached the probe")
+    direct, through = (", ".join(sorted(set(seen))) for seen in versions.values())
+    evidence = f"{old} of {len(versions['through'])} requests"
+    return compared(direct, through, found=2 * old > len(versions["through"]), evidence=evidence)
+
+
+def _versions(case: Case, way: Any) -> list[str]:
+    heads = [row for trial in case.run.trials if trial.way == way for row in trial.behind.requests()]
+    return [row["http_version"] for row in heads]
+
+
+def modern(case: Case) -> Seen:
+    """44."""
+    both = case.both("reach.modern")
+    if both is None or not case.offers("modern", "direct"):
+        return not_applicable("the probe itself was not asked")
+    if not case.offers("modern", "through"):
+        answer = both[1]["discover"]
+        code = "" if answer.error_code is None else f", error {answer.error_code}"
+        return told("200", f"{answer.status}{code}", "2026-07-28 is refused; its checks are left out")
+    calls = [call for trial in case.of("progress.modern", "through") for call in trial.behind.calls(trial.mark)]
+    spoken = sorted({call.started["revision"] for call in calls} - {V2026_07_28})
+    if spoken:
+        return told(V2026_07_28, listed(spoken), "calls of 2026-07-28 reach the probe in another revision")
+    return compared(V2026_07_28, V2026_07_28, found=False)
+
+
+def renamed(case: Case) -> Seen:
+    """29."""
+    ours, theirs = _tools(case)
+    if not theirs:
+        return not_applicable("no tools are listed")
+    called = names(ours, theirs)
+    changed = [f"{theirs}" for own, theirs in called.items() if own != theirs]
+    return compared(f"{len(ours)} tools", f"{len(changed)} renamed", found=bool(changed), evidence=listed(changed, 3))
+
+
+def _tools(case: Case) -> tuple[list[str], list[str]]:
+    listings: list[list[str]] = []
+    for way in ("direct", "through"):
+        session, discovered = case.one("reach.legacy", way), case.one("reach.modern", way)
+        legacy = [] if session is None else session.facts["lists"]["tools"]
+        listings.append(legacy or ([] if discovered is None else discovered.facts["tools"]))
+    return listings[0], listings[1]
+
+
+def lists(case: Case) -> Seen:
+    """30."""
+    both = case.both("reach.legacy")
+    if both is None or not case.offers("legacy", "through"):
+        return not_applicable(_NO_LEGACY)
+    missing: list[str] = []
+    counts: list[str] = []
+    for member in ("tools", "resources", "prompts"):
+        ours, theirs = (trial.facts["lists"][member] for trial in both)
+        # What is not offered at all is another fault: a capability that is missing.
+        if f"legacy.{member}" in case.run.offers["through"]:
+            found = names(ours, theirs)
+            missing += [name for name in ours if name not in found]
+        counts.append(f"{len(theirs)} {member}")
+    ours = ", ".join(f"{len(both[0].facts['lists'][member])} {member}" for member in ("tools", "resources", "prompts"))
+    evidence = f"missing: {listed(missing)}" if missing else ""
+    return compared(ours, ", ".join(counts), found=bool(missing), evidence=evidence)
+
+
+def capabilities(case: Case) -> Seen:
+    """31."""
+    trial = case.one("reach.legacy", "through")
+    if trial is None or not case.offers("legacy", "through"):
+        return not_applicable(_NO_LEGACY)
+    opened = _opened(trial)
+    if not opened:
+        return not_applicable("the gateway opened no session at the probe for this client")
+    seen = set(members(opened[-1]["capabilities"]))
+    invented, lost = sorted(seen - set(CAPABILITIES)), sorted(set(CAPABILITIES) - seen)
+    said = [f"invented: {listed(invented)}"] if invented else []
+    said += [f"lost: {listed(lost)}"] if lost else []
+    return compared(listed(sorted(CAPABILITIES)), listed(sorted(seen)), found=bool(said), evidence="; ".join(said))
+
+
+def initialized(case: Case) -> Seen:
+    """51."""
+    trial = case.one("reach.legacy", "through")
+    if trial is None or not case.offers("legacy", "through"):
+        return not_applicable(_NO_LEGACY)
+    opened = _opened(trial)
+    if not opened:
+        return not_applicable("the gateway opened no session at the probe for this client")
+    came = trial.behind.received("notifications/initialized", opened[-1]["session"])
+    return compared("1", str(len(came)), found=not came, evidence=f"session {opened[-1]['session']}")
+
+
+def _opened(trial: Trial) -> list[Row]:
+    return trial.behind.of("session.opened")
+
+
+def header(case: Case) -> Seen:
+    """36."""
+    both = case.both("reach.legacy")
+    if both is None or not case.offers("sessions", "direct"):
+        return not_applicable("the probe itself gave no session")
+    hello = both[1]["initialize"]
+    if "protocolVersion" not in hello.result:
+        return not_applicable(_NO_LEGACY)
+    if hello.header("mcp-session-id") is not None:
+        return compared("there", "there", found=False)
+    if both[1]["ping"].status == 200:
+        return not_applicable("the gateway works without sessions")
+    return compared("there", "missing", found=True, evidence=f"the next request got {both[1]['ping'].status}")
+
+
+def unknown(case: Case) -> Seen:
+    """37."""
+    both = case.both("reach.legacy")
+    if both is None or "unknown session" not in both[1]:
+        return not_applicable("the gateway works without sessions")
+    direct, through = (trial["unknown session"].status for trial in both)
+    gone = both[1]["after delete"].status
+    ended = both[1]["delete"].status in (200, 202, 204)
+    found = through == 200 or (ended and gone == 200)
+    evidence = f"after DELETE ({both[1]['delete'].status}) a ping got {gone}"
+    return compared(str(direct), str(through), found=found, evidence=evidence)
+
+
+def deleted(case: Case) -> Seen:
+    """38."""
+    both = case.both("reach.legacy")
+    if both is None or "delete" not in both[1]:
+        return not_applicable("the gateway works without sessions")
+    status = both[1]["delete"].status
+    closed = both[1].behind.of("session.closed", why="deleted")
+    if closed:
+        return compared("closed", "closed", found=False)
+    if status == 405:
+        return told("204", "405", "the gateway does not let clients end sessions, which is allowed")
+    return compared("closed", "open", found=True, evidence=f"DELETE got {status}; the probe's session stayed open")
+
+
+def _sessions(trial: Trial) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for call in trial.behind.all_calls(trial.mark):
+        client = call.started["arguments"]["label"].removeprefix(trial.mark).split(".")[1]
+        found.setdefault(client, []).append(str(call.started["session"]))
+    return found
+
+
+def _legacy_sessions(case: Case) -> dict[str, list[str]] | Seen:
+    trial = case.one("sessions", "through")
+    if trial is None:
+        return not_applicable(_NO_LEGACY)
+    found = _sessions(trial)
+    if not found:
+        return unclear("no call was found at the probe")
+    if not all(label.startswith("s") for labels in found.values() for label in labels):
+        return not_applicable("the gateway speaks to the probe in a revision without sessions")
+    return found
+
+
+def shared(case: Case) -> Seen:
+    """33."""
+    found = _legacy_sessions(case)
+    if isinstance(found, Seen):
+        return found
+    sets = [set(labels) for labels in found.values()]
+    together = set.intersection(*sets) if len(sets) > 1 else set()
+    count = len(set.union(*sets))
+    evidence = f"{len(found)} clients in session {listed(sorted(together))}" if together else ""
+    return compared("3 sessions for 3 clients", f"{count}", found=bool(together), evidence=evidence)
+
+
+def each(case: Case) -> Seen:
+    """34."""
+    found = _legacy_sessions(case)
+    if isinstance(found, Seen):
+        return found
+    several = [labels for labels in found.values() if len(set(labels)) > 1]
+    count = len({label for labels in found.values() for label in labels})
+    evidence = f"two calls of one client ran in {listed(several[0])}" if several else ""
+    return compared("3 sessions for 3 clients", f"{count}", found=bool(several), evidence=evidence)
+
+
+def sticky(case: Case) -> Seen:
+    """35."""
+    trial = case.one("sessions", "through")
+    if trial is None:
+        return not_applicable(_NO_LEGACY)
+    lost = [item for item in trial.exchanges if item.status == 404]
+    evidence = f"{len(lost)} of {len(trial.exchanges)} requests got 404" if lost else ""
+    return compared("found", "lost" if lost else "found", found=bool(lost), evidence=evidence)
+
+
+CHECKS: Final = (
+    Check(23, ("reach.legacy", "reach.modern"), http10),
+    Check(29, ("reach.legacy", "reach.modern"), renamed),
+    Check(30, ("reach.legacy",), lists),
+    Check(31, ("reach.legacy",), capabilities),
+    Check(33, ("sessions",), shared),
+    Check(34, ("sessions",), each),
+    Check(35, ("sessions",), sticky),
+    Check(36, ("reach.legacy",), header),
+    Check(37, ("reach.legacy",), unknown),
+    Check(38, ("reach.legacy",), deleted),
+    Check(44, ("reach.modern",), modern),
+    Check(51, ("reach.legacy",), initialized),
+)

@@ -1,0 +1,177 @@
+"""What comes back later: broken streams, questions, tasks, subscriptions; and the other transports."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..trials import Trial
+from .timing import PROGRESS, is_held
+from .verdict import Case, Check, Seen, compared, listed, members, not_applicable, unclear
+
+_HELD: Final = "the streams are held back: stream.held"
+
+
+def _both(case: Case, step: str) -> tuple[Trial, Trial]:
+    both = case.both(step)
+    assert both is not None, "a check is asked only where its steps were done on both ways"
+    return both
+
+
+def resume(case: Case) -> Seen:
+    """13."""
+    direct, through = _both(case, "resume")
+    if "rest" not in direct:
+        return unclear("the direct way itself has no ids of events")
+    if is_held(case):
+        return not_applicable(_HELD)
+    if not through["call"].of(PROGRESS):
+        return not_applicable("no progress arrives that could be resumed")
+    if "rest" not in through:
+        return compared("ids", "no ids", found=True, evidence="events have no ids")
+    ours, theirs = _steps(direct), _steps(through)
+    rest = through["rest"]
+    evidence = "" if theirs == ours else f"Last-Event-ID got {rest.status}; arrived: {listed(theirs, 10)}"
+    return compared(f"{len(ours)} of {len(ours)}", f"{len(theirs)}", found=theirs != ours, evidence=evidence)
+
+
+def _steps(trial: Trial) -> list[str]:
+    items = [*trial["call"].of(PROGRESS), *trial["rest"].of(PROGRESS)]
+    numbers = [members(members(item.message).get("params")).get("progress") for item in items]
+    answered = ["result"] if trial["rest"].answer is not None else []
+    return [f"{number:g}" if isinstance(number, int | float) else "?" for number in numbers] + answered
+
+
+def questions(case: Case) -> Seen:
+    """32."""
+    direct, through = _both(case, "elicitation")
+    if not direct.facts["asked"]:
+        return unclear("the probe itself did not ask")
+    if is_held(case):
+        return not_applicable(_HELD)
+    answered = "result" in members(through["call"].answer) and not through["call"].result.get("isError")
+    if through.facts["asked"] and answered:
+        return compared("asked", "asked", found=False)
+    how = "asked, but not answered" if through.facts["asked"] else "not asked"
+    return compared("asked", how, found=True, evidence=str(members(through["call"].answer).get("error", ""))[:120])
+
+
+def features(case: Case) -> Seen:
+    """45."""
+    ours, theirs = (set(case.run.offers[way]) for way in ("direct", "through"))
+    eras = [era for era in ("legacy", "modern") if era in theirs]
+    missing = sorted(
+        name for name in ours - theirs if name.partition(".")[0] in eras and "." in name and ":" not in name
+    )
+    broken = [] if missing else _broken(case)
+    said = [f"not offered: {listed(missing)}"] if missing else []
+    evidence = "; ".join([*said, *broken])
+    return compared("all", f"{len(missing) + len(broken)} lost", found=bool(evidence), evidence=evidence)
+
+
+def _broken(case: Case) -> list[str]:
+    said: list[str] = []
+    for step in ("tasks.legacy", "tasks.modern"):
+        both = case.both(step)
+        if both is not None and len(both[1].exchanges) < len(both[0].exchanges):
+            said.append(f"{step}: no task was made")
+        elif both is not None and "result" not in members(both[1].exchanges[-1].answer):
+            said.append(f"{step}: {both[1].exchanges[-1].name} was not answered")
+    listen = case.both("subscription")
+    if listen is not None and not is_held(case):
+        came, due = len(listen[1]["listen"].messages), len(listen[0]["listen"].messages)
+        if came < due:
+            said.append(f"subscriptions/listen: {came} of {due} messages")
+    return said
+
+
+def draft(case: Case) -> Seen:
+    """50."""
+    direct, through = _both(case, "draft")
+    if "resume" not in direct or direct["resume"].error_code is not None:
+        return unclear("the direct way itself could not resume")
+    if "resume" not in through:
+        return not_applicable("no draft stream was made")
+    code = through["resume"].error_code
+    return compared("resumed", "resumed" if code is None else f"error {code}", found=code == 1004)
+
+
+def websocket(case: Case) -> Seen:
+    """46."""
+    direct, through = _both(case, "websocket")
+    ours, theirs = direct["websocket"], through["websocket"]
+    if ours.status != 101:
+        return unclear("the probe itself refused it")
+    refused = theirs.status != 101 or len(theirs.messages) < len(ours.messages)
+    how = str(theirs.status or theirs.problem or theirs.end)
+    return compared("101", how, found=refused)
+
+
+_BEFORE: Final = ("break.before.modern", "break.before.legacy")
+
+
+def _unbroken(trials: list[Trial]) -> Seen | None:
+    if not trials:
+        return not_applicable("the breaker is off: --breaker PORT")
+    if not any(trial.facts["broken"] for trial in trials):
+        return unclear("no request came through the breaker: is the gateway pointed at it?")
+    return None
+
+
+def twice(case: Case) -> Seen:
+    """18."""
+    trials = [trial for step in _BEFORE for trial in case.of(step, "through")]
+    off = _unbroken(trials)
+    if off is not None:
+        return off
+    counts = {trial.step: len(trial.behind.calls(trial.mark)) for trial in trials}
+    several = [f"{step}: {count} executions" for step, count in counts.items() if count > 1]
+    most = max(counts.values())
+    return compared("1 call", "1 call" if most == 1 else f"{most} calls", found=bool(several), evidence=listed(several))
+
+
+def refused(case: Case) -> Seen:
+    """19."""
+    trials = case.of("break.before.legacy", "through")
+    off = _unbroken(trials)
+    if off is not None:
+        return off
+    heads = trials[0].behind.received("tools/call")
+    status = trials[0]["call"].status
+    found = len(heads) > 1 and len(trials[0].behind.calls(trials[0].mark)) == 1
+    how = "sent once" if len(heads) == 1 else f"sent {len(heads)} times"
+    return compared("sent once", how, found=found, evidence=f"the client got {status}")
+
+
+def hidden(case: Case) -> Seen:
+    """20."""
+    trials = case.of("break.after", "through")
+    off = _unbroken(trials)
+    if off is not None:
+        return off
+    item = trials[0]["call"]
+    found = item.end == "complete" and item.answer is None and item.status == 200
+    return compared("broken", "complete" if found else item.end, found=found, evidence=f"{item.framing}, no result")
+
+
+def hangs(case: Case) -> Seen:
+    """21."""
+    trials = case.of("break.after", "through")
+    off = _unbroken(trials)
+    if off is not None:
+        return off
+    item = trials[0]["call"]
+    took = item.ended - item.began
+    return compared("broken", item.end, found=item.end == "timed out", evidence=f"after {took:.1f} s")
+
+
+CHECKS: Final = (
+    Check(13, ("resume",), resume),
+    Check(18, _BEFORE, twice, alone=True),
+    Check(19, ("break.before.legacy",), refused, alone=True),
+    Check(20, ("break.after",), hidden, alone=True),
+    Check(21, ("break.after",), hangs, alone=True),
+    Check(32, ("elicitation",), questions),
+    Check(45, ("tasks.legacy", "tasks.modern", "subscription"), features),
+    Check(46, ("websocket",), websocket),
+    Check(50, ("draft",), draft),
+)

@@ -1,0 +1,192 @@
+"""Does the probe learn that a client wants no answer any more, and what ends a connection that is quiet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..script.stopping import STREAM_OPEN_S
+from ..side import WAYS
+from ..trials import Trial
+from .timing import call_of, offset
+from .verdict import Case, Check, Seen, compared, is_late, listed, ms, not_applicable, unclear
+
+_CLOSES: Final = ("close.stream", "close.slow", "close.silent")
+# A close that is seen within this is soon enough, on any machine.
+_SOON_S: Final = 1.0
+_CANCEL_S: Final = 2.0
+
+
+def _trial(case: Case, step: str) -> tuple[Trial, Trial]:
+    both = case.both(step)
+    assert both is not None, "a check is asked only where its steps were done on both ways"
+    return both
+
+
+def _closed_after(trial: Trial, base: float) -> float | str:
+    """How long after its close the probe saw it, or why that is not known: `never`, or a reason.
+
+    `base` is what is added to a time of the probe's clock, which may be that of another machine.
+    """
+    call, moment = call_of(trial), trial.moments["closed"] - base
+    if call is None:
+        return "the call was not found at the probe"
+    if call.cancelled is not None:
+        return float(call.cancelled["at"]) - moment
+    if call.settled is None:
+        return "never"
+    return "never" if call.settled["at"] > moment else "it was over before"
+
+
+def _close_times(case: Case) -> tuple[dict[str, float | str], dict[str, float | str]]:
+    found: list[dict[str, float | str]] = []
+    base = offset(case)
+    for way in WAYS:
+        trials = {step: case.one(step, way) for step in _CLOSES}
+        found.append({step: _closed_after(trial, base) for step, trial in trials.items() if trial is not None})
+    return found[0], found[1]
+
+
+def close_lost(case: Case) -> Seen:
+    """8."""
+    direct, through = _close_times(case)
+    if any(after == "never" for after in direct.values()):
+        return unclear("the direct way itself lost a close")
+    known = {step: after for step, after in through.items() if isinstance(after, float) or after == "never"}
+    if not known:
+        return unclear(listed([str(after) for after in through.values()], 1))
+    lost = [step.removeprefix("close.") for step, after in known.items() if after == "never"]
+    return compared(_times(direct), _times(through), found=bool(lost), evidence=f"lost: {listed(lost)}" if lost else "")
+
+
+def close_late(case: Case) -> Seen:
+    """9."""
+    direct, through = _close_times(case)
+    late = [
+        step.removeprefix("close.")
+        for step, after in through.items()
+        if isinstance(after, float) and is_late(after, _known(direct.get(step)), _SOON_S)
+    ]
+    if not any(isinstance(after, float) for after in through.values()):
+        return not_applicable("no close was seen at all: close.lost")
+    return compared(_times(direct), _times(through), found=bool(late), evidence=f"late: {listed(late)}" if late else "")
+
+
+def _known(after: float | str | None) -> float:
+    return after if isinstance(after, float) else 0.0
+
+
+def _times(after: dict[str, float | str]) -> str:
+    shown = [ms(value) if isinstance(value, float) else value for value in after.values()]
+    return " / ".join(shown)
+
+
+def cancel_lost(case: Case) -> Seen:
+    """10."""
+    direct, through = _trial(case, "cancel")
+    base = offset(case)
+    ours, theirs = _cancelled_after(direct, base), _cancelled_after(through, base)
+    if not isinstance(ours, float):
+        return unclear(f"the direct way itself: {ours}")
+    if theirs == "not found":
+        return unclear("the call was not found at the probe")
+    lost = not isinstance(theirs, float) or theirs > _CANCEL_S
+    evidence = f"the notification got {through['cancel'].status}"
+    return compared(ms(ours), ms(theirs) if isinstance(theirs, float) else theirs, found=lost, evidence=evidence)
+
+
+def _cancelled_after(trial: Trial, base: float = 0.0) -> float | str:
+    call = call_of(trial)
+    if call is None:
+        return "not found"
+    # The end of the session cancels it too, once the step is over.
+    if call.cancelled is None or call.cancelled["by"] == "session_end":
+        return "never"
+    return float(call.cancelled["at"]) + base - trial.moments["cancelled"]
+
+
+def cancel_answered(case: Case) -> Seen:
+    """11."""
+    _, through = _trial(case, "cancel")
+    if not isinstance(_cancelled_after(through), float):
+        return not_applicable("the cancellation is lost: cancel.lost")
+    answer = through["call"].answer
+    how = "nothing" if answer is None else ("a result" if "result" in answer else f"error {through['call'].error_code}")
+    return compared("nothing", how, found=answer is not None)
+
+
+def cancel_open(case: Case) -> Seen:
+    """12."""
+    _, through = _trial(case, "cancel")
+    if not isinstance(_cancelled_after(through), float):
+        return not_applicable("the cancellation is lost: cancel.lost")
+    left_open = through["call"].end == "timed out"
+    how = f"open after {STREAM_OPEN_S:g} s" if left_open else "ended"
+    return compared("ended", how, found=left_open)
+
+
+_QUIET: Final = ("quiet.stream", "quiet.call", "quiet.comments")
+
+
+def _cut(case: Case, step: str) -> float | None:
+    """After how many seconds the gateway ended a call that the direct way kept; None where it did not."""
+    both = case.both(step)
+    if both is None or both[0]["call"].answer is None:
+        return None
+    item = both[1]["call"]
+    over_early = item.answer is None or "result" not in item.answer
+    took = item.ended - item.began
+    return took if over_early and took < both[1].facts["seconds"] + 5.0 else None
+
+
+def quiet_cut(case: Case) -> Seen:
+    """15."""
+    cuts = {step: _cut(case, step) for step in _QUIET if case.both(step) is not None}
+    if not cuts:
+        return not_applicable("it was not done on both ways")
+    seconds = max(trial.facts["seconds"] for step in cuts for trial in case.of(step, "through"))
+    found = {step: after for step, after in cuts.items() if after is not None}
+    busy = _cut(case, "busy") if case.both("busy") is not None else None
+    if busy is not None and all(abs(after - busy) < 2.0 for after in found.values()):
+        return not_applicable("it is the whole of a call that is bounded: busy.cut")
+    said = [f"{step.removeprefix('quiet.')} after {after:.1f} s" for step, after in found.items()]
+    lives = "quiet.comments" in cuts and "quiet.comments" not in found
+    evidence = listed(said) + ("; with comments every 15 s it lives" if found and lives else "")
+    shortest = f"{min(found.values()):.1f} s" if found else f"> {seconds} s"
+    return compared(f"> {seconds} s", shortest, found=bool(found), evidence=evidence)
+
+
+def busy_cut(case: Case) -> Seen:
+    """16."""
+    after = _cut(case, "busy")
+    seconds = _trial(case, "busy")[1].facts["seconds"]
+    evidence = "a message came every 3.5 s" if after is not None else ""
+    limit = f"> {seconds} s" if after is None else f"{after:.1f} s"
+    return compared(f"> {seconds} s", limit, found=after is not None, evidence=evidence)
+
+
+def cut_left(case: Case) -> Seen:
+    """17."""
+    left: list[str] = []
+    cut = 0
+    for step in ("quiet.call", "busy"):
+        if case.both(step) is None or _cut(case, step) is None:
+            continue
+        cut += 1
+        call = call_of(_trial(case, step)[1])
+        if call is not None and call.cancelled is None:
+            left.append(f"{step}: call {call.started['call']} ran on")
+    if not cut:
+        return not_applicable("the gateway cut no call")
+    return compared("stopped", "ran on" if left else "stopped", found=bool(left), evidence=listed(left))
+
+
+CHECKS: Final = (
+    Check(8, _CLOSES, close_lost),
+    Check(9, _CLOSES, close_late),
+    Check(10, ("cancel",), cancel_lost),
+    Check(11, ("cancel",), cancel_answered),
+    Check(12, ("cancel",), cancel_open),
+    Check(15, _QUIET, quiet_cut),
+    Check(16, ("busy",), busy_cut),
+    Check(17, ("quiet.call", "busy"), cut_left),
+)

@@ -1,0 +1,284 @@
+"""When does what arrive: streams, the order of their messages, and calls at the same time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from ..behind import Call
+from ..client.records import Arrived
+from ..side import WAYS, Way
+from ..trials import Trial
+from .verdict import (
+    LEAST_S,
+    Case,
+    Check,
+    Seen,
+    compared,
+    is_late,
+    listed,
+    members,
+    middle,
+    ms,
+    not_applicable,
+    told,
+    unclear,
+)
+
+PROGRESS: Final = "notifications/progress"
+_TIMED: Final = ("progress.legacy", "progress.modern")
+# Below this a way is not called serial: a busy machine does as much.
+_FIRST_S: Final = 1.0
+
+
+def _numbers(items: list[Arrived]) -> list[float]:
+    params = [members(members(item.message).get("params")) for item in items]
+    return [float(each["progress"]) for each in params if isinstance(each.get("progress"), int | float)]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """One trial of a stream: how late each message was, in seconds, and when the first came and the last was made.
+
+    Arrivals are times of our clock, emissions of the probe's, which may be that of another machine.
+    """
+
+    late: list[float]
+    first: float
+    last: float
+    call: str
+    at_probe: int
+    arrived: int
+    beside: int
+
+    def is_held(self, base: float) -> bool:
+        """Whether all messages came only at the end; `base` is what is added to a time of the probe's clock."""
+        return len(self.late) >= 3 and self.first >= self.last + base
+
+
+def timed(trial: Trial) -> Timed | None:
+    """What a trial says about times; None where its call was not found at the probe."""
+    calls = trial.behind.calls(trial.mark)
+    if not calls:
+        return None
+    item = trial["call"]
+    emitted = {_progress(row): row["at"] for row in calls[-1].progress}
+    arrived = dict(zip(_numbers(item.of(PROGRESS)), item.of(PROGRESS), strict=False))
+    late = [arrived[number].at - at for number, at in emitted.items() if number in arrived]
+    last = max(emitted.values(), default=0.0)
+    first = min((each.at for each in arrived.values()), default=0.0)
+    beside = len(trial["get"].of(PROGRESS)) if "get" in trial else 0
+    return Timed(late, first, last, calls[-1].started["call"], len(emitted), len(arrived), beside)
+
+
+def _progress(row: Any) -> float:
+    number = members(members(row["message"]).get("params")).get("progress")
+    return float(number) if isinstance(number, int | float) else -1.0
+
+
+def _all(case: Case, way: Way) -> list[Timed]:
+    found = [timed(trial) for step in _TIMED for trial in case.of(step, way)]
+    return [each for each in found if each is not None]
+
+
+def offset(case: Case) -> float:
+    """By how much the clock of the probe is behind ours, with the shortest way there: what each lateness includes."""
+    return min((late for each in _all(case, "direct") for late in each.late), default=0.0)
+
+
+def is_held(case: Case) -> bool:
+    """Whether most streams through the gateway came only at their end."""
+    through, base = [each for each in _all(case, "through") if each.late], offset(case)
+    return bool(through) and 2 * sum(each.is_held(base) for each in through) > len(through)
+
+
+def _lateness(case: Case) -> tuple[list[float], list[float]]:
+    base = offset(case)
+    ways = [[late - base for each in _all(case, way) for late in each.late] for way in WAYS]
+    return ways[0], ways[1]
+
+
+def held(case: Case) -> Seen:
+    """1."""
+    through = [each for each in _all(case, "through") if each.late]
+    if not through:
+        return _nothing(case)
+    base = offset(case)
+    if any(each.is_held(base) for each in _all(case, "direct")):
+        return unclear("the direct way itself was late")
+    count = sum(each.is_held(base) for each in through)
+    worst = max(late for each in through for late in each.late) - base
+    evidence = f"{count} of {len(through)} streams came at their end, up to {ms(worst)} late"
+    return compared("as sent", "at the end" if is_held(case) else "as sent", found=is_held(case), evidence=evidence)
+
+
+def _nothing(case: Case) -> Seen:
+    if not _all(case, "through"):
+        return unclear("no call was found at the probe")
+    return not_applicable("no progress arrives with its request")
+
+
+def late(case: Case) -> Seen:
+    """2."""
+    direct, through = _lateness(case)
+    if not through:
+        return _nothing(case)
+    if is_held(case):
+        return not_applicable("the streams are held back: stream.held")
+    ours, theirs = middle(direct) if direct else 0.0, middle(through)
+    if ours > LEAST_S:
+        return unclear(f"the direct way itself was {ms(ours)} late")
+    evidence = f"{len(through)} messages, {ms(min(through))} to {ms(max(through))} late"
+    return compared(ms(ours), ms(theirs), found=is_late(theirs, ours), evidence=evidence)
+
+
+def dropped(case: Case) -> Seen:
+    """4."""
+    through = [each for each in _all(case, "through") if each.at_probe]
+    if not through:
+        return unclear("no call was found at the probe, or none was given its token")
+    empty = [each for each in through if not each.arrived and not each.beside]
+    sent, came = sum(each.at_probe for each in through), sum(each.arrived + each.beside for each in through)
+    evidence = f"calls {listed([each.call for each in empty])}" if empty else ""
+    found = 2 * len(empty) > len(through)
+    return compared(f"{sent} sent", f"{came} arrived", found=found, evidence=evidence)
+
+
+def moved(case: Case) -> Seen:
+    """6."""
+    trials = case.of("progress.legacy", "through")
+    if not trials:
+        return not_applicable("the gateway does not offer sessions")
+    count = sum(each.beside for each in map(timed, trials) if each is not None)
+    evidence = f"{count} messages came on the GET stream" if count else ""
+    return compared(
+        "on its response", "on the GET stream" if count else "on its response", found=bool(count), evidence=evidence
+    )
+
+
+def overtaken(case: Case) -> Seen:
+    """5."""
+    trial = case.one("fast", "through")
+    if trial is None:
+        return not_applicable("the gateway does not offer sessions")
+    calls = trial.behind.calls(trial.mark)
+    if not calls or not calls[0].progress:
+        return unclear("the call was not found at the probe, or not given its token")
+    sent = sorted(_progress(row) for row in calls[0].progress)
+    came = _numbers(trial["call"].of(PROGRESS))
+    if not came:
+        return not_applicable("no progress arrives with its request")
+    missing = sorted(set(sent) - set(came))
+    evidence = f"missing: {listed([f'{number:g}' for number in missing])} of {len(sent)}" if missing else ""
+    return compared(f"{len(sent)} sent", f"{len(came)} arrived", found=bool(missing), evidence=evidence)
+
+
+def order(case: Case) -> Seen:
+    """7."""
+    wrong: list[str] = []
+    for step in (*_TIMED, "fast"):
+        for trial in case.of(step, "through"):
+            came = _numbers(trial["call"].of(PROGRESS))
+            if any(later <= earlier for earlier, later in pairwise(came)):
+                wrong.append(f"{step}: {listed([f'{number:g}' for number in came], 8)}")
+    return compared("in order", "out of order" if wrong else "in order", found=bool(wrong), evidence=listed(wrong, 2))
+
+
+def get_head(case: Case) -> Seen:
+    """3."""
+    both = case.both("get")
+    assert both is not None, "a check is asked only where its steps were done on both ways"
+    ours, theirs = (trial["get"] for trial in both)
+    if ours.status != 200 or ours.head_at is None:
+        return unclear("the direct way itself has no GET stream")
+    direct = ms(ours.head_at - ours.began)
+    if theirs.status is None:
+        return compared(direct, f"none in {ms(theirs.ended - theirs.began)}", found=True, evidence=theirs.problem)
+    if theirs.status != 200 or theirs.head_at is None:
+        return not_applicable(f"the GET stream is refused with {theirs.status}")
+    took = theirs.head_at - theirs.began
+    return compared(direct, ms(took), found=took > 3.0, evidence="")
+
+
+def get_empty(case: Case) -> Seen:
+    """14."""
+    both = case.both("get")
+    assert both is not None, "a check is asked only where its steps were done on both ways"
+    ours, theirs = (trial["get"] for trial in both)
+    if not ours.messages:
+        return unclear("the direct way itself brought nothing")
+    if theirs.status is None:
+        return not_applicable("the GET stream does not begin: get.head")
+    if theirs.status == 405:
+        return told("200", "405", "the gateway has no GET stream, which is allowed")
+    moved_to = len(both[1]["announce"].of("notifications/tools/list_changed"))
+    evidence = "it came with the response to the call" if moved_to else ""
+    came = len(theirs.messages)
+    return compared(f"{len(ours.messages)} message", f"{came} ({theirs.status})", found=not came, evidence=evidence)
+
+
+def serial(case: Case) -> Seen:
+    """48."""
+    step = "load" if case.one("load", "through") is not None else "load.quick"
+    both = case.both(step)
+    if both is None:
+        return not_applicable("it was not done on both ways")
+    ours, theirs = (_first(trial) for trial in both)
+    if ours[1] or ours[0] > 4.0:
+        return unclear(f"the direct way itself: first message after {ms(ours[0])}, {ours[1]} without an answer")
+    found = bool(theirs[1]) or is_late(theirs[0], ours[0], _FIRST_S)
+    count = both[1].facts.get("count", len(both[1].exchanges))
+    evidence = f"{count} at the same time, {theirs[1]} without an answer"
+    stopped = "; no more were tried" if both[1].facts.get("stopped") else ""
+    return compared(ms(ours[0]), ms(theirs[0]), found=found, evidence=evidence + stopped)
+
+
+def _first(trial: Trial) -> tuple[float, int]:
+    """When the latest of the first messages came, and how many calls were not answered."""
+    firsts = [(item.messages[0].at if item.messages else item.ended) - item.began for item in trial.exchanges]
+    return max(firsts, default=0.0), sum(item.answer is None for item in trial.exchanges)
+
+
+def load_sessions(case: Case) -> Seen:
+    """49."""
+    step = "load" if case.one("load", "through") is not None else "load.quick"
+    trial = case.one(step, "through")
+    if trial is None or not case.offers("modern", "through"):
+        return not_applicable("calls of one session: see sessions.each")
+    opened, calls = trial.behind.of("session.opened"), len(trial.exchanges)
+    evidence = f"{len(opened)} sessions for {calls} requests" if opened else ""
+    return compared("0 sessions", f"{len(opened)}", found=2 * len(opened) > calls, evidence=evidence)
+
+
+def streams(case: Case) -> Seen:
+    """47."""
+    trial = case.one("streams", "through")
+    if trial is None:
+        return not_applicable("HTTP/2 is not spoken")
+    facts = trial.facts
+    if facts["problem"]:
+        return unclear(facts["problem"])
+    late_ones = facts["late"] + facts["refused"]
+    evidence = f"with {facts['limit']} streams open the next request waits" if late_ones else ""
+    return compared("no limit met", f"{facts['limit']} streams", found=bool(late_ones), evidence=evidence)
+
+
+def call_of(trial: Trial) -> Call | None:
+    """The call of a trial as the probe ran it."""
+    return next(iter(trial.behind.calls(trial.mark)), None)
+
+
+CHECKS: Final = (
+    Check(1, _TIMED, held),
+    Check(2, _TIMED, late),
+    Check(3, ("get",), get_head),
+    Check(4, _TIMED, dropped),
+    Check(5, ("fast",), overtaken),
+    Check(6, ("progress.legacy",), moved),
+    Check(7, (*_TIMED, "fast"), order),
+    Check(14, ("get",), get_empty),
+    Check(47, ("streams",), streams, alone=True),
+    Check(48, ("load", "load.quick"), serial),
+    Check(49, ("load", "load.quick"), load_sessions),
+)

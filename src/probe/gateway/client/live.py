@@ -1,0 +1,286 @@
+"""One exchange while it runs.
+
+    async with exchanging(to, Sending("call", body=…)) as live:
+        await live.wait_messages(3)
+        await live.close()
+    record = live.record()
+
+The nursery of `exchanging` owns the one task that reads: it stamps what comes as it comes, whatever the caller waits
+for. Leaving the block closes the connection.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeGuard
+
+import trio
+from pydantic_core import from_json
+
+from ...wire.jsonrpc import Json, encode
+from .records import KEPT_BYTES, Arrived, Draft, Exchange, digest
+from .response import Data, Ended, Fault, Head, Headers, Response, Seen
+from .response2 import Response2
+from .sse import Comment, EventReader
+from .target import Target, connect
+
+_READ_BYTES = 64 * 1024
+_WAIT_S = 10.0
+# Bodies beyond this are counted and not kept: nothing that the probe sends is larger.
+_MOST_BODY = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A request. `headers` come after those of the target; a header that is named here replaces the usual one."""
+
+    name: str
+    method: str = "POST"
+    headers: Headers = ()
+    body: bytes = b""
+    authority: str | None = None
+
+
+class _Wire(Protocol):
+    @property
+    def over(self) -> bool: ...
+    def receive(self, data: bytes) -> Iterator[Seen]: ...
+    def receive_eof(self) -> Iterator[Seen]: ...
+
+
+class Live:
+    """An exchange that runs. Made by `exchanging`."""
+
+    def __init__(self, sending: Sending, size: int) -> None:
+        self._draft = Draft(sending.name, "HTTP/1.1", sending.method, size, time.time())
+        self._events: EventReader | None = None
+        self._bell = trio.lowlevel.ParkingLot()
+        self._stream: trio.abc.Stream | None = None
+        self._wire: _Wire | None = None
+        self._closing = False
+
+    @property
+    def messages(self) -> list[Arrived]:
+        """What has arrived so far."""
+        return self._draft.messages
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes."""
+        return self._draft.end is not None
+
+    @property
+    def status(self) -> int | None:
+        """The status, once the head has come."""
+        return self._draft.status
+
+    @property
+    def body(self) -> bytes:
+        """The body so far, of a response that is no event stream."""
+        return bytes(self._draft.body)
+
+    def record(self) -> Exchange:
+        """What is known by now."""
+        return self._draft.finish(time.time())
+
+    async def wait_head(self, seconds: float = _WAIT_S) -> bool:
+        """Wait for the head of the response; whether it came in time."""
+        return await self._wait(lambda: self._draft.status is not None, seconds)
+
+    async def wait_messages(self, count: int, seconds: float = _WAIT_S) -> bool:
+        """Wait for so many messages; whether they came in time."""
+        return await self._wait(lambda: len(self._draft.messages) >= count, seconds)
+
+    async def wait_method(self, method: str, seconds: float = _WAIT_S) -> Json | None:
+        """Wait for a message of this method; None where none came in time."""
+        found: list[Json] = []
+
+        def came() -> bool:
+            found.extend(item.message for item in self._draft.messages if _is(item.message, method))
+            return bool(found)
+
+        await self._wait(came, seconds)
+        return found[0] if found else None
+
+    async def wait_over(self, seconds: float = _WAIT_S) -> bool:
+        """Wait for the end; whether it came in time."""
+        return await self._wait(lambda: False, seconds)
+
+    async def _wait(self, met: Callable[[], bool], seconds: float) -> bool:
+        with trio.move_on_after(seconds):
+            while not met() and not self.over:
+                await self._bell.park()
+        return met() or self.over
+
+    async def close(self) -> None:
+        """Go away: RST_STREAM on HTTP/2, else the connection is closed."""
+        self._closing = True
+        if self.over or self._stream is None:
+            return
+        self._end("closed here")
+        if isinstance(self._wire, Response2):
+            self._wire.reset()
+            await self._flush(self._wire)
+        else:
+            await trio.aclose_forcefully(self._stream)
+
+    async def run(self, to: Target, sending: Sending) -> None:
+        """Send and read until the end. Owns the connection."""
+        try:
+            stream, protocol = await connect(to)
+        except OSError as error:
+            self._draft.problem = str(error)
+            self._end("refused")
+            return
+        self._stream, self._draft.protocol = stream, protocol
+        try:
+            if protocol == "HTTP/2":
+                wire2 = Response2()
+                self._wire = wire2
+                wire2.request(pseudo(to, sending), headers_of(to, sending), sending.body)
+                self._draft.began = time.time()
+                await self._flush(wire2)
+            else:
+                self._wire = Response()
+                await self._send(stream, request_bytes(to, sending))
+            await self._read(stream)
+        finally:
+            await trio.aclose_forcefully(stream)
+
+    async def _send(self, stream: trio.abc.Stream, data: bytes) -> None:
+        self._draft.began = time.time()
+        try:
+            await stream.send_all(data)
+        except trio.BrokenResourceError:
+            # The answer to what was sent too much may be there already.
+            self._draft.problem = "the connection was closed while the request was sent"
+        except trio.ClosedResourceError:
+            pass
+
+    async def _flush(self, wire: Response2) -> None:
+        data = wire.to_send()
+        if data and self._stream is not None:
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                await self._stream.send_all(data)
+
+    async def _read(self, stream: trio.abc.Stream) -> None:
+        wire = self._wire
+        assert wire is not None, "made with the connection"
+        while not self.over or (isinstance(wire, Response2) and self._closing):
+            try:
+                data = await stream.receive_some(_READ_BYTES)
+            except trio.BrokenResourceError:
+                self._end("reset")
+                return
+            except trio.ClosedResourceError:
+                return
+            now = time.time()
+            for seen in wire.receive(bytes(data)) if data else wire.receive_eof():
+                self._take(seen, now)
+            if isinstance(wire, Response2):
+                await self._flush(wire)
+            self._bell.unpark_all()
+            if not data:
+                return
+
+    def _take(self, seen: Seen, now: float) -> None:
+        draft = self._draft
+        match seen:
+            case Head(status, headers, framing):
+                draft.status, draft.headers, draft.framing, draft.head_at = status, headers, framing, now
+                kind = next((value for name, value in headers if name.lower() == "content-type"), "")
+                encoded = any(name.lower() == "content-encoding" for name, _ in headers)
+                if kind.startswith("text/event-stream") and not encoded:
+                    self._events = EventReader()
+            case Data(data):
+                self._body(data, now)
+            case Ended(how):
+                self._whole(now)
+                self._end(how)
+            case Fault(what):
+                draft.faults.append(what)
+                self._end("broken")
+
+    def _body(self, data: bytes, now: float) -> None:
+        if self._events is None:
+            self._draft.body += data[: max(0, _MOST_BODY - len(self._draft.body))]
+            return
+        for item in self._events.receive(data):
+            if isinstance(item, Comment):
+                self._draft.comments.append(now)
+            elif item.data:
+                self._arrived(item.data, item.id, now)
+            else:
+                # A priming event: the HTML standard has readers drop it, but it shows that the stream began.
+                self._draft.comments.append(now)
+
+    def _whole(self, now: float) -> None:
+        if self._events is None and self._draft.body and self._draft.status is not None:
+            self._arrived(bytes(self._draft.body), None, now, quietly=True)
+
+    def _arrived(self, data: bytes, id: str | None, now: float, *, quietly: bool = False) -> None:
+        try:
+            value = from_json(data)
+        except ValueError:
+            if not quietly:
+                self._draft.faults.append(f"an event has no JSON: {data[:60]!r}")
+            return
+        kept = value if isinstance(value, dict) and len(data) <= KEPT_BYTES else None
+        self._draft.messages.append(Arrived(now, id, len(data), digest(value), kept))
+
+    def _end(self, how: Any) -> None:
+        if self._draft.end is None:
+            self._draft.end = how
+            self._draft.ended = time.time()
+            self._bell.unpark_all()
+
+
+def _is(message: Json | None, method: str) -> TypeGuard[Json]:
+    return message is not None and message.get("method") == method
+
+
+@asynccontextmanager
+async def exchanging(to: Target, sending: Sending) -> AsyncIterator[Live]:
+    """Run one exchange as long as the block; whatever goes wrong on the wire is in its record, and raises nothing."""
+    live = Live(sending, len(sending.body))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(live.run, to, sending)
+        yield live
+        nursery.cancel_scope.cancel()
+
+
+async def exchange(to: Target, sending: Sending, seconds: float = _WAIT_S) -> Exchange:
+    """Run one exchange to its end, or until so many seconds have passed."""
+    async with exchanging(to, sending) as live:
+        await live.wait_over(seconds)
+    return live.record()
+
+
+def headers_of(to: Target, sending: Sending) -> Headers:
+    """The headers of a request, without Host."""
+    named = {name.lower() for name, _ in sending.headers}
+    length = (("Content-Length", str(len(sending.body))),) if sending.body or sending.method == "POST" else ()
+    usual = [pair for pair in (*to.headers, *length) if pair[0].lower() not in named]
+    return (*usual, *sending.headers)
+
+
+def request_bytes(to: Target, sending: Sending) -> bytes:
+    """The request as HTTP/1.1 writes it, the letters of its headers as they are given."""
+    lines = [f"{sending.method} {to.path} HTTP/1.1", f"Host: {sending.authority or to.authority}"]
+    lines += [f"{name}: {value}" for name, value in headers_of(to, sending)]
+    return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + sending.body
+
+
+def pseudo(to: Target, sending: Sending) -> Headers:
+    """The pseudo-header fields of a request on HTTP/2."""
+    scheme = "https" if to.secure else "http"
+    authority = sending.authority or to.authority
+    return ((":method", sending.method), (":scheme", scheme), (":authority", authority), (":path", to.path))
+
+
+def message_sending(name: str, message: Any, headers: Headers) -> Sending:
+    """A POST of one message."""
+    return Sending(name, "POST", headers, encode(message))

@@ -1,0 +1,154 @@
+"""What is kept of an exchange: plain values, which go into a file of the run and come back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, cast
+
+from ...wire.jsonrpc import Json, encode
+from .response import End, Framing, Headers
+
+KEPT_BYTES: Final = 64 * 1024
+"""A larger message is kept as its digest alone, and of a body its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A message that arrived: `at` seconds since the epoch, with the id of its event, if it had one.
+
+    `digest` is that of the message without what a gateway may add; `message` is None where it is too large to keep.
+    """
+
+    at: float
+    event_id: str | None
+    size: int
+    digest: str
+    message: Json | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and what came back. Times are seconds since the epoch, None for what never came.
+
+    `name` is unique within its trial. `headers` are the response's, as received. `comments` are the times of the
+    comments of an event stream. `faults` say what is wrong with the framing. `protocol` is that of the connection.
+    """
+
+    name: str
+    protocol: str
+    method: str
+    sent_bytes: int
+    began: float
+    status: int | None = None
+    head_at: float | None = None
+    headers: Headers = ()
+    framing: Framing | None = None
+    messages: tuple[Arrived, ...] = ()
+    comments: tuple[float, ...] = ()
+    body: str = ""
+    body_bytes: int = 0
+    faults: tuple[str, ...] = ()
+    end: End = "timed out"
+    ended: float = 0.0
+    problem: str = ""
+
+    def header(self, name: str) -> str | None:
+        """The value of a header of the response; None where it has none."""
+        return next((value for key, value in self.headers if key.lower() == name), None)
+
+    @property
+    def answer(self) -> Json | None:
+        """The last message, where that is a response."""
+        last = self.messages[-1].message if self.messages else None
+        return last if last is not None and ("result" in last or "error" in last) else None
+
+    @property
+    def result(self) -> Json:
+        """The result; empty where there is none."""
+        value = (self.answer or {}).get("result")
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def error_code(self) -> int | None:
+        """The code of the JSON-RPC error, where there is one."""
+        error = (self.answer or {}).get("error")
+        code = error.get("code") if isinstance(error, dict) else None
+        return code if isinstance(code, int) else None
+
+    def of(self, method: str) -> list[Arrived]:
+        """The messages of one method."""
+        return [item for item in self.messages if item.message is not None and item.message.get("method") == method]
+
+    def to_json(self) -> Json:
+        """As a JSON object."""
+        return asdict(self)
+
+
+def exchange_from(value: Mapping[str, Any]) -> Exchange:
+    """Read what `to_json` gave. Raises `TypeError` and `KeyError` for something else."""
+    fields = dict(value)
+    fields["headers"] = tuple((name, text) for name, text in fields["headers"])
+    fields["messages"] = tuple(Arrived(**item) for item in fields["messages"])
+    fields["comments"] = tuple(fields["comments"])
+    fields["faults"] = tuple(fields["faults"])
+    return Exchange(**fields)
+
+
+def digest(message: Any) -> str:
+    """A digest of the meaning of a message: without `_meta`, which anybody may add to, and its id."""
+    return hashlib.sha256(encode(_plain(message, top=True))).hexdigest()[:16]
+
+
+def _plain(value: Any, *, top: bool = False) -> Any:
+    if isinstance(value, dict):
+        kept = {name: _plain(item) for name, item in sorted(value.items()) if name != "_meta"}
+        if top:
+            kept.pop("id", None)
+        return kept
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        # JSON has one kind of number. What a client is told is checked where the type matters: ids and tokens.
+        return int(value)
+    return value
+
+
+@dataclass(slots=True)
+class Draft:
+    """An exchange in the making."""
+
+    name: str
+    protocol: str
+    method: str
+    sent_bytes: int
+    began: float
+    status: int | None = None
+    head_at: float | None = None
+    headers: Headers = ()
+    framing: Framing | None = None
+    messages: list[Arrived] = field(default_factory=list)
+    comments: list[float] = field(default_factory=list)
+    body: bytearray = field(default_factory=bytearray)
+    faults: list[str] = field(default_factory=list)
+    end: End | None = None
+    ended: float = 0.0
+    problem: str = ""
+
+    def finish(self, now: float) -> Exchange:
+        """The record; what has not ended by now has timed out."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in Draft.__slots__}
+        body = cast("bytearray", values.pop("body"))
+        return Exchange(
+            **{
+                **values,
+                "messages": tuple(self.messages),
+                "comments": tuple(self.comments),
+                "faults": tuple(self.faults),
+                "body": "" if self.messages else body[:2000].decode("utf-8", "replace"),
+                "body_bytes": len(body),
+                "end": self.end or "timed out",
+                "ended": self.ended or now,
+            }
+        )

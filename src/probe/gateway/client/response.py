@@ -1,0 +1,223 @@
+"""HTTP/1.1 responses, read strictly: `receive` takes bytes and gives what they bring, `receive_eof` what the end means.
+
+RFC 9112 lets a client forgive much. A gateway that needs to be forgiven breaks other clients, so here each deviation of
+the framing is a `Fault`, and nothing is read after the first.
+
+    head -> body (chunks, length or until close) -> ended
+      any state -> broken, at the first fault
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+Framing: TypeAlias = Literal["chunked", "length", "close", "none", "h2", "websocket"]
+End: TypeAlias = Literal["complete", "cut", "reset", "closed here", "timed out", "refused", "broken"]
+"""How an exchange ended: `cut` by an end of the connection in the middle, `refused` before there was a connection."""
+
+_STATUS = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?")
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(;[\t\x20-\x7e\x80-\xff]*)?")
+_MOST_HEAD = 256 * 1024
+_MOST_LINE = 16 * 1024
+_NO_BODY = (204, 304)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of the response came."""
+
+    status: int
+    headers: Headers
+    framing: Framing
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A part of the body came."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The response is over."""
+
+    how: End
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The framing is not as RFC 9112, or RFC 9113, says; nothing more is read."""
+
+    what: str
+
+
+Seen: TypeAlias = Head | Data | Ended | Fault
+
+
+class _FaultError(ValueError):
+    pass
+
+
+class Response:
+    """One response to a request that is no HEAD and no CONNECT."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._left = 0
+        self._read: Callable[[], Seen | None] | None = self._head
+        self._until_close = False
+        self._complained = False
+        self._switched = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is read."""
+        return self._read is None
+
+    def receive(self, data: bytes) -> Iterator[Seen]:
+        """What these bytes bring, in order."""
+        self._buffer += data
+        while self._read is not None:
+            try:
+                seen = self._read()
+            except _FaultError as error:
+                seen = Fault(str(error))
+                self._read, self._complained = None, True
+            if seen is None:
+                return
+            yield seen
+        if self._buffer and not self._complained and not self._switched:
+            self._complained = True
+            yield Fault(f"{len(self._buffer)} bytes follow the end of the response")
+
+    def receive_eof(self) -> Iterator[Seen]:
+        """What the end of the connection means."""
+        if self._read is None:
+            return
+        self._read = None
+        yield Ended("complete" if self._until_close else "cut")
+
+    def _line(self, most: int = _MOST_LINE) -> bytes | None:
+        end = self._buffer.find(b"\n")
+        if end < 0:
+            if len(self._buffer) > most:
+                raise _FaultError(f"a line of more than {most} bytes")
+            return None
+        line = bytes(self._buffer[:end])
+        if not line.endswith(b"\r"):
+            raise _FaultError(f"a line ends with LF alone: {_shown(line)}")
+        del self._buffer[: end + 1]
+        return line[:-1]
+
+    def _head(self) -> Seen | None:
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._buffer) > _MOST_HEAD:
+                raise _FaultError(f"a head of more than {_MOST_HEAD} bytes")
+            return None
+        lines = bytes(self._buffer[:end]).split(b"\r\n")
+        del self._buffer[: end + 4]
+        found = _STATUS.fullmatch(lines[0])
+        if found is None:
+            raise _FaultError(f"no status line: {_shown(lines[0])}")
+        status, headers = int(found[2]), tuple(map(_field, lines[1:]))
+        if status < 200 and status != 101:
+            # An interim response: the real one follows.
+            return self._head()
+        framing = self._framing(status, headers)
+        return Head(status, headers, framing, f"1.{found[1].decode()}")
+
+    def _framing(self, status: int, headers: Headers) -> Framing:
+        codings = _values(headers, "transfer-encoding")
+        lengths = _values(headers, "content-length")
+        if codings and lengths:
+            raise _FaultError("both Transfer-Encoding and Content-Length (RFC 9112 section 6.3)")
+        if status == 101 or status in _NO_BODY:
+            self._switched = status == 101
+            self._read = None if self._switched else self._end
+            return "websocket" if status == 101 else "none"
+        if codings:
+            if [coding.lower() for coding in codings] != ["chunked"]:
+                raise _FaultError(f"Transfer-Encoding is {', '.join(codings)}, not chunked")
+            self._read = self._size
+            return "chunked"
+        if lengths:
+            if len(set(lengths)) > 1 or not re.fullmatch("[0-9]{1,18}", lengths[0]):
+                raise _FaultError(f"Content-Length is {', '.join(lengths)}")
+            self._left = int(lengths[0])
+            self._read = self._measured
+            return "length"
+        self._read, self._until_close = self._rest, True
+        return "close"
+
+    def _end(self) -> Seen:
+        self._read = None
+        return Ended("complete")
+
+    def _measured(self) -> Seen | None:
+        if self._left == 0:
+            return self._end()
+        return self._part()
+
+    def _rest(self) -> Seen | None:
+        self._left = len(self._buffer)
+        return self._part()
+
+    def _part(self) -> Seen | None:
+        data = bytes(self._buffer[: self._left])
+        if not data:
+            return None
+        del self._buffer[: len(data)]
+        self._left -= len(data)
+        return Data(data)
+
+    def _size(self) -> Seen | None:
+        line = self._line()
+        if line is None:
+            return None
+        found = _CHUNK.fullmatch(line)
+        if found is None:
+            raise _FaultError(f"no chunk size: {_shown(line)}")
+        self._left = int(found[1], 16)
+        self._read = self._chunk if self._left else self._trailer
+        return self._read()
+
+    def _chunk(self) -> Seen | None:
+        if self._left:
+            return self._part()
+        if len(self._buffer) < 2:
+            return None
+        if self._buffer[:2] != b"\r\n":
+            raise _FaultError(f"a chunk is not followed by CRLF: {_shown(bytes(self._buffer[:20]))}")
+        del self._buffer[:2]
+        self._read = self._size
+        return self._size()
+
+    def _trailer(self) -> Seen | None:
+        line = self._line()
+        while line:
+            _field(line)
+            line = self._line()
+        return None if line is None else self._end()
+
+
+def _field(line: bytes) -> tuple[str, str]:
+    found = _FIELD.fullmatch(line)
+    if found is None:
+        raise _FaultError(f"no header field: {_shown(line)}")
+    return found[1].decode("ascii"), found[2].decode("latin-1")
+
+
+def _values(headers: Headers, name: str) -> list[str]:
+    return [part.strip() for key, value in headers if key.lower() == name for part in value.split(",")]
+
+
+def _shown(line: bytes) -> str:
+    return repr(line[:60])[1:]

@@ -1,0 +1,94 @@
+"""One WebSocket, over wsproto: the handshake, messages sent, messages received."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import trio
+import wsproto
+import wsproto.events as ws
+from pydantic_core import from_json
+
+from ...wire.jsonrpc import encode
+from .records import Arrived, Draft, Exchange, digest
+from .target import Target, connect
+
+_READ_BYTES = 64 * 1024
+
+
+async def converse(to: Target, name: str, messages: Sequence[Any], answers: int, seconds: float = 5.0) -> Exchange:
+    """Open a WebSocket, send these messages, and wait for so many answers; then close it.
+
+    What goes wrong is in the record: a refused handshake has its status, another failure the reason.
+    """
+    draft = Draft(name, "WebSocket", "GET", 0, time.time())
+    try:
+        stream, _ = await connect(to)
+    except OSError as error:
+        draft.problem, draft.end = str(error), "refused"
+        return draft.finish(time.time())
+    try:
+        with trio.move_on_after(seconds):
+            await _talk(stream, to, draft, messages, answers)
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        draft.end = draft.end or "reset"
+    except wsproto.utilities.RemoteProtocolError as error:
+        draft.faults.append(f"WebSocket: {error}")
+        draft.end = "broken"
+    finally:
+        await trio.aclose_forcefully(stream)
+    return draft.finish(time.time())
+
+
+async def _talk(stream: trio.abc.Stream, to: Target, draft: Draft, messages: Sequence[Any], answers: int) -> None:
+    connection = wsproto.WSConnection(wsproto.ConnectionType.CLIENT)
+    fields = [(name.encode(), value.encode()) for name, value in to.headers]
+    hello = ws.Request(host=to.authority, target=to.path, subprotocols=["mcp"], extra_headers=fields)
+    await stream.send_all(connection.send(hello))
+    while draft.end is None:
+        data = await stream.receive_some(_READ_BYTES)
+        connection.receive_data(bytes(data) or None)
+        now = time.time()
+        for event in connection.events():
+            reply = _take(draft, event, now, answers)
+            if isinstance(event, ws.AcceptConnection):
+                for message in messages:
+                    await stream.send_all(connection.send(ws.TextMessage(encode(message).decode())))
+            elif reply is not None:
+                await stream.send_all(connection.send(reply))
+        if not data and draft.end is None:
+            draft.end = "cut"
+    draft.ended = time.time()
+
+
+def _take(draft: Draft, event: ws.Event, now: float, wanted: int) -> ws.Event | None:
+    match event:
+        case ws.AcceptConnection():
+            draft.status, draft.head_at, draft.framing = 101, now, "websocket"
+        case ws.RejectConnection():
+            draft.status, draft.head_at = event.status_code, now
+            draft.headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers)
+            draft.end = "complete"
+        case ws.TextMessage():
+            draft.body += event.data.encode()
+            if event.message_finished:
+                return _message(draft, now, wanted)
+        case ws.Ping():
+            return event.response()
+        case ws.CloseConnection():
+            draft.end = "complete" if event.code == 1000 else "cut"
+            return event.response()
+    return None
+
+
+def _message(draft: Draft, now: float, wanted: int) -> ws.Event | None:
+    data = bytes(draft.body)
+    draft.body.clear()
+    value = from_json(data)
+    draft.messages.append(Arrived(now, None, len(data), digest(value), value if isinstance(value, dict) else None))
+    if len(draft.messages) < wanted:
+        return None
+    draft.end = "complete"
+    return ws.CloseConnection(1000)

@@ -1,0 +1,22 @@
+"""Findings for people and for programs. What came from a gateway is text of a stranger, and is escaped as such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from ..checks import Finding
+from ..trials import Run
+from .markup import html, junit
+from .plain import json_report, markdown, table
+from .summary import Allowed, AllowedError, exit_code, read_allowed, summary
+
+__all__ = ["FORMATS", "Allowed", "AllowedError", "exit_code", "read_allowed", "summary"]
+
+FORMATS: Final[Mapping[str, Callable[[Run, Sequence[Finding], Allowed], str]]] = {
+    "table": table,
+    "json": json_report,
+    "junit": junit,
+    "markdown": markdown,
+    "html": html,
+}

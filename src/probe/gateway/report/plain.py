@@ -1,0 +1,97 @@
+"""Findings as text: a table for a terminal, Markdown, JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from ..checks import Finding, Verdict
+from ..checks import product_of as product
+from ..trials import Run
+from .summary import Allowed, summary
+
+# Of a stranger's text only what is printed as itself: the rest could move the cursor of a terminal.
+_HIDDEN = re.compile(r"[^\x20-\x7e\u00a1-\ud7ff\ue000-\ufffd]+")
+_WIDEST = 34
+
+
+def clean(text: str) -> str:
+    """On one line, without control characters."""
+    return _HIDDEN.sub(" ", text)
+
+
+def row(finding: Finding, allowed: Allowed) -> tuple[str, str, str, str, str]:
+    """The cells of a finding: name, direct, through, verdict, evidence."""
+    verdict = finding.verdict.upper() if finding.verdict == Verdict.BROKEN else str(finding.verdict)
+    cells = (finding.name, finding.direct, finding.through, verdict + allowed.mark(finding), finding.evidence)
+    return (clean(cells[0]), clean(cells[1]), clean(cells[2]), cells[3], clean(cells[4]))
+
+
+def table(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+    """For a terminal."""
+    rows = [("check", "direct", "through", "verdict", "evidence"), *(row(finding, allowed) for finding in findings)]
+    widths = [min(_WIDEST, max(len(cells[at]) for cells in rows)) for at in range(4)]
+    hints = {finding.name: finding for finding in findings if finding.hint}
+    lines: list[str] = []
+    for cells in rows:
+        lines.append("  ".join([*map(str.ljust, cells[:4], widths), cells[4]]).rstrip())
+        if cells[0] in hints:
+            said = hints[cells[0]]
+            lines += [f"    {said.fault.title}", f"    -> {said.hint}"]
+    return "\n".join([*lines, "", summary(findings), ""])
+
+
+def _cell(text: str) -> str:
+    escaped = clean(text).replace("\\", "\\\\").replace("|", "\\|").replace("`", "'")
+    return escaped.replace("<", "&lt;").replace("[", "\\[")
+
+
+def markdown(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+    """A page, or a comment on a pull request."""
+    when = datetime.fromtimestamp(run.started_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    made_by = [f"mcp-probe {run.program}", *map(_cell, filter(None, [product(run)]))]
+    lines = [
+        f"## Gateway check: {_cell(run.through)}",
+        "",
+        f"{when}, profile {run.profile}, {', '.join(made_by)}. {summary(findings)}.",
+        "",
+        "| check | direct | through | verdict | evidence and hint |",
+        "|---|---|---|---|---|",
+    ]
+    for finding in findings:
+        name, direct, through, verdict, evidence = map(_cell, row(finding, allowed))
+        hint = f"{evidence}. {finding.fault.title}: {_cell(finding.hint)}".lstrip(". ") if finding.hint else evidence
+        lines.append(f"| `{name}` | {direct} | {through} | {verdict} | {hint} |")
+    return "\n".join(lines) + "\n"
+
+
+def json_report(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+    """For programs."""
+    value = {
+        "program": run.program,
+        "started_at": run.started_at,
+        "direct": run.direct,
+        "through": run.through,
+        "profile": run.profile,
+        "product": product(run),
+        "summary": {verdict: sum(each.verdict == verdict for each in findings) for verdict in Verdict},
+        "findings": [
+            {
+                "name": finding.name,
+                "fault": finding.fault.number,
+                "severity": finding.fault.severity,
+                "title": finding.fault.title,
+                "verdict": finding.verdict,
+                "allowed": allowed.accepts(finding),
+                "direct": finding.direct,
+                "through": finding.through,
+                "evidence": finding.evidence,
+                "hint": finding.hint,
+                "calls": {way: list(calls) for way, calls in finding.calls.items()},
+            }
+            for finding in findings
+        ],
+    }
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,201 @@
+"""A run: every step on both ways, in turn, and the log of the probe beside it.
+
+run             reaches both ways, then does the steps one after the other
+  beside        the steps that wait most of their time, each in a task of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+import trio
+
+from .behind import Behind, BehindError, Follower, Row, belongs, joined, label_of
+from .breaker import Plan
+from .client.target import Target
+from .script import of_profile, reach
+from .script.step import Profile, Step, Taken
+from .side import WAYS, Side, Way, modern
+from .trials import Run, Trial
+
+# What the socket of the probe does last is written to its log after the client has it.
+_LINGER_S = 0.05
+# No step lasts longer but those that are quiet on purpose.
+_STEP_S = 400.0
+_REACH_S = 5.0
+_AGAIN_S = 0.5
+# What gateways say of a server that they do not reach.
+_NOT_YET = (502, 503, 504)
+
+
+class UnreachableError(Exception):
+    """A way does not lead to the probe; the message says what came instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to ask, and where. `api` is the probe's; `mark` is unlike that of any other run."""
+
+    direct: Target
+    through: Target
+    api: Target
+    mark: str
+    profile: Profile = "full"
+    steps: Sequence[Step] = ()
+    websockets: tuple[Target | None, Target | None] = (None, None)
+    breaker: Plan | None = None
+
+
+@dataclass
+class Recorded:
+    """A run in the making: what is done so far, also where it is cancelled."""
+
+    options: Options
+    program: str
+    started_at: float
+    trials: list[Trial] = field(default_factory=list)
+    sides: dict[Way, Side] = field(default_factory=dict)
+
+    def run(self) -> Run:
+        """What there is by now."""
+        offers: dict[str, tuple[str, ...]] = {
+            way: tuple(sorted(self.sides[way].offers)) if way in self.sides else () for way in WAYS
+        }
+        direct, through = self.options.direct.url, self.options.through.url
+        return Run(self.program, self.started_at, direct, through, self.options.profile, tuple(self.trials), offers)
+
+
+class _Runner:
+    """Does the steps of one run and keeps what they bring."""
+
+    def __init__(self, recorded: Recorded, follower: Follower, tell: Callable[[str], None]) -> None:
+        options = recorded.options
+        self._recorded = recorded
+        self._follower = follower
+        self._tell = tell
+        self._marks: list[str] = []
+        self._numbers = count(1)
+        direct = Side("direct", options.direct, websocket=options.websockets[0])
+        through = Side("through", options.through, websocket=options.websockets[1], breaker=options.breaker)
+        recorded.sides = {"direct": direct, "through": through}
+
+    async def reach(self) -> None:
+        """Do the first phase, and learn what each way offers. Raises `UnreachableError`."""
+        sides = self._recorded.sides
+        taken: dict[tuple[str, Way], Taken] = {}
+        for step in reach.STEPS:
+            for way in WAYS:
+                taken[step.name, way] = await self._done(step, sides[way], 1)
+        for way in WAYS:
+            session, found = taken["reach.legacy", way], taken["reach.modern", way]
+            sides[way].offers = reach.offers(session, found) | _more(sides[way])
+            if not sides[way].offers & {"legacy", "modern"}:
+                raise UnreachableError(_why(sides[way], session, found))
+        ours, theirs = (
+            taken["reach.legacy", way].facts["lists"]["tools"] or taken["reach.modern", way].facts["tools"]
+            for way in WAYS
+        )
+        sides["through"].names = reach.names(ours, theirs)
+        sides["through"].offers |= {f"tool:{own}" for own in sides["through"].names}
+
+    async def all(self, steps: Iterable[Step]) -> None:
+        """Do these steps: those with `beside` at the same time as the others."""
+        async with trio.open_nursery() as beside:
+            for step in (each for each in steps if each.beside):
+                for way in WAYS:
+                    beside.start_soon(self._once, step, way, 1)
+            for step in (each for each in steps if not each.beside):
+                self._tell(f"{step.phase}: {step.name}")
+                for turn in range(1, step.turns + 1):
+                    for way in WAYS:
+                        await self._once(step, way, turn)
+            if any(step.beside for step in steps):
+                self._tell("quiet: waiting for what is cut")
+
+    async def _once(self, step: Step, way: Way, turn: int) -> None:
+        side = self._recorded.sides[way]
+        missing = sorted(step.needs - side.offers)
+        if missing:
+            why = f"{'the gateway' if way == 'through' else 'the direct way'} does not offer {missing[0]}"
+            self._recorded.trials.append(Trial(step.name, way, turn, "", (), skipped=why))
+            return
+        await self._done(step, side, turn)
+
+    async def _done(self, step: Step, side: Side, turn: int) -> Taken:
+        mark = f"{self._recorded.options.mark}-{next(self._numbers)}"
+        self._marks.append(mark)
+        await self._follower.catch_up()
+        since = self._follower.next
+        with trio.fail_after(_STEP_S):
+            taken = await step.run(side, mark)
+        await self._follower.wait(lambda rows: _settled(rows, mark), since, step.settles_s)
+        await trio.sleep(_LINGER_S)
+        await self._follower.catch_up()
+        behind: Behind = joined(self._follower.after(since), mark, self._marks)
+        trial = Trial(step.name, side.way, turn, mark, taken.exchanges, taken.moments, taken.facts, behind)
+        self._recorded.trials.append(trial)
+        return taken
+
+
+def _settled(rows: Sequence[Row], mark: str) -> bool:
+    begun = {row["call"] for row in rows if row["kind"] == "call.started" and belongs(label_of(row), mark)}
+    return begun <= {row["call"] for row in rows if row["kind"] == "call.settled"}
+
+
+def _more(side: Side) -> set[str]:
+    offered = set[str]()
+    if side.websocket is not None:
+        offered.add("websocket")
+    if side.breaker is not None:
+        offered.add("breaker")
+    if side.mcp.h2 == "always" or (side.mcp.h2 == "auto" and side.mcp.secure):
+        offered.add("h2")
+    return offered
+
+
+def _why(side: Side, session: Taken, found: Taken) -> str:
+    hello, discover = session.exchanges[0], found.exchanges[0]
+    if hello.status is None:
+        return f"{side.mcp.url} cannot be reached: {hello.problem or hello.end}"
+    return (
+        f"{side.mcp.url} leads to no probe: initialize got {hello.status}, server/discover {discover.status}"
+        f"{': ' + hello.body[:120] if hello.body else ''}"
+    )
+
+
+async def run(recorded: Recorded, tell: Callable[[str], None] = lambda line: None) -> None:
+    """Fill `recorded`, which keeps what is done also where this is cancelled.
+
+    `tell` hears what is done now. Raises `UnreachableError`, and `BehindError` where the log cannot be read.
+    """
+    options = recorded.options
+    follower = Follower(options.api, frozenset(value for _, value in options.through.headers))
+    await follower.begin()
+    runner = _Runner(recorded, follower, tell)
+    tell("reach: what both ways offer")
+    await runner.reach()
+    if not recorded.sides["through"].offers or not _came_through(recorded):
+        raise BehindError("no request that went through the gateway is in the log: it leads to another probe")
+    done = {step.name for step in reach.STEPS}
+    steps = options.steps or of_profile(options.profile)
+    await runner.all([step for step in steps if step.name not in done])
+
+
+def _came_through(recorded: Recorded) -> bool:
+    return any(trial.way == "through" and trial.behind.requests() for trial in recorded.trials)
+
+
+async def wait_reached(through: Target, seconds: float) -> None:
+    """Wait until the gateway answers with anything but its own error. Raises `UnreachableError` after that time."""
+    until = trio.current_time() + seconds
+    side = Side("through", through)
+    while True:
+        answer = await side.ask(modern("reached", "server/discover", mark="reached"), _REACH_S)
+        if answer.status is not None and answer.status not in _NOT_YET:
+            return
+        if trio.current_time() >= until:
+            came = answer.problem or (f"status {answer.status}" if answer.status else answer.end)
+            raise UnreachableError(f"{through.url} did not answer within {seconds:g} s: {came}")
+        await trio.sleep(_AGAIN_S)

@@ -1,0 +1,24 @@
+"""What is asked, one file per phase. A step sends and records; it judges nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from . import beside, breaking, fidelity, reach, returning, stopping, timing
+from .step import Profile, Step
+
+STEPS: Final[tuple[Step, ...]] = (
+    *reach.STEPS,
+    *fidelity.STEPS,
+    *timing.STEPS,
+    *stopping.STEPS,
+    *returning.STEPS,
+    *beside.STEPS,
+    *breaking.STEPS,
+)
+"""In the order in which they are done."""
+
+
+def of_profile(profile: Profile) -> list[Step]:
+    """The steps of one profile."""
+    return [step for step in STEPS if profile in step.profiles]

@@ -1,0 +1,56 @@
+"""Phase 8: what the gateway does when the probe's connection breaks. Only with the breaker between the two."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..breaker import Moment
+from ..side import Side, call, in_session, modern_call, session
+from .step import Step, Taken
+
+HANGS_S: Final = 10.0
+"""A client that has had no end after this long waits for ever, as far as it can know."""
+
+
+def _plan(side: Side, mark: str, moment: Moment) -> None:
+    assert side.breaker is not None, "the step needs it"
+    side.breaker.moments[f'"{mark}"'] = moment
+
+
+async def before_modern(side: Side, mark: str) -> Taken:
+    """The connection breaks when the probe has the call and has not answered."""
+    _plan(side, mark, "before")
+    sending = modern_call(side, "call", "simple_tool", _slow(mark), mark=f"b-{mark}")
+    return Taken((await side.ask(sending, HANGS_S),), facts=_facts(side, mark))
+
+
+async def before_legacy(side: Side, mark: str) -> Taken:
+    """The same in a session, where the first call goes on."""
+    async with session(side, f"b-{mark}") as opened:
+        _plan(side, mark, "before")
+        got = await side.ask(in_session("call", call(side, "simple_tool", _slow(mark)), opened), HANGS_S)
+    return Taken((*opened.opened, got), facts=_facts(side, mark))
+
+
+def _facts(side: Side, mark: str) -> dict[str, bool]:
+    return {"broken": side.breaker is not None and f'"{mark}"' in side.breaker.broken}
+
+
+def _slow(mark: str) -> dict[str, object]:
+    return {"delayMs": 1500, "label": mark}
+
+
+async def after(side: Side, mark: str) -> Taken:
+    """The connection breaks in the middle of a stream."""
+    _plan(side, mark, "after")
+    arguments = {"steps": 8, "step_ms": 200, "label": mark}
+    sending = modern_call(side, "call", "progress", arguments, mark=f"b-{mark}", token=1)
+    return Taken((await side.ask(sending, HANGS_S),), facts=_facts(side, mark))
+
+
+_NEEDS: Final = frozenset({"breaker", "tool:simple_tool", "tool:progress"})
+STEPS: Final = (
+    Step("break.before.modern", "breaker", before_modern, _NEEDS | {"modern"}),
+    Step("break.before.legacy", "breaker", before_legacy, _NEEDS | {"legacy"}),
+    Step("break.after", "breaker", after, _NEEDS | {"modern"}),
+)

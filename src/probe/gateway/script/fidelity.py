@@ -1,0 +1,191 @@
+"""Phase 2: is what arrives what was sent: ids, tokens, results, errors, headers, sizes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...wire.jsonrpc import request
+from ...wire.revisions import V2026_07_28
+from ..client.live import Sending
+from ..client.records import Exchange
+from ..side import ACCEPT, JSON_TYPE, Side, call, in_session, modern, modern_call, session
+from .step import Step, Taken
+
+IDS: Final[tuple[int | str, ...]] = (0, "", 2**53 + 1, "é 中 \U0001f511", 7)
+"""Ids and tokens that are legal, each of which some program takes for another one."""
+
+BODIES: Final = (60_000, 900_000, 1_500_000, 3_900_000)
+"""Bytes of a request; the probe takes 4 MiB."""
+
+TRACE: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+async def ids(side: Side, mark: str) -> Taken:
+    """Calls whose id and token are each of `IDS`."""
+    exchanges: list[Exchange] = []
+    async with session(side, mark) as opened:
+        for at, value in enumerate(IDS):
+            arguments = {"steps": 1, "step_ms": 1, "label": f"{mark}.{at}"}
+            message = call(side, "progress", arguments, id=value, token=value)
+            exchanges.append(await side.ask(in_session(f"id.{at}", message, opened)))
+    return Taken((*opened.opened, *exchanges))
+
+
+async def errors(side: Side, mark: str) -> Taken:
+    """Refusals of each kind; a client is told by their status and code what to do."""
+    own = side.ask
+    exchanges: list[Exchange] = []
+    async with session(side, mark) as opened:
+        exchanges.append(await own(Sending("not JSON", "POST", opened.headers, b'{"jsonrpc": "2.0", "id": 1')))
+        exchanges.append(await own(in_session("no such method", request(1, "no/such", None), opened)))
+        without = tuple(pair for pair in opened.headers if pair[0] != "Accept")
+        ping = in_session("ping", request(2, "ping", None), opened)
+        exchanges.append(await own(Sending("not acceptable", "POST", (*without, ("Accept", "text/html")), ping.body)))
+        typed = tuple(pair for pair in opened.headers if pair[0] != "Content-Type")
+        exchanges.append(
+            await own(Sending("no JSON type", "POST", (*typed, ("Content-Type", "text/plain")), ping.body))
+        )
+        exchanges.append(await own(Sending("method PUT", "PUT", opened.headers, ping.body)))
+    return Taken((*opened.opened, *exchanges))
+
+
+async def modern_errors(side: Side, mark: str) -> Taken:
+    """The refusals of the modern era."""
+    mismatch = modern("headers mismatch", "tools/list", mark=mark, omit=("Mcp-Method",), more=(("Mcp-Method", "ping"),))
+    unknown = modern("no such method", "no/such", mark=mark)
+    no_session = Sending("GET", "GET", (ACCEPT, ("MCP-Protocol-Version", V2026_07_28)))
+    return Taken((await side.ask(mismatch), await side.ask(unknown), await side.ask(no_session)))
+
+
+async def failures(side: Side, mark: str) -> Taken:
+    """A tool that fails in each of the two ways."""
+    exchanges: list[Exchange] = []
+    async with session(side, mark) as opened:
+        for how in ("protocol_error", "tool_error"):
+            message = call(side, "fail", {"how": how})
+            exchanges.append(await side.ask(in_session(how, message, opened)))
+    return Taken((*opened.opened, *exchanges))
+
+
+async def results(side: Side, mark: str) -> Taken:
+    """Results of every shape."""
+    exchanges: list[Exchange] = []
+    async with session(side, mark) as opened:
+        tools = ("structured_output", "content_types", "chatty")
+        exchanges += [await side.ask(in_session(tool, call(side, tool, {}), opened)) for tool in tools]
+    return Taken((*opened.opened, *exchanges))
+
+
+async def large_results(side: Side, mark: str, sizes: tuple[int, ...] = (16, 80)) -> Taken:
+    """Results of 1 and 5 megabytes; gateways' buffers often have 4."""
+    exchanges: list[Exchange] = []
+    async with session(side, mark) as opened:
+        for blocks in sizes:
+            message = call(side, "long_output", {"blocks": blocks, "chars": 65536})
+            exchanges.append(await side.ask(in_session(f"{blocks} blocks", message, opened), 20.0))
+    return Taken((*opened.opened, *exchanges))
+
+
+async def larger_results(side: Side, mark: str) -> Taken:
+    """Up to 16 megabytes."""
+    return await large_results(side, mark, (16, 80, 160, 256))
+
+
+async def bodies(side: Side, mark: str) -> Taken:
+    """Requests of growing size, until one is refused."""
+    exchanges: list[Exchange] = []
+    async with session(side, mark) as opened:
+        for at, size in enumerate(BODIES):
+            message = call(side, "simple_tool", {"label": f"{mark}.{at}"})
+            message["params"]["_meta"] = {"x.test/padding": "x" * size}
+            exchanges.append(await side.ask(in_session(f"{size} bytes", message, opened)))
+            if exchanges[-1].status != 200:
+                break
+    return Taken((*opened.opened, *exchanges))
+
+
+HEADS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
+    ("one header of 7 KB", (("X-Long", "x" * 7_000),)),
+    ("one header of 9 KB", (("X-Long", "x" * 9_000),)),
+    ("a head of 17 KB", tuple((f"X-Part-{at}", "x" * 3_400) for at in range(5))),
+    ("85 headers", tuple((f"X-Number-{at}", "x") for at in range(80))),
+)
+
+
+async def heads(side: Side, mark: str) -> Taken:
+    """Heads that the probe takes: below 32 KB and 100 headers."""
+    exchanges = (
+        [await side.ask(modern(name, "tools/list", mark=mark, more=headers)) for name, headers in HEADS]
+        if "modern" in side.offers
+        else []
+    )
+    return Taken(tuple(exchanges))
+
+
+def sent_headers(side: Side, mark: str) -> tuple[tuple[str, str], ...]:
+    """Headers of which the probe is to see the same. An own Authorization is not added to that of the user."""
+    given = {name.lower() for name, _ in side.mcp.headers}
+    own = () if "authorization" in given else (("Authorization", f"Bearer {mark}"),)
+    return (
+        *own,
+        ("traceparent", TRACE),
+        ("X-Twice", "one"),
+        ("X-Twice", "two"),
+        ("X_Under_Score", "kept"),
+        ("X-MiXeD", "CaSe"),
+    )
+
+
+async def headers(side: Side, mark: str) -> Taken:
+    """A request with headers that gateways drop, merge or change."""
+    arguments = {"region": "us-east", "priority": 3, "dry_run": True}
+    mirrored = (("Mcp-Param-Region", "us-east"), ("Mcp-Param-Priority", "3"), ("Mcp-Param-Dry-Run", "true"))
+    marked = sent_headers(side, mark)
+    exchanges = [await side.ask(modern_call(side, "marked", "simple_tool", {"label": mark}, mark=mark, more=marked))]
+    if "tool:routed_tool" in side.offers:
+        routed = modern_call(side, "mirrored", "routed_tool", arguments, mark=mark, more=mirrored)
+        exchanges.append(await side.ask(routed))
+    return Taken(tuple(exchanges))
+
+
+async def encoding(side: Side, mark: str) -> Taken:
+    """A stream for a client that would take it compressed."""
+    arguments = {"steps": 4, "step_ms": 50, "label": mark}
+    more = (("Accept-Encoding", "gzip"),)
+    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=mark, more=more)
+    return Taken((await side.ask(sending),))
+
+
+async def origins(side: Side, mark: str) -> Taken:
+    """Names that the probe refuses: what protects its user against DNS rebinding."""
+    ping: dict[str, Any] = request(1, "server/discover", None)
+    honest = modern("host", "server/discover", mark=mark)
+    sent = [
+        Sending("evil host", "POST", honest.headers, honest.body, authority="evil.example"),
+        Sending("evil origin", "POST", (*honest.headers, ("Origin", "https://evil.example")), honest.body),
+    ]
+    if "modern" not in side.offers:
+        plain = Sending("ping", "POST", (JSON_TYPE, ACCEPT), repr(ping).encode())
+        sent = [
+            Sending("evil host", "POST", plain.headers, plain.body, authority="evil.example"),
+            Sending("evil origin", "POST", (*plain.headers, ("Origin", "https://evil.example")), plain.body),
+        ]
+    return Taken(tuple([await side.ask(sending) for sending in sent]))
+
+
+_LEGACY: Final = frozenset({"legacy"})
+_MODERN: Final = frozenset({"modern"})
+STEPS: Final = (
+    Step("ids", "fidelity", ids, _LEGACY | {"tool:progress"}),
+    Step("errors", "fidelity", errors, _LEGACY),
+    Step("errors.modern", "fidelity", modern_errors, _MODERN),
+    Step("failures", "fidelity", failures, _LEGACY | {"tool:fail"}),
+    Step("results", "fidelity", results, _LEGACY),
+    Step("large.quick", "fidelity", large_results, _LEGACY | {"tool:long_output"}, profiles=("quick",)),
+    Step("large", "fidelity", larger_results, _LEGACY | {"tool:long_output"}, profiles=("full", "idle")),
+    Step("bodies", "fidelity", bodies, _LEGACY | {"tool:simple_tool"}),
+    Step("heads", "fidelity", heads, _MODERN),
+    Step("headers", "fidelity", headers, _MODERN | {"tool:simple_tool"}),
+    Step("encoding", "fidelity", encoding, _MODERN | {"tool:progress"}),
+    Step("origins", "fidelity", origins),
+)

@@ -1,0 +1,124 @@
+"""Phase 1: is the probe reached, in which revisions, and what does this way offer."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...wire.jsonrpc import Json, request
+from ...wire.revisions import V2025_03_26, V2025_06_18
+from ...wire.v2026.meta import TASKS_EXTENSION
+from ..client.live import Sending
+from ..client.records import Exchange
+from ..side import Session, Side, in_session, modern, open_session
+from .step import Step, Taken
+
+_MOST_PAGES: Final = 20
+_LISTS: Final = (("tools/list", "tools"), ("resources/list", "resources"), ("prompts/list", "prompts"))
+
+
+async def legacy(side: Side, mark: str) -> Taken:
+    """A session from its beginning to its end, and a request after it."""
+    opened = await open_session(side, mark)
+    exchanges = [*opened.opened]
+    exchanges.append(await side.ask(in_session("ping", request(1, "ping", None), opened)))
+    lists: dict[str, list[str]] = {}
+    for method, member in _LISTS:
+        pages, lists[member] = await _pages(side, opened, method, member)
+        exchanges += pages
+    if opened.id is not None:
+        exchanges.append(await side.ask(Sending("delete", "DELETE", opened.headers)))
+        exchanges.append(await side.ask(in_session("after delete", request(2, "ping", None), opened)))
+        unknown = Session((), f"none-{mark}", opened.revision)
+        exchanges.append(await side.ask(in_session("unknown session", request(3, "ping", None), unknown)))
+    return Taken(tuple(exchanges), facts={"lists": lists})
+
+
+async def _pages(side: Side, opened: Session, method: str, member: str) -> tuple[list[Exchange], list[str]]:
+    exchanges: list[Exchange] = []
+    names: list[str] = []
+    cursor: str | None = None
+    for page in range(_MOST_PAGES):
+        params: Json = {} if cursor is None else {"cursor": cursor}
+        sending = in_session(f"{member}.{page}", request(10 + page, method, params), opened)
+        exchanges.append(await side.ask(sending))
+        result = exchanges[-1].result
+        items = result.get(member)
+        names += [_name(item) for item in items] if isinstance(items, list) else []
+        cursor = result.get("nextCursor")
+        if not isinstance(cursor, str):
+            break
+    return exchanges, names
+
+
+def _name(item: Any) -> str:
+    if not isinstance(item, dict):
+        return ""
+    return str(item.get("uri") or item.get("name") or "")
+
+
+async def revisions(side: Side, mark: str) -> Taken:
+    """A session in each of the two older revisions."""
+    exchanges: list[Exchange] = []
+    for revision in (V2025_03_26, V2025_06_18):
+        opened = await open_session(side, mark, revision, name=f"{revision} ")
+        exchanges += opened.opened
+        if opened.id is not None:
+            await side.ask(Sending("delete", "DELETE", opened.headers))
+    return Taken(tuple(exchanges))
+
+
+async def discover(side: Side, mark: str) -> Taken:
+    """The modern era: `server/discover` and the tools."""
+    first = await side.ask(modern("discover", "server/discover", mark=mark))
+    second = await side.ask(modern("tools", "tools/list", mark=mark, id=2))
+    items = second.result.get("tools")
+    return Taken((first, second), facts={"tools": [_name(item) for item in items] if isinstance(items, list) else []})
+
+
+STEPS: Final = (
+    Step("reach.legacy", "reach", legacy),
+    Step("reach.revisions", "reach", revisions),
+    Step("reach.modern", "reach", discover),
+)
+
+
+def offers(session: Taken, found: Taken) -> set[str]:
+    """What a way offers, from the steps `reach.legacy` and `reach.modern`."""
+    named = {item.name: item for item in (*session.exchanges, *found.exchanges)}
+    offered: set[str] = set()
+    hello = named["initialize"]
+    # A session whose id was lost on the way is none: all that follows would fail for that one reason.
+    if "protocolVersion" in hello.result and named["ping"].answer is not None and named["ping"].status == 200:
+        offered.add("legacy")
+        capabilities = hello.result.get("capabilities") or {}
+        offered |= {f"legacy.{name}" for name in capabilities}
+    if hello.header("mcp-session-id") is not None:
+        offered.add("sessions")
+    if "capabilities" in named["discover"].result:
+        offered.add("modern")
+        capabilities = named["discover"].result["capabilities"] or {}
+        offered |= {f"modern.{name}" for name in capabilities}
+        if TASKS_EXTENSION in (capabilities.get("extensions") or {}):
+            offered.add("modern.tasks")
+    offered |= {f"tool:{name}" for name in _listed(session, found)}
+    return offered
+
+
+def _listed(session: Taken, found: Taken) -> list[str]:
+    return list(session.facts["lists"].get("tools") or []) or list(found.facts["tools"])
+
+
+def names(ours: list[str], theirs: list[str]) -> dict[str, str]:
+    """What each of our tools is called there: by the same name, or by one that ends with it, `-` for `_`."""
+    known = set(theirs)
+    found = {name: name for name in ours if name in known}
+    for name in ours:
+        alike = [other for other in theirs if _plain(other).endswith(_plain(name)) and other not in ours]
+        exact = [other for other in alike if _plain(other) == _plain(name)]
+        if name not in found and len(exact or alike) == 1:
+            found[name] = (exact or alike)[0]
+    return found
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "_").lower()

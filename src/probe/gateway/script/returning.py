@@ -1,0 +1,152 @@
+"""Phase 5: tasks, questions, subscriptions, and streams that a client comes back to."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import trio
+
+from ...wire.jsonrpc import Json, request, result_response
+from ...wire.v2026.meta import TASKS_EXTENSION
+from ..client.live import Live, Sending, exchanging
+from ..client.records import Exchange
+from ..side import ACCEPT, CAPABILITIES, Side, call, in_session, modern, modern_call, open_session, session
+from .step import Step, Taken
+
+_STEPS: Final = 8
+# A server asks a client that sends no more whether it still reads: that takes up to a second.
+_SEEN_S: Final = 1.5
+
+
+async def resume(side: Side, mark: str) -> Taken:
+    """A stream that breaks after three messages, and the rest of it by `Last-Event-ID`."""
+    arguments = {"steps": _STEPS, "step_ms": 120, "label": mark}
+    async with session(side, mark) as opened:
+        message = call(side, "progress", arguments, token=f"token-{mark}")
+        async with side.asking(in_session("call", message, opened)) as live:
+            await live.wait_messages(3, 5.0)
+            await live.close()
+        first = live.record()
+        seen = [item.event_id for item in first.messages if item.event_id is not None]
+        rest: list[Exchange] = []
+        if seen:
+            headers = (ACCEPT, *opened.headers[2:], ("Last-Event-ID", seen[-1]))
+            rest.append(await side.ask(Sending("rest", "GET", headers), 5.0))
+    return Taken((*opened.opened, first, *rest))
+
+
+async def elicitation(side: Side, mark: str) -> Taken:
+    """A question of the probe to the client, and the answer."""
+    async with session(side, mark) as opened:
+        message = call(side, "elicit_simple_form", {})
+        answered: list[Exchange] = []
+        async with (
+            side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear,
+            side.asking(in_session("call", message, opened)) as live,
+        ):
+            asked = await _question(live, ear)
+            if asked is not None:
+                reply = result_response(asked, {"action": "decline"})
+                answered.append(await side.ask(in_session("answer", reply, opened)))
+            await live.wait_over(3.0)
+        records = (live.record(), ear.record())
+    return Taken((*opened.opened, *records, *answered), facts={"asked": asked is not None})
+
+
+async def _question(*streams: Live) -> int | str | None:
+    """The id of the first question on one of these; None where none comes."""
+    found: list[Json] = []
+    async with trio.open_nursery() as waiting:
+
+        async def wait(stream: Live) -> None:
+            asked = await stream.wait_method("elicitation/create", 3.0)
+            if asked is not None:
+                found.append(asked)
+                waiting.cancel_scope.cancel()
+
+        for stream in streams:
+            waiting.start_soon(wait, stream)
+    id = found[0].get("id") if found else None
+    return id if isinstance(id, int | str) else None
+
+
+async def legacy_task(side: Side, mark: str) -> Taken:
+    """A task of a session: made, asked for, its result taken."""
+    async with session(side, mark) as opened:
+        message = call(side, "pure_task", {"durationMs": 1000})
+        message["params"]["task"] = {"ttl": 60_000}
+        made = await side.ask(in_session("make", message, opened))
+        got: list[Exchange] = []
+        id = (made.result.get("task") or {}).get("taskId")
+        if isinstance(id, str):
+            got.append(await side.ask(in_session("get", request(2, "tasks/get", {"taskId": id}), opened)))
+            got.append(await side.ask(in_session("result", request(3, "tasks/result", {"taskId": id}), opened), 5.0))
+    return Taken((*opened.opened, made, *got))
+
+
+async def modern_task(side: Side, mark: str) -> Taken:
+    """A task of the extension: made and asked for."""
+    declared: Json = {"extensions": {TASKS_EXTENSION: {}}}
+    sending = modern_call(side, "make", "pure_task", {"durationMs": 1000}, mark=mark, capabilities=declared)
+    made = await side.ask(sending)
+    got: list[Exchange] = []
+    id = made.result.get("taskId")
+    if isinstance(id, str):
+        asking = modern("get", "tasks/get", {"taskId": id}, mark=mark, id=2, capabilities=declared)
+        got.append(await side.ask(asking))
+    return Taken((made, *got))
+
+
+async def subscription(side: Side, mark: str) -> Taken:
+    """`subscriptions/listen`, and a change that it is told of."""
+    wanted = {"notifications": {"toolsListChanged": True}}
+    async with side.asking(modern("listen", "subscriptions/listen", wanted, mark=mark)) as ear:
+        await ear.wait_messages(1, 3.0)
+        announce = modern_call(side, "announce", "announce_list_change", {"list": "tools"}, mark=mark)
+        told = await side.ask(announce)
+        await ear.wait_messages(2, 2.0)
+    return Taken((ear.record(), told))
+
+
+async def draft_stream(side: Side, mark: str) -> Taken:
+    """A stream of the draft extension, left behind and resumed as soon as its `min` allows."""
+    declared = {**CAPABILITIES, "experimental": {"streams": {}}}
+    opened = await open_session(side, mark, capabilities=declared)
+    message = call(side, "progress", {"steps": 3, "step_ms": 4000, "label": mark}, token=mark)
+    async with side.asking(in_session("call", message, opened)) as live:
+        await live.wait_messages(1, 5.0)
+        closed = time.time()
+        await live.close()
+    first = live.record()
+    created = first.of("notifications/stream/create")
+    got: list[Exchange] = []
+    if created and created[0].message is not None:
+        params = created[0].message["params"]["stream"]
+        await trio.sleep(params["resumeInterval"]["min"] + _SEEN_S)
+        again = request(5, "stream/resume", {"streamId": params["streamId"]})
+        async with exchanging(side.mcp, in_session("resume", again, opened)) as rest:
+            await rest.wait_messages(1, 5.0)
+        got.append(rest.record())
+    if opened.id is not None:
+        await side.ask(Sending("delete", "DELETE", opened.headers))
+    return Taken((*opened.opened, first, *got), {"closed": closed})
+
+
+_LEGACY: Final = frozenset({"legacy", "sessions"})
+STEPS: Final = (
+    Step("resume", "return", resume, _LEGACY | {"tool:progress"}),
+    Step("elicitation", "return", elicitation, _LEGACY | {"tool:elicit_simple_form"}),
+    Step("tasks.legacy", "return", legacy_task, _LEGACY, beside=True),
+    Step("tasks.modern", "return", modern_task, frozenset({"modern"})),
+    Step("subscription", "return", subscription, frozenset({"modern", "tool:announce_list_change"})),
+    Step(
+        "draft",
+        "return",
+        draft_stream,
+        _LEGACY | {"tool:progress"},
+        settles_s=1.0,
+        beside=True,
+        profiles=("full", "idle"),
+    ),
+)

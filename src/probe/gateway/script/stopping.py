@@ -1,0 +1,119 @@
+"""Phase 4: does the probe learn that its client wants no answer any more. Phase 7: what ends a call that is quiet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import trio
+
+from ...wire.jsonrpc import notification
+from ..side import Side, call, in_session, modern_call, session
+from .step import Step, Taken
+
+SILENT_MS: Final = 6000
+"""How long a call runs that is to be ended by its client; a way that loses the end lets it run so long."""
+
+SLOW_MS: Final = 2500
+"""Between two messages of a slow stream: a close that is noticed only with the next write is that late."""
+
+STREAM_OPEN_S: Final = 4.0
+"""How long the stream of a cancelled call may stay open."""
+
+
+async def cancelled(side: Side, mark: str) -> Taken:
+    """`notifications/cancelled` for a call in a session."""
+    arguments = {"silentMs": SILENT_MS, "idleMs": 60_000, "keepAlive": False, "label": mark}
+    async with session(side, mark) as opened:
+        async with side.asking(in_session("call", call(side, "silent_call", arguments, id=1), opened)) as live:
+            await trio.sleep(0.5)
+            told = notification("notifications/cancelled", {"requestId": 1, "reason": mark})
+            moment = time.time()
+            answer = await side.ask(in_session("cancel", told, opened))
+            await live.wait_over(STREAM_OPEN_S)
+        record = live.record()
+    return Taken((*opened.opened, record, answer), {"cancelled": moment})
+
+
+async def _closed(side: Side, mark: str, tool: str, arguments: Mapping[str, object], messages: int) -> Taken:
+    sending = modern_call(side, "call", tool, {**arguments, "label": mark}, mark=mark, token=mark)
+    async with side.asking(sending) as live:
+        if messages:
+            await live.wait_messages(messages, 8.0)
+        else:
+            await trio.sleep(0.6)
+        moment = time.time()
+        await live.close()
+        await trio.sleep(0.05)
+    return Taken((live.record(),), {"closed": moment})
+
+
+async def close_stream(side: Side, mark: str) -> Taken:
+    """The client closes while messages come."""
+    return await _closed(side, mark, "progress", {"steps": 40, "step_ms": 150}, 2)
+
+
+async def close_slow(side: Side, mark: str) -> Taken:
+    """The client closes between two messages that are far apart."""
+    return await _closed(side, mark, "progress", {"steps": 4, "step_ms": SLOW_MS}, 1)
+
+
+async def close_silent(side: Side, mark: str) -> Taken:
+    """The client closes before there was any message."""
+    arguments = {"silentMs": SILENT_MS, "idleMs": 60_000, "keepAlive": False}
+    return await _closed(side, mark, "silent_call", arguments, 0)
+
+
+async def quiet_stream(side: Side, mark: str, seconds: int, *, comments: bool = False) -> Taken:
+    """An event stream that says nothing for so long after its head."""
+    arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": comments, "label": mark}
+    async with session(side, mark) as opened:
+        sending = in_session("call", call(side, "silent_call", arguments), opened)
+        got = await side.ask(sending, seconds + 10.0)
+    return Taken((*opened.opened, got), facts={"seconds": seconds})
+
+
+async def quiet_call(side: Side, mark: str, seconds: int) -> Taken:
+    """A request whose response does not begin for so long."""
+    arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": False, "label": mark}
+    sending = modern_call(side, "call", "silent_call", arguments, mark=mark)
+    return Taken((await side.ask(sending, seconds + 10.0),), facts={"seconds": seconds})
+
+
+async def busy_stream(side: Side, mark: str, seconds: int) -> Taken:
+    """A stream that lasts so long and has a message every few seconds: a limit of silence does not end it."""
+    step = min(3500, seconds * 50)
+    arguments = {"steps": seconds * 1000 // step, "step_ms": step, "label": mark}
+    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=mark)
+    return Taken((await side.ask(sending, seconds + 10.0),), facts={"seconds": seconds})
+
+
+def quiet(seconds: int, *profiles: str) -> tuple[Step, ...]:
+    """The steps of phase 7 for one length of silence."""
+    legacy, modern = frozenset({"legacy", "tool:silent_call"}), frozenset({"modern", "tool:silent_call"})
+    late = 8.0
+    steps = (
+        Step("quiet.stream", "quiet", partial(quiet_stream, seconds=seconds), legacy),
+        Step("quiet.comments", "quiet", partial(quiet_stream, seconds=seconds, comments=True), legacy),
+        Step("quiet.call", "quiet", partial(quiet_call, seconds=seconds), modern),
+        Step("busy", "quiet", partial(busy_stream, seconds=seconds), modern | {"tool:progress"}),
+    )
+    return tuple(
+        Step(each.name, each.phase, each.run, each.needs, beside=True, settles_s=late, profiles=profiles)  # type: ignore[arg-type]  # the names are checked by the callers below
+        for each in steps
+    )
+
+
+_MODERN_SILENT: Final = frozenset({"modern", "tool:silent_call"})
+_MODERN_PROGRESS: Final = frozenset({"modern", "tool:progress"})
+_LATE: Final = 8.0
+STEPS: Final = (
+    Step("cancel", "stopping", cancelled, frozenset({"legacy", "tool:silent_call"}), settles_s=_LATE, beside=True),
+    Step("close.stream", "stopping", close_stream, _MODERN_PROGRESS, settles_s=_LATE),
+    Step("close.slow", "stopping", close_slow, _MODERN_PROGRESS, settles_s=_LATE, beside=True),
+    Step("close.silent", "stopping", close_silent, _MODERN_SILENT, settles_s=_LATE, beside=True),
+    *quiet(70, "full"),
+    *quiet(310, "idle"),
+)

@@ -1,0 +1,127 @@
+"""Phase 3: when does what arrive; and phase 6: the same with many at once."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import trio
+
+from ...wire.jsonrpc import request
+from ..client.live import Sending
+from ..client.records import Exchange
+from ..side import ACCEPT, Side, call, in_session, modern_call, open_session, session
+from .step import Step, Taken
+
+STEPS_EACH: Final = 4
+STEP_MS: Final = 250
+"""Longer than the 200 ms after which Linux acknowledges at the latest: Nagle's algorithm waits for that, and a message
+that follows sooner would hide it."""
+FAST: Final = 20
+# What a healthy way needs is 2 s; one that needs more than this is late, and more load would hurt it.
+_FIRST_S: Final = 6.0
+_HEAD_S: Final = 5.0
+
+
+async def legacy_progress(side: Side, mark: str) -> Taken:
+    """Progress in a session, with the GET stream open beside, so that it shows where each message arrives."""
+    arguments = {"steps": STEPS_EACH, "step_ms": STEP_MS, "label": mark}
+    async with session(side, mark) as opened:
+        async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear:
+            await ear.wait_head(1.0)
+            message = call(side, "progress", arguments, token=f"token-{mark}")
+            got = await side.ask(in_session("call", message, opened))
+            await trio.sleep(0.05)
+        beside = ear.record()
+    return Taken((*opened.opened, beside, got))
+
+
+async def modern_progress(side: Side, mark: str) -> Taken:
+    """Progress in the modern era."""
+    arguments = {"steps": STEPS_EACH, "step_ms": STEP_MS, "label": mark}
+    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=f"token-{mark}")
+    return Taken((await side.ask(sending),))
+
+
+async def fast(side: Side, mark: str) -> Taken:
+    """Many reports without a pause, which an overtaking result would hide."""
+    arguments = {"steps": FAST, "step_ms": 0, "label": mark}
+    async with session(side, mark) as opened:
+        message = call(side, "progress", arguments, token=f"token-{mark}")
+        got = await side.ask(in_session("call", message, opened))
+    return Taken((*opened.opened, got))
+
+
+async def listening(side: Side, mark: str) -> Taken:
+    """The GET stream: when its head comes, and whether a list-changed notification arrives on it."""
+    async with session(side, mark) as opened:
+        async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear:
+            await ear.wait_head(_HEAD_S)
+            message = call(side, "announce_list_change", {"list": "tools"})
+            got = await side.ask(in_session("announce", message, opened))
+            await ear.wait_messages(1, 2.0)
+        beside = ear.record()
+    return Taken((*opened.opened, beside, got))
+
+
+async def parallel(side: Side, mark: str, count: int = 10) -> Taken:
+    """Calls at the same time, each in the middle of a stream."""
+    arguments = {"steps": 4, "step_ms": 150}
+    got: list[Exchange] = []
+
+    async def one(number: int) -> None:
+        labelled = {**arguments, "label": f"{mark}.{number}"}
+        if "modern" in side.offers:
+            sending = modern_call(side, f"call {number}", "progress", labelled, mark=mark, token=number)
+        elif opened is not None:
+            message = call(side, "progress", labelled, id=100 + number, token=number)
+            sending = in_session(f"call {number}", message, opened)
+        else:
+            return
+        got.append(await side.ask(sending, _FIRST_S))
+
+    opened = None if "modern" in side.offers else await open_session(side, mark)
+    async with trio.open_nursery() as calls:
+        for number in range(count):
+            calls.start_soon(one, number)
+    if opened is not None and opened.id is not None:
+        await side.ask(Sending("delete", "DELETE", opened.headers))
+    return Taken(tuple(sorted(got, key=lambda item: item.began)))
+
+
+async def many(side: Side, mark: str) -> Taken:
+    """100 of them, but only where 10 were served in time: more load would only hurt."""
+    few = await parallel(side, f"{mark}.few", 10)
+    worst = max((item.messages[0].at - item.began for item in few.exchanges if item.messages), default=_FIRST_S)
+    answered = all(item.answer is not None for item in few.exchanges)
+    if worst > 5.0 or not answered:
+        return Taken(few.exchanges, facts={"count": 10, "stopped": True})
+    more = await parallel(side, f"{mark}.many", 100)
+    return Taken(more.exchanges, facts={"count": 100, "stopped": False})
+
+
+async def sessions(side: Side, mark: str) -> Taken:
+    """Three clients with two calls each, every request on a new connection."""
+    exchanges: list[Exchange] = []
+    for client in range(3):
+        opened = await open_session(side, f"{mark}.{client}", name=f"{client} ")
+        exchanges += opened.opened
+        for number in range(2):
+            message = call(side, "simple_tool", {"label": f"{mark}.{client}.{number}"}, id=1 + number)
+            exchanges.append(await side.ask(in_session(f"{client} call {number}", message, opened)))
+        exchanges.append(await side.ask(in_session(f"{client} ping", request(9, "ping", None), opened)))
+        if opened.id is not None:
+            await side.ask(Sending("delete", "DELETE", opened.headers))
+    return Taken(tuple(exchanges), moments={"ended": time.time()})
+
+
+_LEGACY: Final = frozenset({"legacy", "tool:progress"})
+STEPS: Final = (
+    Step("progress.legacy", "time", legacy_progress, _LEGACY, turns=3),
+    Step("progress.modern", "time", modern_progress, frozenset({"modern", "tool:progress"}), turns=3),
+    Step("fast", "time", fast, _LEGACY),
+    Step("get", "time", listening, frozenset({"legacy", "sessions", "tool:announce_list_change"})),
+    Step("sessions", "time", sessions, frozenset({"legacy", "tool:simple_tool"})),
+    Step("load.quick", "load", parallel, frozenset({"tool:progress"}), profiles=("quick",)),
+    Step("load", "load", many, frozenset({"tool:progress"}), profiles=("full", "idle")),
+)

@@ -1,0 +1,153 @@
+"""One way to the probe: the messages of both eras as a client sends them on it, and what it offers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from ..wire.jsonrpc import Json, notification, request
+from ..wire.revisions import V2025_11_25, V2026_07_28
+from ..wire.v2026.header_values import encode as header_value
+from ..wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROGRESS_TOKEN, PROTOCOL_VERSION
+from .breaker import Plan
+from .client.live import Live, Sending, exchange, exchanging, message_sending
+from .client.records import Exchange
+from .client.response import Headers
+from .client.target import Target
+
+Way: TypeAlias = Literal["direct", "through"]
+WAYS: Final[tuple[Way, ...]] = ("direct", "through")
+
+ACCEPT: Final = ("Accept", "application/json, text/event-stream")
+JSON_TYPE: Final = ("Content-Type", "application/json")
+# By it a request without arguments is found in the log, where the gateway passes headers on.
+MARK_HEADER: Final = "X-Probe-Mark"
+CAPABILITIES: Final[Json] = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}}}
+"""What the client declares: more than the least, so that it shows whether the gateway passes it on."""
+
+# Which parameter the header Mcp-Name repeats.
+_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId"}
+
+
+@dataclass
+class Side:
+    """A way to the probe. `names` are the tools as this way calls them; `offers` is filled by the first phase."""
+
+    way: Way
+    mcp: Target
+    names: dict[str, str] = field(default_factory=dict)
+    offers: set[str] = field(default_factory=set)
+    websocket: Target | None = None
+    breaker: Plan | None = None
+
+    def tool(self, name: str) -> str:
+        """What the probe's tool is called on this way."""
+        return self.names.get(name, name)
+
+    async def ask(self, sending: Sending, seconds: float = 10.0) -> Exchange:
+        """One exchange to its end."""
+        return await exchange(self.mcp, sending, seconds)
+
+    def asking(self, sending: Sending) -> AbstractAsyncContextManager[Live]:
+        """One exchange for as long as a block."""
+        return exchanging(self.mcp, sending)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A legacy session: the exchanges that opened it, and its id, None where there is none."""
+
+    opened: tuple[Exchange, ...]
+    id: str | None
+    revision: str
+
+    @property
+    def headers(self) -> Headers:
+        """Those of each further request."""
+        named = () if self.id is None else (("Mcp-Session-Id", self.id),)
+        return (JSON_TYPE, ACCEPT, *named, ("MCP-Protocol-Version", self.revision))
+
+
+def initialize(mark: str, revision: str = V2025_11_25, capabilities: Json | None = None, id: int = 0) -> Json:
+    """The first request of a session."""
+    params = {
+        "protocolVersion": revision,
+        "capabilities": CAPABILITIES if capabilities is None else capabilities,
+        "clientInfo": {"name": mark, "version": "1"},
+    }
+    return request(id, "initialize", params)
+
+
+async def open_session(
+    side: Side, mark: str, revision: str = V2025_11_25, *, name: str = "", capabilities: Json | None = None
+) -> Session:
+    """`initialize` and `notifications/initialized`."""
+    marked = (JSON_TYPE, ACCEPT, (MARK_HEADER, mark))
+    hello = initialize(mark, revision, capabilities)
+    first = await side.ask(message_sending(f"{name}initialize", hello, marked))
+    agreed = first.result.get("protocolVersion", revision)
+    session = Session((first,), first.header("mcp-session-id"), str(agreed))
+    if "protocolVersion" not in first.result:
+        return session
+    told = notification("notifications/initialized", None)
+    second = await side.ask(message_sending(f"{name}initialized", told, (*session.headers, (MARK_HEADER, mark))))
+    return Session((first, second), session.id, session.revision)
+
+
+@asynccontextmanager
+async def session(side: Side, mark: str, **wanted: Any) -> AsyncIterator[Session]:
+    """A session for as long as the block; it is ended by DELETE."""
+    opened = await open_session(side, mark, **wanted)
+    yield opened
+    if opened.id is not None:
+        await side.ask(Sending("delete", "DELETE", opened.headers), 5.0)
+
+
+def call(
+    side: Side, tool: str, arguments: Mapping[str, Any], *, id: int | str = 1, token: int | str | None = None
+) -> Json:
+    """`tools/call` for a legacy session."""
+    meta = {} if token is None else {"_meta": {"progressToken": token}}
+    return request(id, "tools/call", {"name": side.tool(tool), "arguments": dict(arguments), **meta})
+
+
+def in_session(name: str, message: Any, opened: Session, *more: tuple[str, str]) -> Sending:
+    """A POST in a legacy session."""
+    return message_sending(name, message, (*opened.headers, *more))
+
+
+def modern(
+    name: str,
+    method: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    mark: str,
+    id: int | str = 1,
+    token: int | str | None = None,
+    capabilities: Json | None = None,
+    more: Headers = (),
+    omit: tuple[str, ...] = (),
+) -> Sending:
+    """A POST of the modern era; of its own headers those in `omit` are left out."""
+    meta: Json = {
+        PROTOCOL_VERSION: V2026_07_28,
+        CLIENT_CAPABILITIES: capabilities or {},
+        CLIENT_INFO: {"name": mark, "version": "1"},
+    }
+    if token is not None:
+        meta[PROGRESS_TOKEN] = token
+    body = request(id, method, {**(params or {}), "_meta": meta})
+    named = _NAMED.get(method)
+    own: list[tuple[str, str]] = [JSON_TYPE, ACCEPT, ("MCP-Protocol-Version", V2026_07_28), ("Mcp-Method", method)]
+    if named is not None and params is not None:
+        own.append(("Mcp-Name", header_value(str(params[named]))))
+    kept = [pair for pair in own if pair[0] not in omit]
+    return message_sending(name, body, (*kept, (MARK_HEADER, mark), *more))
+
+
+def modern_call(side: Side, name: str, tool: str, arguments: Mapping[str, Any], *, mark: str, **more: Any) -> Sending:
+    """`tools/call` of the modern era."""
+    params = {"name": side.tool(tool), "arguments": dict(arguments)}
+    return modern(name, "tools/call", params, mark=mark, **more)

@@ -1,0 +1,152 @@
+"""The wire client against servers that end, break and hang; and the breaker, which makes such servers of others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from probe.gateway.breaker import Plan, serve_breaker
+from probe.gateway.client.live import Sending, exchange, exchanging
+from probe.gateway.client.target import Target, TargetError, target
+from probe.gateway.client.websocket import converse
+from probe.gateway.side import Side, modern, modern_call
+from probe.wire.jsonrpc import request
+
+from .runs import probe
+
+Handler = Callable[[trio.SocketStream], Awaitable[object]]
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@asynccontextmanager
+async def server(handler: Handler) -> AsyncIterator[Target]:
+    """Hands each connection to the handler, and closes it afterwards."""
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+
+    async def serve(stream: trio.SocketStream) -> None:
+        async with stream:
+            await stream.receive_some(65536)
+            await handler(stream)
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(trio.serve_listeners, serve, listeners)
+        yield target(f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}/mcp")
+        nursery.cancel_scope.cancel()
+
+
+def chunk(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "end", "messages"),
+    [
+        (HEAD + chunk(b'data: {"id":1,"result":{}}\n\n') + b"0\r\n\r\n", "complete", 1),
+        (HEAD + chunk(b'data: {"id":1,"result":{}}\n\n'), "cut", 1),
+        (HEAD + chunk(b'data: {"id":1,"res'), "cut", 0),
+        (b"", "cut", 0),
+        (HEAD + b"zz\r\n", "broken", 0),
+    ],
+)
+async def test_the_end_of_a_response_is_what_it_was(sent: bytes, end: str, messages: int) -> None:
+    async with server(lambda stream: stream.send_all(sent)) as to:
+        record = await exchange(to, Sending("x"))
+    assert (record.end, len(record.messages)) == (end, messages)
+    assert bool(record.faults) == (end == "broken")
+
+
+async def _never(stream: trio.SocketStream) -> None:
+    await trio.sleep_forever()
+
+
+async def test_what_never_ends_has_timed_out_and_what_is_not_there_is_refused() -> None:
+    async with server(_never) as to:
+        record = await exchange(to, Sending("x"), 0.05)
+        assert (record.status, record.end) == (None, "timed out")
+    refused = await exchange(to, Sending("x"))
+    assert (refused.status, refused.end) == (None, "refused")
+    assert refused.problem
+
+
+async def test_each_message_is_stamped_when_it_comes_whatever_the_caller_does() -> None:
+    second = trio.Event()
+
+    async def two(stream: trio.SocketStream) -> None:
+        await stream.send_all(HEAD + chunk(b'data: {"method":"one"}\n\n'))
+        await second.wait()
+        await stream.send_all(chunk(b'data: {"method":"two"}\n\n: comment\n\n') + b"0\r\n\r\n")
+
+    async with server(two) as to, exchanging(to, Sending("x")) as live:
+        assert await live.wait_messages(1)
+        assert not live.over
+        second.set()
+        assert await live.wait_over()
+        record = live.record()
+    assert [item.message for item in record.messages] == [{"method": "one"}, {"method": "two"}]
+    assert len(record.comments) == 1
+    assert record.began <= record.messages[0].at <= record.messages[1].at <= record.ended
+
+
+async def test_a_request_is_written_as_it_is_given() -> None:
+    got: list[bytes] = []
+
+    async def keep(stream: trio.SocketStream) -> None:
+        got.append(bytes(await stream.receive_some(65536)))
+
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(trio.serve_listeners, keep, listeners)
+        port = listeners[0].socket.getsockname()[1]
+        to = target(f"http://127.0.0.1:{port}/mcp?client=x", headers=[("Authorization", "Bearer y")])
+        await exchange(to, Sending("x", "POST", (("X-MiXeD", "a"), ("X-Twice", "1"), ("X-Twice", "2")), b"{}"))
+        nursery.cancel_scope.cancel()
+    head = ["POST /mcp?client=x HTTP/1.1", f"Host: 127.0.0.1:{port}", "Authorization: Bearer y", "Content-Length: 2"]
+    assert got[0].decode().split("\r\n") == [*head, "X-MiXeD: a", "X-Twice: 1", "X-Twice: 2", "", "{}"]
+
+
+async def test_http2_and_websockets_tell_the_same() -> None:
+    async with probe() as direct:
+        over2 = target(direct.url, h2="always")
+        side = Side("direct", over2)
+        record = await side.ask(modern("x", "server/discover", mark="m"))
+        assert (record.protocol, record.status, record.end) == ("HTTP/2", 200, "complete")
+        large = await side.ask(modern_call(side, "x", "long_output", {"blocks": 64, "chars": 65536}, mark="m"))
+        assert large.messages[0].size > 64 * 65536
+        padded = modern("x", "server/discover", mark="m", more=(("X-Pad", "x" * 2000),))
+        assert (await side.ask(padded)).status == 200
+        async with side.asking(modern_call(side, "x", "progress", {"steps": 50}, mark="m", token=1)) as live:
+            await live.wait_messages(1)
+            await live.close()
+        assert live.record().end == "closed here"
+        spoken = await converse(direct.at("/ws"), "x", [request(1, "ping", None)], 1)
+        assert (spoken.status, spoken.end, len(spoken.messages)) == (101, "complete", 1)
+        refused = await converse(direct.at("/nothing"), "x", [], 0)
+        assert refused.status == 404
+
+
+@pytest.mark.parametrize("url", ["", "ftp://x/mcp", "http://", "http://x:port/", "x"])
+def test_what_is_no_address_is_said_so(url: str) -> None:
+    with pytest.raises(TargetError):
+        target(url)
+
+
+@pytest.mark.parametrize(
+    ("moment", "end"), [("before", "cut"), ("after", "cut"), ("reset", "reset"), ("stall", "timed out")]
+)
+async def test_the_breaker_breaks_once(moment: str, end: str) -> None:
+    plan = Plan()
+    async with probe() as direct, trio.open_nursery() as nursery:
+        port = await nursery.start(serve_breaker, 0, direct.host, direct.port, plan)
+        side = Side("through", target(f"http://127.0.0.1:{port}/mcp"))
+        plan.moments['"broken"'] = moment  # type: ignore[assignment]
+        arguments = {"steps": 3, "step_ms": 200, "label": "broken"}
+        sending = modern_call(side, "x", "progress", arguments, mark="m", token=1)
+        first = await side.ask(sending, 1.5)
+        assert (first.end, len(first.messages)) == (end, 0 if moment == "before" else 1)
+        assert plan.broken == ['"broken"']
+        again = await side.ask(sending)
+        assert (again.end, len(again.messages)) == ("complete", 4)
+        nursery.cancel_scope.cancel()

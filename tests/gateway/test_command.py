@@ -1,0 +1,83 @@
+"""`mcp-probe gateway` as a person runs it: arguments, exit codes, files, and a signal in the middle."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from probe.cli import main
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def listening() -> tuple[str, ...]:
+    """Direct on both ways: the way through leads to the probe itself."""
+    port = free_port()
+    return ("gateway", "--listen", str(port), "--through", f"http://127.0.0.1:{port}/mcp", "--profile", "quick")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--probe", "http://127.0.0.1:1"], "--through URL says where the gateway is"),
+        (["--through", "http://127.0.0.1:1/mcp"], "--listen PORT or --probe URL says where the probe is"),
+        (["--only", "colour"], "there is no check 'colour'; known are stream.held"),
+        (["--allow", "/nowhere"], "/nowhere cannot be read"),
+        (["--from", "/nowhere"], "/nowhere"),
+        (["--observe"], "--observe reads the log of --probe URL"),
+        (["--probe", "http://127.0.0.1:1", "--through", "nothing"], "'nothing' is not http://host[:port]/path"),
+        (["--probe", "http://127.0.0.1:1", "--through", "http://127.0.0.1:1/mcp", "--wait", "0"], "did not answer"),
+        (["--listen", "1", "--through", "http://127.0.0.1:1/mcp", "--header", "no colon"], "--header is NAME: VALUE"),
+    ],
+)
+def test_what_cannot_be_checked_is_said_in_one_line(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gateway", *arguments]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: ")
+    assert said in error
+
+
+def test_a_run_is_written_kept_and_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept, out = tmp_path / "run.ndjson", tmp_path / "out.json"
+    secret = ("--header", "X-Gateway-Key: very-secret-value")
+    code = main(
+        [*listening(), *secret, "--only", "ids,errors.tool", "--save", str(kept), "--format", "json", "--out", str(out)]
+    )
+    assert code == 0
+    value = json.loads(out.read_text())
+    assert {(each["name"], each["verdict"]) for each in value["findings"]} == {
+        ("errors.tool", "same"),
+        ("ids.changed", "same"),
+        ("ids.refused", "same"),
+    }
+    assert "very-secret-value" not in out.read_text() + kept.read_text()
+    capsys.readouterr()
+    assert main(["gateway", "--from", str(kept), "--only", "ids.changed", "--format", "markdown"]) == 0
+    assert "| `ids.changed` | as sent | as sent | same |" in capsys.readouterr().out
+
+
+def test_a_signal_ends_a_run_and_what_was_done_is_judged(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "probe", *listening()]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("fidelity: errors"):
+                process.send_signal(signal.SIGINT)
+                break
+        out, error = process.communicate(timeout=30)
+    assert "stopped by a signal" in error
+    assert "ids.changed" in out
+    assert "stream.held" not in out
+    assert process.returncode in (0, 3)

@@ -1,0 +1,96 @@
+"""Each fault of a gateway is found, and no other with it; a direct way has none."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from probe.gateway.behind import Behind, Row
+from probe.gateway.checks import CHECKS, judge
+from probe.gateway.faults import catalogue
+from probe.gateway.script import STEPS as ALL_STEPS
+from probe.gateway.script import timing
+
+from .faults import RULES, CloseLate
+from .proxy import Rules
+from .runs import cheap, found, tried
+
+# Steps that a fault needs beside the cheap ones.
+MORE = {
+    8: ("close.stream", "close.silent"),
+    9: ("close.silent",),
+    10: ("cancel",),
+    11: ("cancel",),
+    12: ("cancel",),
+    13: ("resume",),
+    15: ("quiet.stream", "quiet.comments"),
+    16: ("quiet.stream", "quiet.call", "busy"),
+    17: ("quiet.call", "busy"),
+    18: ("break.before.modern", "break.before.legacy"),
+    19: ("break.before.legacy",),
+    20: ("break.after",),
+    21: ("break.after",),
+    22: ("encoding",),
+    40: ("bodies",),
+    45: ("tasks.legacy",),
+}
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+# What one fault makes of another: a limit of time is what leaves work behind, and a server that was not told
+# `notifications/initialized` may ask nothing.
+WITH = {17: {16}, 51: {32} if THOROUGH else set()}
+# The cheap steps tell nothing of these, and some of them meet the fault's own time-out.
+ALONE = (15, 16, 17, 18, 19, 20, 21)
+
+
+def test_each_fault_has_one_check_and_each_check_its_steps() -> None:
+    assert [check.number for check in CHECKS] == sorted(catalogue()) == [*range(1, 52)]
+    known = {step.name for step in ALL_STEPS}
+    assert all(set(check.steps) <= known for check in CHECKS)
+    assert len({fault.name for fault in catalogue().values()}) == 51
+
+
+@pytest.mark.parametrize("number", RULES)
+async def test_a_fault_is_found_and_no_other(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if number != 2:
+        # The pace that a real run needs is for networks with delayed acknowledgements.
+        monkeypatch.setattr(timing, "STEP_MS", 60)
+    own = MORE.get(number, ())
+    check = next(check for check in CHECKS if check.number == number)
+    # All cheap steps for each of fifty faults take minutes, which is for `nox -s thorough`.
+    names = [*own, *(check.steps if number not in MORE else ()), *(cheap() if THOROUGH and number not in ALONE else ())]
+    made = await tried(RULES[number](), names, breaker=number in (18, 19, 20, 21), keep_alive_s=1.0)
+    assert set(found(made)) == {number} | WITH.get(number, set()), found(made)
+
+
+@pytest.mark.parametrize("ahead_s", [1000.0, -1000.0])
+async def test_the_clock_of_the_probe_may_be_another(ahead_s: float) -> None:
+    names = ["progress.modern", "progress.legacy", "close.stream", "close.silent", "cancel"]
+    for rules, expected in ((Rules(), set[int]()), (CloseLate(), {9})):
+        made = await tried(rules, names)
+        shifted = [
+            replace(trial, behind=Behind(tuple(later(row, ahead_s) for row in trial.behind.entries)))
+            for trial in made.trials
+        ]
+        again = replace(made, trials=tuple(shifted))
+        assert set(found(again)) == set(found(made)) == expected
+
+
+def later(row: Row, seconds: float) -> Row:
+    """An entry as a machine writes it whose clock is wrong."""
+    return {**row, "at": row["at"] + seconds}
+
+
+async def test_a_direct_way_has_no_fault() -> None:
+    slow = ("close.stream", "close.silent", "cancel", "resume", "tasks.legacy", "bodies", "large.quick")
+    made = await tried(None, [*cheap(), *slow], keep_alive_s=1.0)
+    assert found(made) == {}
+    assert {finding.verdict for finding in judge(made)} == {"same"}
+
+
+async def test_a_right_gateway_has_no_fault() -> None:
+    """Its connections to the server are broken, too, and it tells its clients so."""
+    own = ("break.before.modern", "break.before.legacy", "break.after")
+    made = await tried(Rules(), [*cheap(), *own], breaker=True, keep_alive_s=1.0)
+    assert found(made) == {}

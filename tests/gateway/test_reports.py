@@ -1,0 +1,106 @@
+"""Findings in each format, what is accepted, exit codes; a run that was saved is judged as the living one was."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from probe.gateway.checks import Finding, Verdict, judge
+from probe.gateway.faults import catalogue
+from probe.gateway.report import FORMATS, Allowed, AllowedError, exit_code, read_allowed, summary
+from probe.gateway.trials import Run, RunError, dump, load
+
+from .faults import Http10, ResultChanged
+from .runs import tried
+
+HOSTILE = "\x1b[2J</td><script>alert(1)</script> | `x` & \x00"
+RUN = Run("1.0", 0.0, "http://127.0.0.1:1/mcp", f"http://gateway/{HOSTILE}", "quick", (), {"direct": (), "through": ()})
+
+
+def finding(number: int, verdict: Verdict, said: str = "") -> Finding:
+    return Finding(catalogue()[number], verdict, "1", said, said, "mend it", {"direct": ("c1",), "through": ("c2",)})
+
+
+FINDINGS = [
+    finding(1, Verdict.SAME),
+    finding(2, Verdict.DEGRADED, HOSTILE),
+    finding(8, Verdict.BROKEN, HOSTILE),
+    finding(13, Verdict.NOT_APPLICABLE),
+    finding(26, Verdict.UNCLEAR, HOSTILE),
+]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_a_gateway_says_is_text(form: str) -> None:
+    text = FORMATS[form](RUN, FINDINGS, Allowed())
+    assert "\x1b" not in text
+    assert "\x00" not in text
+    if form in ("html", "junit", "markdown"):
+        assert "<script>" not in text
+    assert all(each.name in text for each in FINDINGS)
+
+
+def test_junit_has_each_finding_in_its_place() -> None:
+    suite = ET.fromstring(FORMATS["junit"](RUN, FINDINGS, Allowed()).encode())[0]
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["5", "1", "1", "1"]
+    assert [[child.tag for child in case] for case in suite] == [
+        [],
+        ["system-out"],
+        ["failure"],
+        ["skipped"],
+        ["error"],
+    ]
+
+
+def test_json_says_which_calls_a_finding_rests_on() -> None:
+    value = json.loads(FORMATS["json"](RUN, FINDINGS, Allowed({"close.lost": "broken"})))
+    lost = next(each for each in value["findings"] if each["name"] == "close.lost")
+    assert (lost["calls"], lost["allowed"]) == ({"direct": ["c1"], "through": ["c2"]}, True)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "strict", "code"),
+    [
+        ([Verdict.SAME, Verdict.CHANGED, Verdict.NOT_APPLICABLE], False, 0),
+        ([Verdict.SAME, Verdict.DEGRADED], False, 0),
+        ([Verdict.SAME, Verdict.DEGRADED], True, 1),
+        ([Verdict.UNCLEAR, Verdict.BROKEN], False, 1),
+        ([Verdict.UNCLEAR, Verdict.SAME], False, 3),
+        ([], False, 3),
+    ],
+)
+def test_the_exit_code(verdicts: list[Verdict], strict: bool, code: int) -> None:
+    assert exit_code([finding(8, verdict) for verdict in verdicts], Allowed(), strict=strict) == code
+
+
+def test_an_accepted_deviation_counts_for_nothing_as_long_as_it_is_that_one() -> None:
+    allowed = read_allowed('"close.lost" = "degraded"', ["close.lost"])
+    assert exit_code([finding(8, Verdict.BROKEN)], allowed) == 1
+    allowed = read_allowed('"close.lost" = "broken"', ["close.lost"])
+    assert exit_code([finding(8, Verdict.BROKEN)], allowed) == 0
+    assert "BROKEN (allowed)" in FORMATS["table"](RUN, [finding(8, Verdict.BROKEN)], allowed)
+    for wrong in ('"close.lost" = "bad"', '"no.such" = "broken"', "close", 'close.lost = "broken"'):
+        with pytest.raises(AllowedError):
+            read_allowed(wrong, ["close.lost"])
+
+
+def test_the_summary_counts() -> None:
+    assert summary(FINDINGS) == "1 same · 1 degraded · 1 BROKEN · 1 n/a · 1 unclear"
+
+
+class _Both(Http10, ResultChanged):
+    """Two faults."""
+
+
+async def test_a_saved_run_is_judged_as_the_living_one() -> None:
+    made = await tried(_Both(), ["ids", "results", "fast"])
+    lines = b"".join(dump(made)).splitlines(keepends=True)
+    again = load(lines)
+    assert again.offers == made.offers
+    assert judge(again) == judge(made)
+    assert {each.fault.number for each in judge(again) if each.verdict != Verdict.SAME} == {23, 26}
+    for wrong in (lines[:-1], [*lines[:-1], b"{"], lines[1:], [b'{"kind":"log"}\n', *lines[1:]], []):
+        with pytest.raises(RunError):
+            load(wrong)
