@@ -1,0 +1,189 @@
+"""What clients need of a deployed probe, as checks that pass or say what is wrong."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPException
+from statistics import median
+from typing import Any, Final, TypeAlias
+
+from .target import JSON_HEADERS, LEGACY, Target, WrongError, events, expect, get, modern_call
+
+_RETRY_S: Final = 1.0
+_STEPS, _STEP_MS = 5, 1000
+# Nagle's algorithm with a delayed acknowledgement makes 40 to 200 ms; networks that are slow for all are subtracted.
+_LATE_S: Final = 0.15
+_CLOSED_S: Final = 3.0
+_BODY_BYTES: Final = 3_000_000
+
+
+def check_health(target: Target) -> None:
+    """It is alive."""
+    if json.loads(get(target, "/health")) != {"status": "alive"}:
+        raise WrongError("/health says something else")
+
+
+def check_ready(target: Target) -> None:
+    """It takes new work."""
+    if json.loads(get(target, "/ready")) != {"status": "ready"}:
+        raise WrongError("/ready says something else")
+
+
+def check_call(target: Target) -> None:
+    """A call is answered, so Host and headers arrive as they were sent."""
+    _answered(target, *modern_call("simple_tool", {"delayMs": 0}))
+
+
+def _answered(target: Target, headers: dict[str, str], message: dict[str, Any]) -> None:
+    """Raise `WrongError` if a call of `simple_tool` is not answered as it should be."""
+    with target.response("POST", "/mcp", headers, message) as response:
+        expect(response, 200)
+        result = json.loads(response.read()).get("result", {})
+    if result.get("structuredContent") != {"message": "Completed after 0ms"}:
+        raise WrongError(f"simple_tool said {result}")
+
+
+def check_stream(target: Target) -> None:
+    """Each message of a stream arrives in its time: nothing on the way holds it back."""
+    began = time.monotonic()
+    get(target, "/health")
+    way = time.monotonic() - began
+    headers, message = modern_call("progress", {"steps": _STEPS, "step_ms": _STEP_MS})
+    began = time.monotonic()
+    with target.response("POST", "/mcp", headers, message) as response:
+        expect(response, 200)
+        came = [(time.monotonic() - began, event) for event in events(response)]
+    steps = [took for took, event in came if event.get("method") == "notifications/progress"]
+    if not steps:
+        raise WrongError(f"instead of progress came {[event for _, event in came]}")
+    if steps[0] >= _STEPS * _STEP_MS / 1000:
+        over = f"the first message came after {steps[0]:.1f} s, when the call was over"
+        raise WrongError(f"{over}: something buffers the stream")
+    # The last one leaves together with the result, which takes along what waits.
+    late = median(took - step * _STEP_MS / 1000 - way for step, took in enumerate(steps[:-1], 1))
+    if late > _LATE_S:
+        raise WrongError(f"messages are {late * 1000:.0f} ms late: something waits before it sends (TCP_NODELAY)")
+
+
+def check_closing(target: Target) -> None:
+    """A client that goes ends its call, also while the call says nothing."""
+    mark = f"doctor-{os.urandom(6).hex()}"
+    silence = {"silentMs": 10_000, "idleMs": 60_000, "keepAlive": False, "label": mark}
+    headers, message = modern_call("silent_call", silence)
+    connection = target.connection()
+    try:
+        connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}), headers)
+        time.sleep(_RETRY_S)
+    finally:
+        connection.close()
+    until = time.monotonic() + _CLOSED_S
+    calls: list[dict[str, Any]] = []
+    while time.monotonic() < until and not (calls and calls[0]["outcome"]):
+        time.sleep(_RETRY_S / 4)
+        calls = json.loads(get(target, f"/api/calls?arguments.label={mark}"))["calls"]
+    if not calls:
+        raise WrongError("the call did not arrive, or /api shows another probe")
+    if calls[0]["outcome"] != "disconnected":
+        raise WrongError("the call runs on although its client has gone: nothing on the way passes that on")
+
+
+def check_body(target: Target) -> None:
+    """A large request passes; the probe takes 4 MiB."""
+    headers, message = modern_call("simple_tool", {"delayMs": 0})
+    message["params"]["_meta"]["doctor/padding"] = "x" * _BODY_BYTES
+    _answered(target, headers, message)
+
+
+def check_session(target: Target) -> None:
+    """A session begins, is found again, and ends: requests of one client reach the same process."""
+    hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "mcp-probe-doctor", "version": "1"}}
+    with target.response("POST", "/mcp", JSON_HEADERS, {"id": 1, "method": "initialize", "params": hello}) as response:
+        expect(response, 200)
+        session = response.getheader("Mcp-Session-Id")
+    if session is None:
+        raise WrongError("initialize was answered without a session")
+    headers = {**JSON_HEADERS, "Mcp-Session-Id": session, "MCP-Protocol-Version": LEGACY}
+    with target.response("POST", "/mcp", headers, {"method": "notifications/initialized"}) as response:
+        expect(response, 202)
+    with target.response("POST", "/mcp", headers, {"id": 2, "method": "ping"}) as response:
+        expect(response, 200)
+    with target.response("DELETE", "/mcp", headers) as response:
+        if response.status not in (200, 204):
+            raise WrongError(f"the end of a session was answered {response.status}")
+
+
+def check_websocket(target: Target) -> None:
+    """The upgrade to a WebSocket passes."""
+    headers = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(),
+        "Sec-WebSocket-Protocol": "mcp",
+    }
+    with target.response("GET", "/ws", headers) as response:
+        expect(response, 101)
+
+
+def check_dashboard(target: Target) -> None:
+    """The pages are in the package."""
+    if b'<div id="root">' not in get(target, "/dashboard"):
+        raise WrongError("/dashboard is not the dashboard")
+
+
+Check: TypeAlias = Callable[[Target], None]
+
+CHECKS: tuple[Check, ...] = (
+    check_health,
+    check_ready,
+    check_call,
+    check_stream,
+    check_closing,
+    check_body,
+    check_session,
+    check_websocket,
+    check_dashboard,
+)
+
+
+_OF_PATH: Final = (check_stream, check_closing, check_body)
+BRIEF: tuple[Check, ...] = tuple(check for check in CHECKS if check not in _OF_PATH)
+"""The others are asked more closely by `path`: how streams, large requests and a client's going pass."""
+
+PASSED = {
+    "health": "it is alive",
+    "ready": "it takes new work",
+    "call": "a tool call is answered",
+    "session": "a session is found again: its requests reach one process",
+    "websocket": "the upgrade to a WebSocket passes",
+    "dashboard": "the pages are there",
+}
+"""What it means that a check has passed."""
+
+
+def wait_ready(target: Target, seconds: float) -> None:
+    """Return when `/ready` says so, or after that time: the checks then say what is wrong."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            check_ready(target)
+        except (WrongError, OSError, HTTPException, ValueError):
+            time.sleep(_RETRY_S)
+        else:
+            return
+
+
+def outcomes(target: Target, checks: tuple[Check, ...] = CHECKS) -> Iterator[tuple[str, str | None, float]]:
+    """Run checks one after the other: the name, what is wrong or None, and how many seconds it took."""
+    for check in checks:
+        began = time.monotonic()
+        try:
+            check(target)
+            wrong = None
+        except (WrongError, OSError, HTTPException, ValueError) as error:
+            wrong = str(error) or type(error).__name__
+        yield check.__name__.removeprefix("check_"), wrong, time.monotonic() - began

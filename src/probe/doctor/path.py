@@ -1,0 +1,282 @@
+"""What stands between here and a probe, by asking the probe what arrived there.
+
+Each question is one function that takes a `Visit` and gives findings. A finding is `ok`; `note`, where something on the
+way is worth knowing; or `bad`, where it breaks what clients rely on.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse
+from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import urlencode
+
+from .target import JSON_HEADERS, LEGACY, TIMEOUT_S, Target, WrongError, expect, get, modern_call
+
+Mark: TypeAlias = Literal["ok", "note", "bad"]
+
+# Ten steps of 200 ms: so many that pieces show, and so short that nobody waits.
+_STEPS, _STEP_S = 10, 0.2
+# Messages that come so late, or so close together, were held back: ten times what a machine and a network add.
+_HELD_S: Final = 0.5
+# The work that a client leaves behind lasts so long if nobody stops it.
+_LEFT_STEPS: Final = 60
+_SEEN_S: Final = 10.0
+# nginx takes 1 MiB unless it is told otherwise; a probe takes 4 MiB.
+_LARGE: Final = 2 * 1024 * 1024
+# Two of the server's keep-alive comments, by default.
+HOLD_S: Final = 32.0
+
+# What a probe itself sends; anything else was added on the way.
+_OWN: Final = frozenset(
+    {
+        "cache-control",
+        "connection",
+        "content-length",
+        "content-security-policy",
+        "content-type",
+        "cross-origin-resource-policy",
+        "date",
+        "keep-alive",
+        "mcp-session-id",
+        "referrer-policy",
+        "transfer-encoding",
+        "vary",
+        "x-accel-buffering",
+        "x-content-type-options",
+    }
+)
+# Headers of one connection alone, which each hop sets for itself (RFC 9110, section 7.6.1), and how long the body is.
+_HOP: Final = frozenset(
+    ["connection", "content-length", "keep-alive", "te", "transfer-encoding", "upgrade", "accept-encoding"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fact about the way to the probe, and what can be done about it."""
+
+    about: str
+    mark: Mark
+    text: str
+
+
+@dataclass(slots=True)
+class Visit:
+    """A target under a name of its own, by which the probe's log and calls are searched."""
+
+    target: Target
+    hold_s: float = HOLD_S
+    label: str = field(default_factory=lambda: f"doctor-{secrets.token_hex(4)}")
+
+    @property
+    def path(self) -> str:
+        """`/mcp` under the name."""
+        return f"/mcp?client={self.label}"
+
+    def ask(self, path: str, **query: Any) -> Any:
+        """A page of the API."""
+        return json.loads(get(self.target, f"{path}?{urlencode(query)}"))
+
+
+def tls(visit: Visit) -> Iterator[Finding]:
+    """Which TLS and which HTTP are offered."""
+    host, port = str(visit.target.url.hostname), visit.target.url.port or 443
+    if visit.target.tls is None:
+        yield Finding("tls", "note", "no TLS: what is sent can be read and changed on the way")
+        return
+    context = visit.target.tls
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with (
+        socket.create_connection((host, port), TIMEOUT_S) as plain,
+        context.wrap_socket(plain, server_hostname=host) as wrapped,
+    ):
+        protocol, ends = wrapped.selected_alpn_protocol() or "HTTP/1.1 without ALPN", wrapped.getpeercert()
+        version = wrapped.version()
+    days = (ssl.cert_time_to_seconds(str((ends or {})["notAfter"])) - time.time()) / 86_400
+    soon: Mark = "note" if days < 14 else "ok"
+    yield Finding("tls", soon, f"{version}, {protocol}; the certificate is valid for {days:.0f} more days")
+
+
+def between(visit: Visit) -> Iterator[Finding]:
+    """What says in its headers that it stands between."""
+    with visit.target.response("GET", "/health") as response:
+        added = {name: value for name, value in response.getheaders() if name.lower() not in _OWN}
+    said = ", ".join(f"{name}: {value}" for name, value in added.items())
+    yield Finding(
+        "between", "note" if added else "ok", f"added to responses: {said}" if added else "nothing names itself"
+    )
+
+
+def stream(visit: Visit) -> Iterator[Finding]:
+    """Whether each message of a stream comes when it is sent, and as it is sent."""
+    headers, message = modern_call("progress", {"steps": _STEPS, "step_ms": int(_STEP_S * 1000)})
+    began = time.monotonic()
+    with visit.target.response("POST", visit.path, headers | {"Accept-Encoding": "gzip"}, message) as response:
+        expect(response, 200)
+        encoding, kind = response.getheader("Content-Encoding"), response.headers.get_content_type()
+        came = (
+            [] if encoding else [at - began for at, method in _arrivals(response) if method == "notifications/progress"]
+        )
+    if encoding:
+        yield Finding("stream", "bad", f"the event stream is packed ({encoding}), which holds messages back")
+    elif kind != "text/event-stream":
+        yield Finding("stream", "bad", f"the event stream comes as {kind}")
+    else:
+        yield _judged(came)
+
+
+def _arrivals(response: HTTPResponse) -> Iterator[tuple[float, str | None]]:
+    for line in response:
+        if line.startswith(b"data:") and line[5:].strip():
+            yield time.monotonic(), json.loads(line[5:]).get("method")
+
+
+def _judged(came: list[float]) -> Finding:
+    if len(came) < _STEPS:
+        return Finding("stream", "bad", f"of {_STEPS} messages {len(came)} came")
+    if came[0] > _STEPS * _STEP_S:
+        return Finding(
+            "stream", "bad", f"all messages came at the end, after {came[0]:.1f} s: something buffers the stream"
+        )
+    # Without a common clock: how much more than the first each one was late. What came early, came after a late one.
+    late = [at - came[0] - number * _STEP_S for number, at in enumerate(came)]
+    off = max(late) - min(late)
+    if off > _HELD_S:
+        return Finding(
+            "stream", "bad", f"messages came in pieces, up to {off:.1f} s late: something buffers the stream"
+        )
+    return Finding(
+        "stream", "ok", f"{_STEPS} messages, each as it was sent (up to {off * 1000:.0f} ms apart from its time)"
+    )
+
+
+def arrived(visit: Visit) -> Iterator[Finding]:
+    """How a request arrives at the probe, from its event log."""
+    headers, message = modern_call("simple_tool", {"delayMs": 0})
+    with visit.target.response("POST", visit.path, headers, message) as response:
+        expect(response, 200)
+        response.read()
+    page = visit.ask("/api/events", kind="http.request", text=visit.label, before=10**12, limit=1)
+    if not page["events"]:
+        yield Finding("request", "note", "the probe's log does not have the request: the query of its URL was lost")
+        return
+    (entry,) = page["events"]
+    yield from _compared(headers, entry, visit.target)
+
+
+def _compared(sent: Mapping[str, str], entry: Mapping[str, Any], target: Target) -> Iterator[Finding]:
+    there = {name.lower(): value for name, value in entry["headers"]}
+    ours = {name.lower(): value for name, value in sent.items()} | {"host": target.url.netloc}
+    lost = sorted(name for name in ours.keys() - there.keys() - _HOP)
+    changed = sorted(name for name in ours.keys() & there.keys() if ours[name] != there[name])
+    added = sorted(there.keys() - ours.keys() - _HOP)
+    if lost:
+        yield Finding("request", "bad", f"headers that do not arrive: {', '.join(lost)}")
+    for name in changed:
+        yield Finding("request", "note", f"{name} arrives as {there[name]!r} instead of {ours[name]!r}")
+    if added:
+        yield Finding(
+            "request", "note", f"headers that are added: {', '.join(f'{name}: {there[name]}' for name in added)}"
+        )
+    seen = f"HTTP/{entry['http_version']} from {entry['client']}"
+    yield Finding("request", "ok" if not lost else "note", f"arrives as {seen}")
+
+
+def large(visit: Visit) -> Iterator[Finding]:
+    """Whether a body of 2 MiB passes, half of what a probe takes."""
+    headers, message = modern_call("simple_tool", {"delayMs": 0})
+    message["params"]["_meta"]["example.org/padding"] = "x" * _LARGE
+    with visit.target.response("POST", visit.path, headers, message) as response:
+        status = response.status
+        response.read()
+    if status == 200:
+        yield Finding("body", "ok", "a body of 2 MiB passes")
+    else:
+        yield Finding(
+            "body", "bad", f"a body of 2 MiB is answered HTTP {status}, which a probe itself takes up to 4 MiB"
+        )
+
+
+def leaving(visit: Visit) -> Iterator[Finding]:
+    """Whether the probe learns that a client has gone, which is how 2026-07-28 cancels."""
+    headers, message = modern_call("progress", {"steps": _LEFT_STEPS, "step_ms": 200})
+    began = time.monotonic()
+    with visit.target.response("POST", visit.path, headers, message) as response:
+        expect(response, 200)
+        next(_arrivals(response), None)
+    gone = time.monotonic() - began
+    until = time.monotonic() + _SEEN_S
+    while time.monotonic() < until:
+        calls = visit.ask("/api/calls", label=visit.label, tool="progress", limit=1)["calls"]
+        if calls and calls[0]["outcome"] == "disconnected":
+            after = max(0.0, calls[0]["duration_ms"] / 1000 - gone)
+            mark: Mark = "ok" if after < 1 else "note"
+            yield Finding(
+                "leaving", mark, f"the probe learns within {after:.1f} s that a client has gone, and stops its call"
+            )
+            return
+        time.sleep(0.2)
+    yield Finding(
+        "leaving", "bad", f"{_SEEN_S:.0f} s after the client had gone its call still ran: the close is not passed on"
+    )
+
+
+def holding(visit: Visit) -> Iterator[Finding]:
+    """Whether a stream on which nothing happens stays open, and its keep-alive comments come."""
+    hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "mcp-probe-doctor", "version": "1"}}
+    with visit.target.response(
+        "POST", visit.path, JSON_HEADERS, {"id": 1, "method": "initialize", "params": hello}
+    ) as response:
+        expect(response, 200)
+        session = {"Mcp-Session-Id": str(response.getheader("Mcp-Session-Id")), "MCP-Protocol-Version": LEGACY}
+    with visit.target.response(
+        "POST", visit.path, JSON_HEADERS | session, {"method": "notifications/initialized"}
+    ) as response:
+        expect(response, 202)
+    yield _held(visit, session)
+    with visit.target.response("DELETE", visit.path, session) as response:
+        response.read()
+
+
+def _held(visit: Visit, session: dict[str, str]) -> Finding:
+    connection = visit.target.connection()
+    began = time.monotonic()
+    comments = 0
+    try:
+        connection.request("GET", visit.path, headers=session | {"Accept": "text/event-stream"})
+        response = connection.getresponse()
+        expect(response, 200)
+        while (left := began + visit.hold_s - time.monotonic()) > 0:
+            # The socket is the response's own by now where the connection will close.
+            response.fp.raw._sock.settimeout(left)  # type: ignore[attr-defined]  # noqa: SLF001 - http.client has no other way to wait less
+            line = response.readline()
+            comments += line.startswith(b":")
+            if not line:
+                return Finding(
+                    "holding", "bad", f"an idle event stream was ended after {time.monotonic() - began:.0f} s"
+                )
+    except TimeoutError:
+        pass
+    finally:
+        connection.close()
+    text = f"an idle event stream stays open for {visit.hold_s:.0f} s, with {comments} keep-alive comments"
+    return Finding("holding", "ok" if comments else "note", text)
+
+
+QUESTIONS: tuple[Callable[[Visit], Iterator[Finding]], ...] = (tls, between, arrived, stream, leaving, large, holding)
+
+
+def findings(visit: Visit) -> Iterator[Finding]:
+    """Ask one question after the other; one that cannot be answered is a `bad` finding."""
+    for question in QUESTIONS:
+        try:
+            yield from question(visit)
+        except (WrongError, OSError, HTTPException, ValueError, LookupError) as error:
+            yield Finding(question.__name__, "bad", f"cannot be asked: {str(error) or type(error).__name__}")
