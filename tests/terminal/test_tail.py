@@ -1,0 +1,76 @@
+"""`mcp-probe tail` and `serve --watch` as processes, beside a real server that is started anew."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from urllib.request import Request, urlopen
+
+import pytest
+
+from probe.cli import main
+from probe.terminal.feed_reader import FeedError, follow
+
+from ..support.modern import Modern
+from ..support.process import followed, serving
+
+
+def call(url: str, name: str = "simple_tool") -> None:
+    message = Modern(None, "").request("tools/call", {"name": name, "arguments": {}})
+    body = json.dumps(message).encode()
+    with urlopen(Request(url, body, Modern.headers(message) | {"host": "127.0.0.1"}), timeout=30) as answer:
+        answer.read()
+
+
+async def test_it_shows_what_happens_and_goes_on_with_the_next_server() -> None:
+    async with serving("--watch") as server:
+        origin = server.url.removesuffix("/mcp")
+        async with followed([sys.executable, "-m", "probe", "tail", origin], {}) as tail:
+            call(server.url)
+            assert await tail.said("m1 test-client", "tools/call simple_tool", "ok, ")
+            assert await server.program.said("m1 test-client", "tools/call simple_tool", "ok, ")
+            server.program.process.terminate()
+            assert await server.program.ended() == 0
+            await tail.said("trying again")
+            async with serving(port=server.port) as again:
+                await tail.said("missing", "entries of an earlier run")
+                call(again.url, "chatty")
+                assert await tail.said("tools/call chatty", "ok, ")
+
+
+def test_where_no_server_is_one_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert main(["tail", f"http://127.0.0.1:{port}"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: no server answers at http://127.0.0.1:{port}: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://x", "http://", "http://x:y"])
+def test_what_is_no_address_is_refused(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tail", url]) == 2
+    assert f"{url!r} is not http://HOST" in capsys.readouterr().err
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Another server than a probe."""
+
+    def do_GET(self) -> None:
+        self.send_response(404)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+def test_another_server_is_no_feed() -> None:
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        answering = Thread(target=server.handle_request)
+        answering.start()
+        with pytest.raises(FeedError, match=r"has no feed: HTTP 404"):
+            next(follow(f"http://127.0.0.1:{server.server_port}", 1, print))
+        answering.join(30)
