@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import json
 import os
 import signal
 import socket
@@ -18,7 +20,8 @@ from probe.settings import Described, Limits, Settings, described
 from .support.rows import each
 
 OWN, LIMITS = list(described(Settings)), list(described(Limits))
-EVERY = OWN + LIMITS
+EVERY = [spec for spec in OWN + LIMITS if not spec.fixed]
+FIXED = [spec for spec in OWN + LIMITS if spec.fixed]
 BOUNDED = [spec for spec in EVERY if spec.low is not None]
 # a start takes about a second; on a busy machine a few
 PATIENCE_S = 60
@@ -40,7 +43,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings of each server that would have been started."""
     calls: list[Settings] = []
 
-    def record(settings: Settings, dashboard: int | None = None, client: str | None = None) -> int:
+    def record(settings: Settings, *_: object, **__: object) -> int:
         calls.append(settings)
         return 0
 
@@ -68,7 +71,7 @@ def values(settings: Settings) -> dict[str, Any]:
     return own | {spec.name: getattr(settings.limits, spec.name) for spec in LIMITS}
 
 
-DEFAULTS = {spec.name: spec.default for spec in EVERY}
+DEFAULTS = {spec.name: spec.default for spec in OWN + LIMITS}
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -103,6 +106,21 @@ def test_a_variable_sets_its_setting_and_no_other(
     assert values(started.pop()) == DEFAULTS | {spec.name: other_value(spec)}
 
 
+@each("spec", FIXED)
+def test_a_fixed_setting_has_no_flag(spec: Described, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "No such option" in refusal(capsys, command, spec.flag, str(other_value(spec)))
+
+
+@each("spec", FIXED)
+def test_a_fixed_setting_has_no_variable(
+    spec: Described, command: str, started: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as environment:
+        environment.setenv(spec.variable, str(other_value(spec)))
+        assert main([command]) == 0
+    assert values(started.pop()) == DEFAULTS
+
+
 def test_a_flag_wins_over_its_variable(started: list[Settings], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_PROBE_PORT", "1111")
     assert main(["serve", "--port", "2222"]) == 0
@@ -110,8 +128,8 @@ def test_a_flag_wins_over_its_variable(started: list[Settings], monkeypatch: pyt
 
 
 def test_the_exit_code_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "main", lambda settings: 7)
-    monkeypatch.setattr(app, "stdio", lambda settings, dashboard, client: 8)
+    monkeypatch.setattr(app, "main", lambda settings, **_: 7)
+    monkeypatch.setattr(app, "stdio", lambda settings, options: 8)
     assert (main(["serve"]), main(["stdio"])) == (7, 8)
 
 
@@ -124,8 +142,8 @@ def test_stdio_has_pages_where_it_is_told_to(
 ) -> None:
     told: list[int | None] = []
 
-    def record(settings: Settings, dashboard: int | None, client: str | None) -> int:
-        told.append(dashboard)
+    def record(settings: Settings, options: app.StdioOptions) -> int:
+        told.append(options.dashboard)
         return 0
 
     monkeypatch.setattr(app, "stdio", record)
@@ -142,8 +160,8 @@ def test_the_client_on_standard_streams_can_have_a_name(
 ) -> None:
     named: list[str | None] = []
 
-    def record(settings: Settings, dashboard: int | None, client: str | None) -> int:
-        named.append(client)
+    def record(settings: Settings, options: app.StdioOptions) -> int:
+        named.append(options.label)
         return 0
 
     monkeypatch.setattr(app, "stdio", record)
@@ -203,8 +221,8 @@ def test_a_setting_that_cannot_work(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "Missing command; see mcp-probe --help"),
         (["nonsense"], "No such command 'nonsense'; see mcp-probe --help"),
+        (["serv"], "No such command 'serv'. Did you mean 'serve'?; see mcp-probe --help"),
         (["serve", "extra"], "Got unexpected extra argument (extra); see mcp-probe serve --help"),
         (["stdio", "extra"], "Got unexpected extra argument (extra); see mcp-probe stdio --help"),
         (["serve", "--port"], "Option '--port' requires an argument."),
@@ -242,7 +260,7 @@ def test_a_value_with_a_newline_still_makes_one_line(capsys: pytest.CaptureFixtu
 def test_a_server_that_cannot_start_says_why_on_one_line(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> int:
+    def fail(*_: object, **__: object) -> int:
         raise app.StartError("no luck\nat all")
 
     monkeypatch.setattr(app, "main", fail)
@@ -253,7 +271,7 @@ def test_a_server_that_cannot_start_says_why_on_one_line(
 def test_ctrl_c_before_the_server_listens_makes_no_traceback(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(*_: object) -> int:
+    def interrupted(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(app, "main", interrupted)
@@ -267,24 +285,155 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"mcp-probe {__version__}\n"
 
 
-def test_settings_prints_each_fact_of_each_setting(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["settings"]) == 0
-    header, *rows = capsys.readouterr().out.splitlines()
-    assert header.split() == ["flag", "variable", "default", "unit", "bounds", "reason"]
-    columns = [header.index(title) for title in header.split()]
-    cells = [[row[a:b].strip() for a, b in zip(columns, [*columns[1:], None], strict=True)] for row in rows]
-    assert [(row[0], row[1], row[3], row[5]) for row in cells] == [
-        (spec.flag, spec.variable, spec.unit, spec.reason) for spec in EVERY
-    ]
-    printed = {row[0]: (row[2], row[4]) for row in cells}
-    assert printed["--port"] == ("8000", "0 to 65535")
-    assert printed["--event-log-bytes"] == ("67108864", "at least 1048576")
-    assert printed["--write-timeout-s"] == ("20", "at least 0.1")
-    assert printed["--host"] == ("127.0.0.1", "")
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert (out.splitlines()[0], err) == ("Usage: mcp-probe [OPTIONS] [COMMAND] [ARGS]...", "")
+    assert "\n  serve " in out
+
+
+@each("arguments", [[], ["serve", "--help"], ["stdio", "--help"], ["settings", "--help"]])
+def test_help_fits_a_screen(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+
+
+def test_help_has_the_settings_with_a_line_for_it_and_says_where_the_others_are(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = {spec.name for spec in EVERY if spec.help}
+    if command == "stdio":
+        shown = {"tools", "audit_db", "log_level"}
+    assert main([command, "--help"]) == 0
+    options, _, end = capsys.readouterr().out.partition("These are the usual settings.")
+    assert {spec.name for spec in EVERY if f"  {spec.flag} " in options} == shown
+    assert "`mcp-probe settings` lists all" in " ".join(end.split())
+
+
+def test_pages_are_opened_and_lines_shown_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[bool, bool]] = []
+
+    def record(settings: Settings, *, open_pages: bool, screen: object) -> int:
+        asked.append((open_pages, screen is not None))
+        return 0
+
+    monkeypatch.setattr(app, "main", record)
+    assert [main(["serve", *given]) for given in ([], ["--open"], ["--watch"])] == [0, 0, 0]
+    assert asked == [(False, False), (True, False), (False, True)]
+
+
+@pytest.mark.parametrize(("terminal", "told"), [(True, True), (False, False)])
+def test_a_person_who_starts_stdio_is_told_that_clients_do(
+    terminal: bool,
+    told: bool,
+    started: list[Settings],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: terminal)
+    assert main(["stdio"]) == 0
+    out, err = capsys.readouterr()
+    assert (out, "mcp-probe serve" in err) == ("", told)
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["settings"], ["serve", "--help"], ["stdio", "--help"], ["toolhost-demo", "--help"]]
+    ("variable", "told"),
+    [
+        (
+            "MCP_PROBE_MAX_SESIONS",
+            "warning: MCP_PROBE_MAX_SESIONS is no setting; did you mean MCP_PROBE_MAX_SESSIONS?\n",
+        ),
+        ("MCP_PROBE_CLEINT", "warning: MCP_PROBE_CLEINT is no setting; did you mean MCP_PROBE_CLIENT?\n"),
+        ("MCP_PROBE_SERVICE_HOST", ""),
+        ("MCP_PROBE_PORT_8000_TCP_ADDR", ""),
+    ],
+)
+def test_a_variable_that_looks_like_another_is_named(
+    variable: str,
+    told: str,
+    started: list[Settings],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    assert main(["serve"]) == 0
+    assert capsys.readouterr().err == told
+    assert len(started) == 1
+
+
+def test_where_lines_are_json_so_is_the_one_about_a_variable(
+    started: list[Settings], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MCP_PROBE_MAX_SESIONS", "1")
+    assert main(["stdio", "--log-format", "json"]) == 0
+    line = json.loads(capsys.readouterr().err)
+    assert (line["level"], line["event"], "did you mean" in line["message"]) == ("warning", "settings", True)
+
+
+def listed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["settings", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_settings_prints_each_fact_of_each_setting_under_its_heading(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    said = " ".join(listed(capsys).split())
+    at = -1
+    group = ""
+    for spec in EVERY:
+        heading = f"{spec.group} --" if spec.group != group else "--"
+        group = spec.group
+        following = said.index(f"{heading}{spec.flag.removeprefix('--')} ", at + 1)
+        assert following > at, "in the order of the settings"
+        at = following
+        assert f"{spec.reason} [{spec.variable}]" in said[at:]
+        assert f"({spec.unit}" in said[at:]
+    assert "--port 8000 (TCP port, 0 to 65535)" in said
+    assert "--event-log-bytes 67108864 (bytes, at least 1048576)" in said
+    assert "--write-timeout-s 20 (seconds, at least 0.1)" in said
+    assert "--host 127.0.0.1 (address)" in said
+
+
+@pytest.mark.parametrize("columns", ["40", "72", "100"])
+def test_settings_is_as_wide_as_the_terminal(
+    columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert int(columns) - 5 <= max(map(len, listed(capsys).splitlines())) <= int(columns)
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        (["MCP_PROBE_PORT"], ["--port"]),
+        (["Host", "names"], ["--allowed-hosts"]),
+        (["prometheus"], ["--metrics"]),
+        (["deadlines of tool"], ["--idle-deadline-s", "--ceiling-deadline-s"]),
+    ],
+)
+def test_settings_finds_what_is_about_words(
+    words: list[str], flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = listed(capsys, *words)
+    assert [line.split()[0] for line in said.splitlines() if line.startswith("  --")] == flags
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [("max-sesions", "did you mean max-sessions or "), ("xyzzy", "")],
+)
+def test_settings_says_when_there_is_none(word: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refusal(capsys, "settings", word).startswith(f"no setting is about {word!r}{told and '; '}{told}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--version"], ["settings"], *([name, "--help"] for name in ("serve", "stdio", "tail", "toolhost-demo"))],
 )
 def test_answers_about_itself_do_not_load_the_server(arguments: list[str]) -> None:
     code = f"import sys; from probe.cli import main; main({arguments!r}); print('trio' in sys.modules, file=sys.stderr)"
@@ -312,10 +461,10 @@ def test_port_in_use() -> None:
         assert str(port) in probe_refuses("serve", "--port", str(port))
 
 
-def test_unknown_toolset_lists_the_known_ones(command: str) -> None:
-    line = probe_refuses(command, "--port=0", "--tools=nonsense")
-    assert "nonsense" in line
-    assert "conformance" in line
+def test_unknown_tools_have_a_hint_and_the_list_of_toolsets(command: str) -> None:
+    line = probe_refuses(command, "--port=0", "--tools=progres,xyzzy")
+    sets = "all, probe, streaming, features, dispatch, conformance, hosts"
+    assert line == f"error: unknown tools: progres (did you mean progress?), xyzzy; toolsets are {sets}\n"
 
 
 @pytest.mark.parametrize("arguments", [["serve", "--port=0"], ["stdio", "--dashboard=0"]])
@@ -339,10 +488,13 @@ def test_a_signal_ends_a_real_server_with_exit_code_0(number: signal.Signals) ->
             deadline.start()
             line = server.stderr.readline()
             assert "http://127.0.0.1:" in line
+            url = line.partition(" on ")[2].partition("/mcp")[0]
+            assert server.stderr.readline() == f"Dashboard: {url}/dashboard\n"
             server.send_signal(number)
             _, rest = server.communicate(timeout=PATIENCE_S)
             assert server.returncode == 0, rest
             assert "Traceback" not in rest
+            assert ("press Ctrl-C again" in rest) == (number == signal.SIGINT)
         finally:
             deadline.cancel()
             server.kill()

@@ -15,12 +15,16 @@ import gc
 import os
 import secrets
 import signal
+import socket
 import sys
 import time
+import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import trio
 
@@ -29,17 +33,23 @@ from .core.addresses import NetworksError
 from .endpoints.metrics import Metrics
 from .endpoints.paths import Paths
 from .endpoints.pipes.lines import LineWire, StreamsClosedError, standard_streams
-from .endpoints.pipes.pipe import serve_pipe
 from .endpoints.pipes.stdio_facts import StdioFacts
-from .endpoints.pipes.wires import Peer
 from .engine.catalogue.catalogue import UnknownSelectionError
 from .engine.engine import Engine
+from .engine.log_file import LogFileError, log_kept
+from .engine.messages import goes_on
+from .engine.pipes.pipe import serve_pipe
+from .engine.pipes.wires import Peer
 from .observe.audit.claim import AuditFileError
 from .settings import Settings
 from .telemetry.printer import Printer, adopt_logging
 from .telemetry.service import TelemetryError, following
 from .telemetry.standard_error import StandardError
+from .terminal.watch import watching
 from .tools.catalogue import TOOLSETS
+
+if TYPE_CHECKING:
+    from .terminal.screen import Screen
 
 # After the drain every response has its last bytes; this is how long slow peers may take to read them.
 _FLUSH_S = 2.0
@@ -55,6 +65,9 @@ _GONE_S = 7.0
 _SAID_S = 0.5
 
 
+_Result = TypeVar("_Result")
+
+
 class StartError(Exception):
     """The server cannot start; the message is the one line for the user."""
 
@@ -67,21 +80,37 @@ def new_id() -> str:
     return secrets.token_urlsafe(32)
 
 
-def main(settings: Settings) -> int:
-    """Serve HTTP until a signal; returns the exit code. Raises `StartError`."""
+def main(settings: Settings, *, open_pages: bool = False, screen: Screen | None = None) -> int:
+    """Serve HTTP until a signal; returns the exit code. Raises `StartError`.
+
+    `open_pages` shows the dashboard in a browser, once it is served; `screen` gets a line for each exchange.
+    """
     printer = _printer(settings)
-    return _run(partial(serve, listener.fit(settings), announce=printer.say, printer=printer), printer)
+    said = partial(serve, announce=printer.say, printer=printer, open_pages=open_pages, screen=screen)
+    return _run(partial(said, listener.fit(settings)), printer)
 
 
-def stdio(settings: Settings, dashboard: int | None, label: str | None = None) -> int:
+@dataclass(frozen=True, slots=True)
+class StdioOptions:
+    """What is asked of a server on standard streams beside its settings.
+
+    `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log, as
+    `core.client_label` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere.
+    """
+
+    dashboard: int | None = None
+    label: str | None = None
+    log_to: Path | None = None
+
+
+def stdio(settings: Settings, options: StdioOptions) -> int:
     """Serve the client on standard input and output until it has gone, or until a signal; returns the exit code.
 
-    `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log.
     Raises `StartError`.
     """
     printer = _printer(settings)
-    settings = settings if dashboard is None else listener.fit(settings)
-    return _run(partial(serve_stdio, settings, dashboard, label, announce=printer.say, printer=printer), printer)
+    settings = settings if options.dashboard is None else listener.fit(settings)
+    return _run(partial(serve_stdio, settings, options, announce=printer.say, printer=printer), printer)
 
 
 def _printer(settings: Settings) -> Printer:
@@ -99,25 +128,44 @@ def _printer(settings: Settings) -> Printer:
 def _run(service: Callable[[], Awaitable[None]], printer: Printer) -> int:
     _tune_garbage_collection()
     try:
-        trio.run(service, strict_exception_groups=True)
-    except* (
-        listener.ListenError,
-        NetworksError,
-        UnknownSelectionError,
-        AuditFileError,
-        StreamsClosedError,
-        TelemetryError,
-    ) as group:
-        raise StartError(str(_first(group))) from None
+        run(service)
     finally:
         printer.flush(_SAID_S)
     return 0
 
 
-def _first(error: BaseException) -> BaseException:
+def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Run what serves; returns what it returns. Raises `StartError` for whatever keeps it from starting."""
+    # An exception group that is caught in part leaves the function without a value.
+    results: list[_Result] = []
+
+    async def keep() -> None:
+        results.append(await service())
+
+    try:
+        trio.run(keep, strict_exception_groups=True)
+    except* (
+        listener.ListenError,
+        NetworksError,
+        UnknownSelectionError,
+        AuditFileError,
+        LogFileError,
+        StreamsClosedError,
+        TelemetryError,
+    ) as group:
+        raise StartError(_reason(first(group))) from None
+    return results[0]
+
+
+def first(error: BaseException) -> BaseException:
+    """The first exception of a group that is none itself."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _reason(error: BaseException) -> str:
+    return error.brief if isinstance(error, UnknownSelectionError) else str(error)
 
 
 def _tune_garbage_collection() -> None:
@@ -132,12 +180,52 @@ async def serve(
     *,
     announce: Callable[[str], None] = lambda line: None,
     printer: Printer | None = None,
+    open_pages: bool = False,
+    screen: Screen | None = None,
     task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run one server until cancelled or told to stop by a signal.
 
-    `announce` gets the start-up and drain lines, `printer` those of the event log. Starts with its URLs. Owns its
-    sockets. Raises `listener.ListenError`, `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
+    `announce` gets the start-up and drain lines, `printer` those of the event log; `open_pages` opens a browser,
+    `screen` gets a line for each exchange. Starts with its URLs. Owns its sockets. Raises `listener.ListenError`,
+    `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
+    """
+    async with (
+        running(settings, announce=announce, printer=printer) as server,
+        watching(server.engine, screen),
+    ):
+        with trio.open_signal_receiver(*_ending_signals()) as signals:
+            for url in server.urls:
+                announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
+            local = _local(server.urls[0])
+            announce(f"Dashboard: {settings.public_url.rstrip('/') or local}/dashboard")
+            task_status.started(server.urls)
+            async with trio.open_nursery() as opening:
+                if open_pages:
+                    opening.start_soon(_open_browser, f"{local}/dashboard", announce)
+                await _stopped(signals, server.engine, server.paths.wait_idle, announce)
+                opening.cancel_scope.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs: its engine, its endpoints, and the URLs without a path under which it is reached."""
+
+    engine: Engine
+    paths: Paths
+    urls: list[str]
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings,
+    *,
+    announce: Callable[[str], None] = lambda line: None,
+    printer: Printer | None = None,
+) -> AsyncIterator[Server]:
+    """A server for as long as the block; what runs when it is left is cancelled. Owns its sockets.
+
+    Raises `listener.ListenError`, `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
     """
     engine = _engine(settings)
     async with following(engine, printer) as page:
@@ -147,34 +235,27 @@ async def serve(
         sockets = listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
-            listen = partial(listener.serve, paths, settings, sockets, reserve=paths.beyond, log=paths.sockets)
-            urls = await root.start(listen)
-            with trio.open_signal_receiver(*_ending_signals()) as signals:
-                for url in urls:
-                    announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
-                task_status.started(urls)
-                await _stopped(signals, engine, paths.wait_idle, announce)
-                leaving.set()
-                root.cancel_scope.cancel()
+            yield Server(engine, paths, await root.start(_listen(paths, settings, sockets)))
+            leaving.set()
+            root.cancel_scope.cancel()
 
 
 async def serve_stdio(
     settings: Settings,
-    dashboard: int | None,
-    label: str | None = None,
+    options: StdioOptions,
     *,
     announce: Callable[[str], None] = lambda line: None,
     printer: Printer | None = None,
 ) -> None:
     """Serve one client on the standard streams until it has gone, cancelled, or told to stop by a signal.
 
-    `dashboard` is the port on `settings.host` where pages show what happens; nothing else of HTTP is served there.
-    `label` is the name that the client was given, as `core.client_label` allows it.
-    Raises what `serve` raises, and `StreamsClosedError`; each of them before anything is read.
+    Pages are served on the port of `settings.host` that the options name; nothing else of HTTP is served there. Raises
+    what `serve` raises, `StreamsClosedError` and `LogFileError`; each of them before anything is read.
     """
+    dashboard = options.dashboard
     settings = settings if dashboard is None else replace(settings, port=dashboard)
     engine = _engine(settings)
-    async with following(engine, printer) as page:
+    async with following(engine, printer) as page, log_kept(engine, options.log_to):
         metrics = None if page is None else Metrics(page)
         sockets = [] if dashboard is None else listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
@@ -182,11 +263,11 @@ async def serve_stdio(
             urls: list[str] = []
             if sockets:
                 paths = Paths(engine, pages_only=True, metrics=metrics)
-                listen = partial(listener.serve, paths, settings, sockets, reserve=paths.beyond, log=paths.sockets)
+                listen = _listen(paths, settings, sockets)
                 urls = await root.start(listen)
             with trio.open_signal_receiver(*_ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
-                peer = Peer("stdio", "stdio", origin, settings.tools, label=label)
+                peer = Peer("stdio", "stdio", origin, settings.tools, label=options.label)
                 facts = StdioFacts(printer.lines if printer else int)
                 await root.start(_serve_client, engine, peer, facts, root.cancel_scope, leaving)
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
@@ -196,6 +277,22 @@ async def serve_stdio(
                 facts.note_once("exit", 0)
                 leaving.set()
                 root.cancel_scope.cancel()
+
+
+def _local(url: str) -> str:
+    """A URL that this machine can be asked at; a server on every address listens on one that is nobody's name."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
+    # In a thread, as a browser for terminals has it until it ends.
+    if not await trio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
+        announce(f"no browser could be started here; open {url}")
+
+
+def _listen(paths: Paths, settings: Settings, sockets: Sequence[socket.socket]) -> Callable[..., Awaitable[NoReturn]]:
+    serving = partial(listener.serve, paths, settings, sockets)
+    return partial(serving, reserve=paths.beyond, log=paths.sockets, goes_on=goes_on)
 
 
 def _hosts(settings: Settings, url: str) -> str:
@@ -259,8 +356,10 @@ async def _stopped(
 
     `heard` is told of each of the two.
     """
-    heard(await anext(signals))
-    announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; signal again to stop at once")
+    number = await anext(signals)
+    heard(number)
+    again = "press Ctrl-C again" if number == signal.SIGINT else "signal again"
+    announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; {again} to stop at once")
     async with trio.open_nursery() as stopping:
         stopping.start_soon(_hurried, signals, engine, stopping.cancel_scope, heard)
         await engine.drain()

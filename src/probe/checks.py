@@ -1,4 +1,4 @@
-"""What a setting may say, beyond the bounds of its number: its syntax, and what goes with another setting.
+"""Checks of settings beyond the bounds of numbers: the syntax, and what goes with another setting.
 
 Each check raises `SettingError`; the message is the one line for the operator.
 """
@@ -19,6 +19,7 @@ ANY_ADDRESS: Final = frozenset({"0.0.0.0", "[::]"})
 _SHORTEST_SECRET = 16
 _HIGHEST_PORT = 65535
 _ORIGIN = re.compile(rf"https?://(?P<host>{HOST})(?::(?P<port>[1-9][0-9]{{0,4}}))?")
+_URL = re.compile(r"(?P<origin>[^/]+://[^/]+)(?:/[A-Za-z0-9._~-]+)*/?")
 _ONE_HOST = re.compile(HOST)
 
 _Faults: TypeAlias = Sequence[tuple[re.Pattern[str], str]]
@@ -52,9 +53,10 @@ class SettingError(ValueError):
 
 
 def check_url(name: str, value: str) -> None:
-    """An origin that links can begin with, also with a slash at its end, or nothing."""
-    if value and not _is_origin(value.lower().removesuffix("/")):
-        raise SettingError(f"{name} must be http://host[:port] or https://host[:port], got {value!r}")
+    """What links can begin with, an origin and perhaps a path, also with a slash at its end; or nothing."""
+    parts = _URL.fullmatch(value)
+    if value and (parts is None or not _is_origin(parts["origin"].lower())):
+        raise SettingError(f"{name} must be http://host[:port][/path] or https://host[:port][/path], got {value!r}")
 
 
 def check_origins(name: str, value: str) -> None:

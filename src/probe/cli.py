@@ -1,18 +1,13 @@
-"""Arguments and environment become `Settings`; whatever is wrong with them is one line on stderr."""
+"""The program `mcp-probe`: its commands, and one line on stderr for whatever is wrong with its arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import chain
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
 from . import __version__
-from .checks import SettingError
-from .core.client_label import LABEL_RULE, is_client_label
-from .settings import ENV_PREFIX, Described, Limits, Settings, build, described
+from .commands import doctor, gateway, judge, serve, settings, stdio, tail, toolhost_demo
 
 # what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
 _REFUSED = 2
@@ -41,163 +36,33 @@ def _one_line(error: click.ClickException) -> str:
     return message
 
 
-@click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+class _InThisOrder(click.Group):
+    """Its help lists the commands as they were added, the first one first."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.commands]
+
+
+@click.group(cls=_InThisOrder, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
-def _commands() -> None:
-    """Serve a diagnostic Model Context Protocol server."""
+@click.pass_context
+def _commands(context: click.Context) -> None:
+    """A diagnostic Model Context Protocol server: point a client at it and see what happens on the wire.
+
+    Begin with: mcp-probe serve --open
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
-def _every_setting() -> Iterable[Described]:
-    return chain(described(Settings), described(Limits))
-
-
-def _whole(bound: float | None) -> int | None:
-    return None if bound is None else int(bound)
-
-
-def _whole_number(low: int | None, high: int | None) -> click.ParamType[Any]:
-    # click calls this "integer range", and the other "float range", which reads badly in "'x' is not a valid …"
-    whole = click.IntRange(low, high)
-    whole.name = "integer"
-    return whole
-
-
-def _parameter_type(spec: Described) -> click.ParamType[Any] | type:
-    if spec.type is int:
-        return _whole_number(_whole(spec.low), _whole(spec.high))
-    if spec.type is float:
-        number = click.FloatRange(spec.low, spec.high)
-        number.name = "number"
-        return number
-    return spec.type
-
-
-def _option(spec: Described) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    # `--metrics` alone is `--metrics true`.
-    alone: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if spec.type is bool else {}
-    return click.option(
-        spec.flag,
-        spec.name,
-        type=_parameter_type(spec),
-        default=spec.default,
-        envvar=spec.variable,
-        show_default=True,
-        show_envvar=True,
-        **alone,
-        help=f"{spec.unit}: {spec.reason}.",
-    )
-
-
-def _with_every_setting(command: Callable[..., int]) -> Callable[..., int]:
-    # the decorator nearest to the function comes first in --help
-    for spec in reversed([*_every_setting()]):
-        command = _option(spec)(command)
-    return command
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What keeps a server from starting becomes click's kind of error."""
-    from . import app
-
-    try:
-        yield
-    except (SettingError, app.StartError) as error:
-        raise click.ClickException(str(error)) from None
-
-
-@_commands.command()
-@_with_every_setting
-def serve(**values: Any) -> int:
-    """Serve MCP over HTTP until Ctrl-C, SIGTERM or SIGHUP."""
-    # a second of imports that `--version` and `settings` do not need
-    from . import app
-
-    with _refusals():
-        return app.main(build(values))
-
-
-def _checked_label(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    if name is not None and not is_client_label(name):
-        raise click.ClickException(f"client ({ENV_PREFIX}CLIENT) must be {LABEL_RULE}")
-    return name
-
-
-@_commands.command()
-@click.option(
-    "--dashboard",
-    type=_whole_number(0, 65535),
-    metavar="PORT",
-    help="TCP port on the host: pages that show what happens; 0 picks a free one and prints it. Without it, no pages.",
-)
-@click.option(
-    "--client",
-    metavar="NAME",
-    envvar=f"{ENV_PREFIX}CLIENT",
-    show_envvar=True,
-    callback=_checked_label,
-    help=f"A name for the client, which stands in each of its entries in the event log: {LABEL_RULE}.",
-)
-@_with_every_setting
-def stdio(dashboard: int | None, client: str | None, **values: Any) -> int:
-    """Serve MCP to one client on standard input and output, until it closes them."""
-    from . import app
-
-    with _refusals():
-        return app.stdio(build(values), dashboard, client)
-
-
-def _secret(command: Callable[..., int]) -> Callable[..., int]:
-    """The server's own setting, so that one variable in a shell serves both; here it has no default."""
-    spec = next(spec for spec in described(Settings) if spec.name == "toolhost_secret")
-    option = click.option(
-        spec.flag, "secret", required=True, envvar=spec.variable, show_envvar=True, help="As the server has it."
-    )
-    return option(command)
-
-
-@_commands.command("toolhost-demo")
-@click.option(
-    "--url",
-    default="ws://127.0.0.1:8000/toolhost",
-    show_default=True,
-    help="Where the server is: its tool host endpoint, ws:// or wss://.",
-)
-@click.option("--name", default="demo", show_default=True, help="The name of the host, with which its tools begin.")
-@_secret
-def toolhost_demo(url: str, name: str, secret: str) -> int:
-    """Offer demo tools through a running server, until Ctrl-C or SIGTERM."""
-    from .toolhost import HostRefusedError, demo
-
-    try:
-        demo.main(url, name, secret)
-    except (HostRefusedError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    return 0
-
-
-def _text(value: Any) -> str:
-    # bounds are floats also for whole numbers; :g alone would print a mebibyte as 1.04858e+06
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.12g}" if isinstance(value, int | float) else str(value)
-
-
-def _bounds(spec: Described) -> str:
-    if spec.low is None:
-        return ""
-    low = _text(spec.low)
-    return f"at least {low}" if spec.high is None else f"{low} to {_text(spec.high)}"
-
-
-def _row(spec: Described) -> tuple[str, ...]:
-    return spec.flag, spec.variable, _text(spec.default), spec.unit, _bounds(spec), spec.reason
-
-
-@_commands.command()
-def settings() -> None:
-    """Print every setting: flag, variable, default, unit, bounds, reason."""
-    rows = [("flag", "variable", "default", "unit", "bounds", "reason"), *map(_row, _every_setting())]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        click.echo("  ".join(map(str.ljust, row, widths)).rstrip())
+for _command in (
+    serve.command,
+    judge.command,
+    gateway.command,
+    stdio.command,
+    tail.command,
+    toolhost_demo.command,
+    doctor.command,
+    settings.command,
+):
+    _commands.add_command(_command)

@@ -1,7 +1,7 @@
 """Every default of the server: its value, its unit and the reason for it. Nowhere else.
 
-Each field of `Settings` and `Limits` is also a command line flag (`max_sessions` is `--max-sessions`) and an
-environment variable (`MCP_PROBE_MAX_SESSIONS`); `mcp-probe settings` prints this file as a table.
+Each field of `Settings` and `Limits` that is not fixed is also a command line flag (`max_sessions` is
+`--max-sessions`) and an environment variable (`MCP_PROBE_MAX_SESSIONS`); `mcp-probe settings` prints these, in groups.
 """
 
 from __future__ import annotations
@@ -27,9 +27,16 @@ def _setting(
     low: float | None = None,
     high: float | None = None,
     public: bool = False,
+    begins: str = "",
+    help: str = "",
+    fixed: bool = False,
 ) -> Any:
-    meta = {"unit": unit, "reason": reason, "low": low, "high": high, "public": public}
-    return field(default=default, metadata=meta)
+    """A field. `begins` is the heading of the group that starts here; `help` is for those that `--help` shows.
+
+    A `fixed` one is set by no flag and no variable: nobody who runs a server needs another value, only its tests do.
+    """
+    meta = {"unit": unit, "reason": reason, "low": low, "high": high, "public": public, "begins": begins, "help": help}
+    return field(default=default, metadata={**meta, "fixed": fixed})
 
 
 def _check_bounds(instance: Any) -> None:
@@ -46,35 +53,57 @@ def _check_bounds(instance: Any) -> None:
 
 
 def for_large(most: int) -> int:
-    """How much of a limit in bytes may be used by what is large; the rest is for what is small (`core/shares.py`)."""
+    """The part of a limit in bytes that large items may use; the rest is for small ones (`core/shares.py`)."""
     return most - most // 8
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client, and all of them together, may use. Reaching a limit is answered, never a crash, hang or leak."""
+    """The limits of one client, and of all together. Reaching one is answered, and is never a crash, hang or leak."""
 
     max_body_bytes: int = _setting(
-        4 * 1024 * 1024, unit="bytes", low=1024, reason="the largest legal tool arguments are far below 1 KiB"
+        4 * 1024 * 1024,
+        unit="bytes",
+        low=1024,
+        reason="the largest legal tool arguments are far below 1 KiB",
+        begins="Limits of one message",
     )
     max_initialize_bytes: int = _setting(
-        64 * 1024, unit="bytes", low=1024, reason="a session remembers what its client declared; real ones send 1 KiB"
+        64 * 1024,
+        fixed=True,
+        unit="bytes",
+        low=1024,
+        reason="a session remembers what its client declared; real ones send 1 KiB",
     )
     max_id_length: int = _setting(
-        256, unit="characters", low=36, reason="ids and progress tokens are kept and echoed; a UUID has 36"
+        256, fixed=True, unit="characters", low=36, reason="ids and progress tokens are kept and echoed; a UUID has 36"
     )
     max_header_bytes: int = _setting(
-        32 * 1024, unit="bytes", low=1024, reason="a whole header block is buffered before the app sees it"
+        32 * 1024, fixed=True, unit="bytes", low=1024, reason="a whole header block is buffered before the app sees it"
     )
-    max_headers: int = _setting(100, unit="headers", low=10, reason="browsers and gateways together send about 40")
+    max_headers: int = _setting(
+        100, fixed=True, unit="headers", low=10, reason="browsers and gateways together send about 40"
+    )
     max_json_depth: int = _setting(
-        64, unit="levels", low=8, reason="the deepest legal message, a JSON Schema inside a result, has about 15"
+        64,
+        fixed=True,
+        unit="levels",
+        low=8,
+        reason="the deepest legal message, a JSON Schema inside a result, has about 15",
     )
     max_batch: int = _setting(
-        50, unit="messages", low=1, reason="a batch (2025-03-26 only) counts against the in-flight limit all at once"
+        50,
+        fixed=True,
+        unit="messages",
+        low=1,
+        reason="a batch (2025-03-26 only) counts against the in-flight limit all at once",
     )
     max_sessions: int = _setting(
-        1000, unit="sessions", low=1, reason="an idle session costs a few kB; beyond this initialize is answered 503"
+        1000,
+        unit="sessions",
+        low=1,
+        reason="an idle session costs a few kB; beyond this initialize is answered 503",
+        begins="Limits of sessions, requests, tasks and subscriptions",
     )
     max_in_flight: int = _setting(
         100, unit="requests per session", low=1, reason="each one holds a nursery and a replay log"
@@ -83,6 +112,7 @@ class Limits:
     max_tasks: int = _setting(1000, unit="tasks", low=1, reason="bounds task memory over all sessions")
     max_subscriptions: int = _setting(
         50,
+        fixed=True,
         unit="resources per session, resources and tasks per subscription",
         low=1,
         reason="each ticking one holds a trio task",
@@ -94,7 +124,12 @@ class Limits:
         500, unit="subscriptions", low=1, reason="each holds a connection or an HTTP/2 stream; one more is answered 503"
     )
     max_request_state: int = _setting(
-        1024 * 1024, unit="bytes", low=1024, reason="it comes back within a body of max_body_bytes, with answers beside"
+        1024 * 1024,
+        fixed=True,
+        unit="bytes",
+        low=1024,
+        reason="it comes back within a body of max_body_bytes, with answers beside",
+        begins="Limits of memory, over all clients",
     )
     max_incoming_bytes: int = _setting(
         256 * 1024 * 1024,
@@ -109,10 +144,15 @@ class Limits:
         reason="JSON answers that no socket has taken yet, over all clients; beyond this an answer is 503 instead",
     )
     max_interactions: int = _setting(
-        1000, unit="pages", low=1, reason="pages of URL mode elicitation that can be confirmed; one more is refused"
+        1000,
+        fixed=True,
+        unit="pages",
+        low=1,
+        reason="pages of URL mode elicitation that can be confirmed; one more is refused",
     )
     max_listen_queue: int = _setting(
         200,
+        fixed=True,
         unit="messages per subscription",
         low=1,
         reason="a reader that is so far behind gets the final result instead of a stream with holes",
@@ -122,6 +162,7 @@ class Limits:
         unit="requests per second per client address",
         low=0.1,
         reason="far above a client at a desk; each 64 KiB of a body or message are one more; none on loopback",
+        begins="Limits of one client address",
     )
     request_burst: int = _setting(
         300, unit="requests per client address", low=1, reason="so many at once; a page of the dashboard takes 10"
@@ -138,15 +179,18 @@ class Limits:
         unit="TCP connections",
         low=1,
         reason="far more than a probe has; each is a file descriptor: lowered at the start where these are too few",
+        begins="Limits of connections",
     )
     reserved_connections: int = _setting(
         16,
+        fixed=True,
         unit="TCP connections",
         low=1,
         reason="beyond max_connections, for /health, /ready and pages: a browser opens 6 for a dashboard",
     )
     reserved_files: int = _setting(
         64,
+        fixed=True,
         unit="file descriptors",
         low=32,
         reason="not for connections: the event loop has 3, audit_db 7, the rest is for telemetry and surprises",
@@ -158,16 +202,28 @@ class Limits:
         reason="each may hold a message of max_body_bytes that is not complete; one more is answered 503",
     )
     max_tool_hosts: int = _setting(
-        20, unit="tool hosts", low=1, reason="connected at a time, far more than a person runs; one more gets 503"
+        20,
+        unit="tool hosts",
+        low=1,
+        reason="connected at a time, far more than a person runs; one more gets 503",
+        begins="Limits of tool hosts",
     )
     max_host_tools: int = _setting(
-        100, unit="tools per tool host", low=1, reason="models lose their way in longer lists"
+        100, fixed=True, unit="tools per tool host", low=1, reason="models lose their way in longer lists"
     )
     max_host_schema_bytes: int = _setting(
-        64 * 1024, unit="bytes per schema", low=1024, reason="each tools/list repeats it; real ones have 2 kB"
+        64 * 1024,
+        fixed=True,
+        unit="bytes per schema",
+        low=1024,
+        reason="each tools/list repeats it; real ones have 2 kB",
     )
     max_host_schema_depth: int = _setting(
-        32, unit="levels", low=4, reason="a result with it must stay below the max_json_depth of whoever reads it"
+        32,
+        fixed=True,
+        unit="levels",
+        low=4,
+        reason="a result with it must stay below the max_json_depth of whoever reads it",
     )
     max_host_dispatches: int = _setting(
         25, unit="dispatches per tool host", low=1, reason="also those that were cancelled and still run there"
@@ -180,21 +236,28 @@ class Limits:
     )
     max_streams_per_connection: int = _setting(
         1000,
+        fixed=True,
         unit="HTTP/2 streams",
         low=1,
         reason="each one is an application call in flight; one more is refused with REFUSED_STREAM",
+        begins="Limits of streams",
     )
     max_standalone_streams: int = _setting(
-        4, unit="GET streams per session", low=1, reason="a client needs one, two while it reconnects; the oldest ends"
+        4,
+        fixed=True,
+        unit="GET streams per session",
+        low=1,
+        reason="a client needs one, two while it reconnects; the oldest ends",
     )
     replay_messages: int = _setting(
         2000, unit="messages per stream", low=8, reason="a tool's 100 progress steps many times over"
     )
     replay_bytes: int = _setting(
-        8 * 1024 * 1024, unit="bytes per stream", low=64 * 1024, reason="twice the largest result (long_output, 3.3 MB)"
+        20 * 1024 * 1024, unit="bytes per stream", low=64 * 1024, reason="more than the largest result, 16.8 MB"
     )
     replay_bytes_per_session: int = _setting(
         32 * 1024 * 1024,
+        fixed=True,
         unit="bytes of finished streams per session",
         low=64 * 1024,
         reason="the oldest is forgotten first, resuming it is then answered 410; open ones have bounds of their own",
@@ -206,10 +269,15 @@ class Limits:
         reason="the bounds of one session times all sessions would be 32 GiB; beyond it who holds most loses messages",
     )
     replay_streams: int = _setting(
-        200, unit="finished streams per session", low=1, reason="kept for Last-Event-ID; the oldest goes first"
+        200,
+        fixed=True,
+        unit="finished streams per session",
+        low=1,
+        reason="kept for Last-Event-ID; the oldest goes first",
     )
     max_pipe_bytes: int = _setting(
         32 * 1024 * 1024,
+        fixed=True,
         unit="bytes",
         low=64 * 1024,
         reason="what waits for the reader of one WebSocket or of standard output; beyond it the connection is closed",
@@ -218,7 +286,11 @@ class Limits:
         2000, unit="draft streams", low=1, reason="over all clients, also those that are away; one more call is refused"
     )
     max_draft_streams_per_client: int = _setting(
-        200, unit="draft streams", low=1, reason="one client cannot use up the room of all; finished ones make room"
+        200,
+        fixed=True,
+        unit="draft streams",
+        low=1,
+        reason="one client cannot use up the room of all; finished ones make room",
     )
     draft_stream_bytes: int = _setting(
         256 * 1024 * 1024,
@@ -231,37 +303,63 @@ class Limits:
         unit="notifications per second per call",
         low=1,
         reason="faster reports are coalesced, the latest wins; no built-in tool reports faster on average",
+        begins="Limits of progress",
     )
     progress_burst: int = _setting(
         100, unit="notifications", low=1, reason="the `progress` tool may report its 100 steps without a pause"
     )
     event_log_events: int = _setting(
-        20_000, unit="events", low=100, reason="the dashboard stays quick with 10,000; this is room to scroll back"
+        20_000,
+        unit="events",
+        low=100,
+        reason="the dashboard stays quick with 10,000; this is room to scroll back",
+        begins="Limits of the event log and of call records",
     )
     event_log_bytes: int = _setting(
         64 * 1024 * 1024, unit="bytes", low=1024 * 1024, reason="the count alone would allow gigabytes of large results"
     )
     call_records: int = _setting(5000, unit="records", low=50, reason="the audit keeps the newest calls in memory")
     record_argument_bytes: int = _setting(
-        16 * 1024, unit="bytes per record", low=256, reason="legal arguments are far smaller; larger ones are cut short"
+        16 * 1024,
+        fixed=True,
+        unit="bytes per record",
+        low=256,
+        reason="legal arguments are far smaller; larger ones are cut short",
     )
     record_result_bytes: int = _setting(
-        16 * 1024, unit="bytes per record", low=256, reason="most results are far smaller; the log has the whole one"
+        16 * 1024,
+        fixed=True,
+        unit="bytes per record",
+        low=256,
+        reason="most results are far smaller; the log has the whole one",
     )
     max_feed_readers: int = _setting(
-        50, unit="readers", low=1, reason="dashboards that are open at once; one more is answered 503"
+        50,
+        unit="readers",
+        low=1,
+        reason="dashboards that are open at once; one more is answered 503",
+        begins="Limits of the dashboard's feed",
     )
     feed_events_per_second: float = _setting(
         1000.0,
+        fixed=True,
         unit="entries per second per reader, one for each KiB of a larger one",
         low=1,
         reason="far more than a person reads, and 20 readers hardly slow the protocol; who falls behind is told so",
     )
     feed_burst: int = _setting(
-        5000, unit="entries", low=1, reason="a reader may be so far behind, and so many come at once when it resumes"
+        5000,
+        fixed=True,
+        unit="entries",
+        low=1,
+        reason="a reader may be so far behind, and so many come at once when it resumes",
     )
     audit_rows: int = _setting(
-        100_000, unit="rows in audit_db", low=50, reason="weeks of work with a client; the oldest go first"
+        100_000,
+        unit="rows in audit_db",
+        low=50,
+        reason="weeks of work with a client; the oldest go first",
+        begins="Limits of the file of tool calls",
     )
     audit_bytes: int = _setting(
         1024 * 1024 * 1024,
@@ -270,10 +368,19 @@ class Limits:
         reason="usual rows take 10 kB with their evidence, but a message may have megabytes; the oldest go first",
     )
     api_page_bytes: int = _setting(
-        4 * 1024 * 1024, unit="bytes", low=64 * 1024, reason="one API answer is bounded also when messages are large"
+        4 * 1024 * 1024,
+        fixed=True,
+        unit="bytes",
+        low=64 * 1024,
+        reason="one API answer is bounded also when messages are large",
+        begins="Limits of the API",
     )
     api_scan: int = _setting(
-        5000, unit="entries", low=100, reason="a page with filters looks at no more; `next` goes on where it stopped"
+        5000,
+        fixed=True,
+        unit="entries",
+        low=100,
+        reason="a page with filters looks at no more; `next` goes on where it stopped",
     )
     api_page: int = _setting(500, unit="rows", low=1, reason="one API answer stays below a megabyte for usual events")
 
@@ -286,17 +393,39 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How one server behaves; `limits` bounds what clients may use."""
+    """The settings of one server; `limits` bounds what clients may use."""
 
     host: str = _setting(
-        "127.0.0.1", unit="address", public=True, reason="a local tool is not offered to the network unasked"
+        "127.0.0.1",
+        unit="address",
+        public=True,
+        reason="a local tool is not offered to the network unasked",
+        begins="Where it listens, and what it serves",
+        help="Address to listen on.",
     )
-    port: int = _setting(8000, unit="TCP port", low=0, high=65535, reason="0 picks a free one and prints it")
-    certfile: str = _setting("", unit="path", reason="a PEM certificate chain turns TLS and ALPN (h2, http/1.1) on")
-    keyfile: str = _setting("", unit="path", reason="the private key of certfile; empty when it is in the same file")
+    port: int = _setting(
+        8000,
+        unit="TCP port",
+        low=0,
+        high=65535,
+        reason="0 picks a free one and prints it",
+        help="TCP port; 0 picks a free one.",
+    )
+    certfile: str = _setting(
+        "",
+        unit="path",
+        reason="a PEM certificate chain turns TLS and ALPN (h2, http/1.1) on",
+        help="PEM certificate chain: serves TLS, and HTTP/2.",
+    )
+    keyfile: str = _setting(
+        "",
+        unit="path",
+        reason="the private key of certfile; empty when it is in the same file",
+        help="Its private key, where that is another file.",
+    )
     public_url: str = _setting(
         "",
-        unit="scheme://host[:port]",
+        unit="scheme://host[:port][/path]",
         public=True,
         reason="where clients reach this server, for links to its pages; empty: as each request was addressed",
     )
@@ -305,12 +434,15 @@ class Settings:
         unit="toolsets or tools",
         public=True,
         reason="what a person wants to see in a client; ?tools= overrides",
+        help="Toolsets and tools to serve, or all.",
     )
     allowed_hosts: str = _setting(
         "",
         unit="names or addresses without port, comma separated",
         public=True,
         reason="public Host names beside localhost and the bound address; others are refused (DNS rebinding)",
+        begins="Who may call it",
+        help="Public host names that clients may use.",
     )
     allowed_origins: str = _setting(
         "",
@@ -324,13 +456,19 @@ class Settings:
         reason="proxies whose X-Forwarded-For is believed; from anybody else it is only recorded",
     )
     grace_s: float = _setting(
-        10.0, unit="seconds", low=0, high=600, reason="running work may finish after SIGTERM; then it is cancelled"
+        10.0,
+        unit="seconds",
+        low=0,
+        high=600,
+        reason="running work may finish after SIGTERM; then it is cancelled",
+        begins="Connections in time",
     )
     keep_alive_s: float = _setting(
         15.0, unit="seconds", low=0.01, high=600, reason="SSE comment interval; also finds peers that are gone"
     )
     feed_tick_s: float = _setting(
         0.25,
+        fixed=True,
         unit="seconds",
         low=0.01,
         high=10,
@@ -349,10 +487,18 @@ class Settings:
         reason="a WebSocket peer silent for this long is pinged, and cut off as dead after twice that",
     )
     session_idle_s: float = _setting(
-        1800.0, unit="seconds", low=1, reason="a session without request or open stream is ended"
+        1800.0,
+        unit="seconds",
+        low=1,
+        reason="a session without request or open stream is ended",
+        begins="Sessions and streams in time",
     )
     session_first_s: float = _setting(
-        300.0, unit="seconds", low=1, reason="a session in which nothing follows initialize is ended: nobody uses it"
+        300.0,
+        fixed=True,
+        unit="seconds",
+        low=1,
+        reason="a session in which nothing follows initialize is ended: nobody uses it",
     )
     sse_retry_ms: int = _setting(
         500, unit="milliseconds", low=0, reason="how long a client waits before it resumes a stream"
@@ -371,25 +517,49 @@ class Settings:
         3600.0, unit="seconds", low=0.1, reason="resumeInterval.max: a draft stream is abandoned, its work cancelled"
     )
     idle_deadline_s: float = _setting(
-        30.0, unit="seconds", low=0.1, reason="a call that reports nothing for this long is cancelled"
+        30.0,
+        unit="seconds",
+        low=0.1,
+        reason="a call that reports nothing for this long is cancelled",
+        begins="Deadlines of tool calls",
     )
     ceiling_deadline_s: float = _setting(
         300.0, unit="seconds", low=0.1, reason="no call lasts longer, whatever it reports, unless its tool says so"
     )
     toolhost_secret: str = _setting(
-        "", unit="16 characters or more", reason="tool hosts must know it; empty: there is no /toolhost"
+        "",
+        unit="16 characters or more",
+        reason="tool hosts must know it; empty: there is no /toolhost",
+        begins="Tool hosts",
+        help="Lets tool hosts connect that know it.",
     )
     toolhost_register_s: float = _setting(
-        10.0, unit="seconds", low=0.1, reason="a tool host that is connected registers at once; else it is cut off"
+        10.0,
+        fixed=True,
+        unit="seconds",
+        low=0.1,
+        reason="a tool host that is connected registers at once; else it is cut off",
     )
     toolhost_linger_s: float = _setting(
-        60.0, unit="seconds", low=0.1, reason="a cancelled dispatch that its host never answers keeps its place so long"
+        60.0,
+        fixed=True,
+        unit="seconds",
+        low=0.1,
+        reason="a cancelled dispatch that its host never answers keeps its place so long",
     )
     client_request_s: float = _setting(
-        300.0, unit="seconds", low=0.1, reason="a person answers elicitation and sampling; after this it is cancelled"
+        300.0,
+        unit="seconds",
+        low=0.1,
+        reason="a person answers elicitation and sampling; after this it is cancelled",
+        begins="Requests to the client",
     )
     client_ping_s: float = _setting(
-        10.0, unit="seconds", low=0.1, reason="ping and roots/list are answered by the client program, not by a person"
+        10.0,
+        fixed=True,
+        unit="seconds",
+        low=0.1,
+        reason="ping and roots/list are answered by the client program, not by a person",
     )
     ping_interval_s: float = _setting(
         0.0, unit="seconds", low=0, reason="0: off. Otherwise each open GET stream is pinged this often"
@@ -399,11 +569,16 @@ class Settings:
         unit="milliseconds",
         low=1000,
         reason="the lifetime of a task that asks for none",
+        begins="Tasks",
     )
     task_ttl_max_ms: int = _setting(3_600_000, unit="milliseconds", low=1000, reason="longer requests get this much")
-    task_poll_ms: int = _setting(500, unit="milliseconds", low=1, reason="pollInterval offered to clients")
+    task_poll_ms: int = _setting(500, fixed=True, unit="milliseconds", low=1, reason="pollInterval offered to clients")
     request_state_ttl_s: float = _setting(
-        900.0, unit="seconds", low=1, reason="a person answers within it; a requestState that comes later is refused"
+        900.0,
+        unit="seconds",
+        low=1,
+        reason="a person answers within it; a requestState that comes later is refused",
+        begins="Answers in several rounds, and lists in pages",
     )
     request_state_keys: str = _setting(
         "",
@@ -414,18 +589,32 @@ class Settings:
         50, unit="items", low=1, reason="the tools served by default fit one page; their resources show the second"
     )
     audit_db: str = _setting(
-        "", unit="path", reason="a SQLite file keeps tool calls and their evidence across restarts; empty: in memory"
+        "",
+        unit="path",
+        reason="a SQLite file keeps tool calls and their evidence across restarts; empty: in memory",
+        begins="The file of tool calls",
+        help="SQLite file that keeps tool calls over restarts.",
     )
     audit_flush_s: float = _setting(
         1.0, unit="seconds", low=0.01, high=60, reason="between writings of audit_db; a kill costs it and two writings"
     )
+    judge: bool = _setting(
+        False,
+        unit="true or false",
+        reason="verdicts on each client, on its page and under /api/judge",
+        begins="Verdicts on clients",
+        help="Judge each client that connects.",
+    )
     metrics: bool = _setting(
-        False, unit="true or false", reason="/metrics for Prometheus; whoever reaches the port can read it"
+        False,
+        unit="true or false",
+        reason="/metrics for Prometheus; whoever reaches the port can read it",
+        begins="Metrics, traces and lines on standard error",
     )
     telemetry: bool = _setting(
         False,
         unit="true or false",
-        reason="OpenTelemetry over OTLP/HTTP, set up by the OTEL_* variables; needs mcp-probe[telemetry]",
+        reason="OpenTelemetry over OTLP/HTTP, set up by the OTEL_* variables; needs mcp-probe-server[telemetry]",
     )
     log_format: str = _setting(
         "console",
@@ -438,6 +627,7 @@ class Settings:
         unit=" or ".join(LOG_LEVELS),
         public=True,
         reason="what is told beside start and stop: info has a line for each call; `off` follows nothing",
+        help="off, error, warning, info or debug.",
     )
     limits: Limits = field(default_factory=Limits)
 
@@ -456,8 +646,9 @@ class Settings:
 class Described(NamedTuple):
     """One setting as `mcp-probe settings`, the flags and the documentation show it.
 
+    `group` is the heading that it stands under; `help` is its line in `--help`, empty for one that is not shown there.
     The value of a `public` one may be shown to whoever can reach the server. A text is not unless it says so: it may be
-    a key, or a path of this machine.
+    a key, or a path of this machine. A `fixed` one has neither flag nor variable.
     """
 
     name: str
@@ -468,6 +659,9 @@ class Described(NamedTuple):
     low: float | None
     high: float | None
     public: bool
+    group: str
+    help: str
+    fixed: bool
 
     @property
     def flag(self) -> str:
@@ -480,18 +674,22 @@ class Described(NamedTuple):
         return ENV_PREFIX + self.name.upper()
 
 
-def _described(spec: Field[Any]) -> Described:
+def _described(spec: Field[Any], group: str) -> Described:
     meta = spec.metadata
     default = None if spec.default is MISSING else spec.default
     public = meta["public"] or not isinstance(default, str)
-    return Described(
-        spec.name, type(default), default, meta["unit"], meta["reason"], meta["low"], meta["high"], public
-    )
+    bounds = meta["low"], meta["high"]
+    shown = meta["unit"], meta["reason"], *bounds, public, group, meta["help"], meta["fixed"]
+    return Described(spec.name, type(default), default, *shown)
 
 
 def described(owner: type) -> Iterator[Described]:
     """The settings of one class, in order, without nested groups."""
-    return (_described(spec) for spec in fields(owner) if spec.metadata)
+    group = ""
+    for spec in fields(owner):
+        if spec.metadata:
+            group = spec.metadata["begins"] or group
+            yield _described(spec, group)
 
 
 def build(values: Mapping[str, Any]) -> Settings:

@@ -1,0 +1,45 @@
+"""`mcp-probe doctor URL`."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("doctor")
+@click.argument("url")
+@click.option("--cafile", metavar="FILE", help="A certificate authority beside those of this machine.")
+@click.option(
+    "--hold",
+    type=click.FloatRange(min=1),
+    default=32,
+    show_default=True,
+    metavar="S",
+    help="Seconds to hold an idle stream.",
+)
+def command(url: str, cafile: str | None, hold: float) -> int:
+    """Say what a public address does to a probe's streams.
+
+    URL is the address of a probe, such as https://mcp.example.org, as its clients reach it. It is asked about a dozen
+    times within a minute. The exit code is 1 where something breaks what clients rely on.
+    """
+    from ..doctor import checks, path
+    from ..doctor.target import Target, WrongError
+
+    try:
+        target = Target(url, cafile)
+        checks.check_health(target)
+    except (WrongError, OSError, ValueError) as error:
+        raise click.ClickException(f"no probe answers at {url}: {error}") from None
+    broken = False
+    for name, wrong, _ in checks.outcomes(target, checks.BRIEF):
+        broken = broken or wrong is not None
+        _say("bad" if wrong else "ok", name, wrong or checks.PASSED[name])
+    for finding in path.findings(path.Visit(target, hold)):
+        broken = broken or finding.mark == "bad"
+        _say(finding.mark, finding.about, finding.text)
+    return 1 if broken else 0
+
+
+def _say(mark: str, about: str, text: str) -> None:
+    colour = {"ok": "green", "note": "yellow", "bad": "red"}[mark]
+    click.echo(f"{click.style(mark.ljust(5), fg=colour)}{about.ljust(11)}{text}")

@@ -1,0 +1,144 @@
+"""Settings as options of a command, and what keeps a command from running as click's kind of error."""
+
+from __future__ import annotations
+
+import difflib
+import gc
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from types import ModuleType
+from typing import Any
+
+import click
+
+from ..checks import SettingError
+from ..settings import ENV_PREFIX, Described, Limits, Settings, described
+
+# how much alike two names are, from 0 to 1, where one is a misspelling of the other: two letters that changed places
+_LIKE = 0.75
+
+
+def every_setting() -> Iterable[Described]:
+    """All settings of a server that can be set, its limits last."""
+    return (spec for spec in chain(described(Settings), described(Limits)) if not spec.fixed)
+
+
+def whole_number(low: int | None, high: int | None) -> click.ParamType[Any]:
+    """An integer within bounds; None is no bound."""
+    # click calls this "integer range", and the other "float range", which reads badly in "'x' is not a valid …"
+    whole = click.IntRange(low, high)
+    whole.name = "integer"
+    return whole
+
+
+def _whole(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
+
+
+def _parameter_type(spec: Described) -> click.ParamType[Any] | type:
+    if spec.type is int:
+        return whole_number(_whole(spec.low), _whole(spec.high))
+    if spec.type is float:
+        number = click.FloatRange(spec.low, spec.high)
+        number.name = "number"
+        return number
+    return spec.type
+
+
+class _Setting(click.Option):
+    """Its help leaves the variable out, which follows from the flag; messages about a wrong value have it."""
+
+    def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
+        extra = super().get_help_extra(ctx)
+        extra.pop("envvars", None)
+        return extra
+
+
+def _option(spec: Described, *, hidden: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    # `--metrics` alone is `--metrics true`.
+    alone: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if spec.type is bool else {}
+    return click.option(
+        spec.flag,
+        spec.name,
+        cls=_Setting,
+        type=_parameter_type(spec),
+        default=spec.default,
+        envvar=spec.variable,
+        show_default=spec.default != "",
+        show_envvar=True,
+        hidden=hidden,
+        **alone,
+        help=spec.help,
+    )
+
+
+def with_settings(*, shown: Collection[str] | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A decorator: each setting is an option, and comes to the function as a keyword argument of its name.
+
+    `--help` shows those with a line for it, so that it fits a screen; of these only the `shown` ones, where some do
+    nothing for the command.
+    """
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        # the decorator nearest to the function comes first in --help
+        for spec in reversed([*every_setting()]):
+            hidden = not spec.help or (shown is not None and spec.name not in shown)
+            function = _option(spec, hidden=hidden)(function)
+        return function
+
+    return decorate
+
+
+MORE = (
+    "These are the usual settings. `mcp-probe settings` lists all of them, `mcp-probe settings WORD` those about "
+    "something. Each is a flag and a variable: --max-sessions is MCP_PROBE_MAX_SESSIONS."
+)
+"""What stands at the end of a help text."""
+
+
+def load_app() -> ModuleType:
+    """The server, half a second of imports that `--version` and `settings` do not need."""
+    # Nothing that is loaded is garbage, and to look for some took a twentieth of that time.
+    gc.disable()
+    try:
+        from .. import app
+    finally:
+        gc.enable()
+    return app
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What keeps a server from starting becomes click's kind of error."""
+    app = load_app()
+    try:
+        yield
+    except (SettingError, app.StartError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def warn_of_misspelt(context: click.Context, log_format: str) -> None:
+    """Say on standard error, as `log_format` wants it, which variables no command reads but look like one that is read.
+
+    Others are left alone: Kubernetes sets MCP_PROBE_SERVICE_HOST and more for a service of the name mcp-probe.
+    """
+    group = context.find_root().command
+    commands = group.commands.values() if isinstance(group, click.Group) else (group,)
+    options = (option for command in commands for option in command.params if option.envvar)
+    known = {str(option.envvar).removeprefix(ENV_PREFIX) for option in options}
+    for variable in os.environ:
+        name = variable.removeprefix(ENV_PREFIX)
+        if name == variable or name in known or not (near := difflib.get_close_matches(name, known, 1, _LIKE)):
+            continue
+        _warn(f"{variable} is no setting; did you mean {ENV_PREFIX}{near[0]}?", log_format)
+
+
+def _warn(text: str, log_format: str) -> None:
+    from ..engine.clock import iso
+    from ..telemetry.escaping import json_line
+
+    members = {"time": iso(time.time()), "level": "warning", "event": "settings", "message": text}
+    click.echo(json_line(members) if log_format == "json" else f"warning: {text}", err=True)
