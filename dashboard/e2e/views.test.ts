@@ -64,6 +64,7 @@ const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, show
   ["Sessions", () => "/sessions", "Violations noted"],
   ["Session", ({ session }) => `/sessions/${session}`, /^Exercised: \d+ of/],
   ["Tool hosts", () => "/hosts", "Tool hosts are off"],
+  ["Reports", () => "/report", "Nobody judges"],
   ["Timeline", () => "/timeline", "Marks above a bar"],
   ["Timeline as a table", () => "/timeline?as=table", "Took"],
   ["Server", () => "/server", "max_sessions"],

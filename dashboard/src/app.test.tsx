@@ -26,12 +26,16 @@ test.each([
   ["/calls", "Calls"],
   ["/calls/compare?a=1&b=2", "Compare two calls"],
   ["/sessions/s1", "Sessions"],
+  ["/report", "Reports"],
+  ["/report/acme", "Report on acme"],
   ["/timeline", "Timeline"],
   ["/server", "Server"],
   ["/help", "Help"],
-])("/dashboard%s shows %s", async (path, heading) => {
+  ["/elsewhere", "There is no such view"],
+])("/dashboard%s shows %s, and so says the tab", async (path, heading) => {
   await opened(path);
   await expect.element(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
+  expect(document.title).toBe(`${heading} · MCP Probe`);
 });
 
 test("the connection is shown", async () => {

@@ -4,7 +4,9 @@ import { Router } from "wouter";
 import { ApiError } from "~/api/client";
 import type { Feed } from "~/feed/feed";
 import { FeedContext } from "~/feed/use-feed";
+import { JudgedProvider } from "~/judged/use-judged";
 import { Header } from "~/shell/header";
+import { News } from "~/shell/news";
 import { Routes } from "~/shell/routes";
 import styles from "~/shell/shell.module.css";
 import { Shortcuts } from "~/shell/shortcuts";
@@ -27,16 +29,20 @@ export function App({ feed }: { feed: Feed }) {
   return (
     <QueryClientProvider client={queries}>
       <FeedContext value={feed}>
-        <Router base="/dashboard">
-          <div className={styles["shell"]}>
-            <SkipLink to="content" />
-            <Header />
-            <main id="content" className={styles["main"]} tabIndex={-1}>
-              <Routes />
-            </main>
-            <Shortcuts />
-          </div>
-        </Router>
+        <JudgedProvider>
+          <Router base="/dashboard">
+            <News>
+              <div className={styles["shell"]}>
+                <SkipLink to="content" />
+                <Header />
+                <main id="content" className={styles["main"]} tabIndex={-1}>
+                  <Routes />
+                </main>
+                <Shortcuts />
+              </div>
+            </News>
+          </Router>
+        </JudgedProvider>
       </FeedContext>
     </QueryClientProvider>
   );

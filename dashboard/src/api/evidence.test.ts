@@ -45,6 +45,10 @@ test("what happens on a connection beside its messages is told in words", () => 
   expect(told("websocket.frame", { ...frame, refused: "too large" })).toBe("refused · ping frame received · 4 bytes · too large");
   expect(told("stdio.changed", { what: "end_of_input", pid: 7, status: null, stderr_lines: 1 })).toBe("end of input · process 7 · 1 line on standard error");
   expect(told("stdio.changed", { what: "exit", pid: 7, status: 0, stderr_lines: 0 })).toBe("exit · process 7 · exit status 0 · 0 lines on standard error");
+  const client = { pid: 9, status: null, signal: null, asked: null };
+  expect(told("client.process", { ...client, what: "started", asked: "client http://localhost/mcp" })).toBe("started · process 9 · client http://localhost/mcp");
+  expect(told("client.process", { ...client, what: "exited", signal: "SIGKILL" })).toBe("exited · process 9 · SIGKILL");
+  expect(told("client.process", { ...client, what: "exited", status: 0 })).toBe("exited · process 9 · exit status 0");
   expect(told("stream.control", { what: "priming", event_id: "p1-0", retry_ms: null })).toBe("priming · an event with an id and no data was sent · id p1-0");
   expect(told("stream.control", { what: "retry", event_id: null, retry_ms: 500 })).toBe("retry · the client was told when to connect again · retry after 500 ms");
 });

@@ -174,6 +174,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/judge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** verdicts on every client, with `judge` on */
+        get: operations["api_judge"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/judge/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** verdicts on one client */
+        get: operations["api_judge_name"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/judge/{name}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** the same as a page to read and print */
+        get: operations["api_judge_name_card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/judge/{name}/junit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** the same as JUnit XML */
+        get: operations["api_judge_name_junit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/judge/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** the rules of the judge */
+        get: operations["api_judge_rules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/openapi.json": {
         parameters: {
             query?: never;
@@ -632,8 +717,42 @@ export interface components {
             what: string;
         };
         /**
-         * @description A modern client sent its first request, or declares other capabilities than it did in the request before.
+         * @description Something happened to the process of a client that `mcp-probe judge -- COMMAND` runs. No cause.
          *
+         *     `what`: it was `started`; it has had all the time that it was given (`timed_out`); the judge sent it a signal so
+         *     that it ends (`killed`, each time); it is over (`exited`). A process that `exited` and was not `killed` before has
+         *     ended by itself. `status` is its exit status at `exited`, None where a signal ended it; `signal` is the name of the
+         *     signal that was sent at `killed`, or that ended it at `exited`. `asked` is its command line at `started`, with its
+         *     secrets hidden.
+         */
+        ClientProcess: {
+            asked: string | null;
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "client.process";
+            label: string | null;
+            mono: number;
+            pid: number;
+            seq: number;
+            session: string | null;
+            signal: string | null;
+            status: number | null;
+            stream: string | null;
+            task: string | null;
+            /** @enum {string} */
+            what: "started" | "exited" | "killed" | "timed_out";
+        };
+        /**
+         * @description A modern client sent its first request, or declares capabilities that it has not declared before.
+         *
+         *     Programs that share a label may declare different ones in turn: of a label the latest eight sets are remembered.
          *     Cause: the `http.request` or the `connection.opened`. `transport` is what carried that request: `http`,
          *     `websocket` or `stdio`.
          */
@@ -943,7 +1062,7 @@ export interface components {
          *     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
          *     `cause` is the entry because of which the fact happened: for an answer, the request that it answers.
          */
-        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
+        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientProcess"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
         /**
          * @description Entries: oldest first with `since`, newest first with `before`.
          *
@@ -1296,6 +1415,120 @@ export interface components {
             run: string;
             version: string;
         };
+        /** @description The catalogue of rules: its version, the digest of its file, and how many rules it has. */
+        JudgedCatalogue: {
+            rules: number;
+            sha256: string;
+            version: number;
+        };
+        /** @description One opportunity of a rule: its verdict, the numbers of the entries it rests on, and what to say of it. */
+        JudgedExample: {
+            entries: number[];
+            remark: string;
+            /** @enum {string} */
+            verdict: "FAIL" | "WARN" | "INCONCLUSIVE" | "PASS" | "NOT_OBSERVED";
+        };
+        /**
+         * @description A log that was judged. `offset` is what its sequence numbers are moved by in this report, 0 for the first log.
+         *
+         *     `gaps` are the first and the last number of each range that is missing.
+         */
+        JudgedLogRow: {
+            cut_off: boolean;
+            gaps: number[][];
+            last: number;
+            offset: number;
+            program: string;
+            run: string;
+            whole: boolean;
+        };
+        /** @description A name and a version that a client gave itself. */
+        JudgedName: {
+            name: string;
+            version: string;
+        };
+        /**
+         * @description The verdict of one rule on one subject.
+         *
+         *     `count` is how many opportunities there were, `counts` how many of them had each verdict. `evidence` are the
+         *     sequence numbers of entries behind the worst of them, `examples` the first and the last of each verdict. `at` is the
+         *     worst verdict at each revision, `measured` are values that the rule has found.
+         */
+        JudgedRule: {
+            at: {
+                [key: string]: string;
+            };
+            count: number;
+            counts: {
+                [key: string]: number;
+            };
+            evidence: number[];
+            examples: components["schemas"]["JudgedExample"][];
+            /** @enum {string} */
+            kind: "form" | "order" | "absence" | "timing" | "survival";
+            /** @enum {string} */
+            level: "must" | "should" | "may" | "practice";
+            measured: {
+                [key: string]: unknown;
+            };
+            remark: string;
+            rule: string;
+            title: string;
+            /** @enum {string} */
+            verdict: "FAIL" | "WARN" | "INCONCLUSIVE" | "PASS" | "NOT_OBSERVED";
+        };
+        /**
+         * @description One subject: a client or gateway, as far as it can be told from others.
+         *
+         *     `kind` is what makes it one: the `label` that it was given, a legacy `session`, the connection of a `pipe`, a modern
+         *     `client` by its name and address; `nothing` is what belongs to nobody. `several` says why more than one client may
+         *     be judged here, null where there is no sign of it. `whole` says that no entry is missing. `summary` counts the rules
+         *     by their verdict, and `verdict` is the worst; both are of all rules, also where `verdicts` was asked for some only.
+         *     `out_of_reach` are rules for revisions and transports that it never used.
+         */
+        JudgedSubject: {
+            capabilities: {
+                [key: string]: number;
+            };
+            kind: string;
+            label: string;
+            measured: {
+                [key: string]: unknown;
+            };
+            names: components["schemas"]["JudgedName"][];
+            out_of_reach: string[];
+            requests: number;
+            revisions: string[];
+            sessions: number;
+            several: string | null;
+            summary: {
+                [key: string]: number;
+            };
+            transports: string[];
+            /** @enum {string} */
+            verdict: "FAIL" | "WARN" | "INCONCLUSIVE" | "PASS" | "NOT_OBSERVED";
+            verdicts: components["schemas"]["JudgedRule"][];
+            whole: boolean;
+        };
+        /**
+         * @description Verdicts on every subject of the logs, from the event log alone.
+         *
+         *     `forgotten` subjects made room for others. `broken` are rules whose code has a defect, with the defect.
+         *     `not_visible` is what the specification asks of clients and no server can see.
+         */
+        JudgeReport: {
+            broken: {
+                [key: string]: string;
+            };
+            catalogue: components["schemas"]["JudgedCatalogue"];
+            forgotten: number;
+            format: string;
+            logs: components["schemas"]["JudgedLogRow"][];
+            not_visible: string[];
+            program: string;
+            subjects: components["schemas"]["JudgedSubject"][];
+            version: number;
+        };
         /** @description A limit; `used` is how much of it is taken now, where it bounds something that all clients share. */
         LimitInfo: {
             name: string;
@@ -1544,6 +1777,12 @@ export interface components {
             title: string;
             type: string;
         };
+        /** @description What somebody reported in public about a fault of a client. `link` is its page, null where `ref` names none. */
+        PublicReport: {
+            about: string;
+            link: string | null;
+            ref: string;
+        };
         /**
          * @description An error that the server answered because of what the client sent; `id` is the number of its entry in the log.
          *
@@ -1571,6 +1810,51 @@ export interface components {
             refusals: components["schemas"]["RefusalRow"][];
             run: string;
             seq: number;
+        };
+        /**
+         * @description A rule of the catalogue: what it asks, when an opportunity comes, and what passes, fails or stays silent.
+         *
+         *     `worst` is the worst verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
+         *     that the server would have to do something for it that it does not do yet. `bugs` are reports of clients that broke
+         *     it.
+         */
+        RuleInfo: {
+            bugs: components["schemas"]["PublicReport"][];
+            fails: string;
+            /** @enum {string} */
+            kind: "form" | "order" | "absence" | "timing" | "survival";
+            /** @enum {string} */
+            level: "must" | "should" | "may" | "practice";
+            level_at: {
+                [key: string]: string;
+            };
+            needs_drill: boolean;
+            observe: string;
+            official_id: string;
+            passes: string;
+            provoke: string;
+            revisions: string[];
+            risk: string;
+            rule: string;
+            silent: string;
+            spec: components["schemas"]["RuleSentence"][];
+            title: string;
+            transports: string[];
+            worst: string;
+        };
+        /** @description Every rule of the catalogue. */
+        RuleList: {
+            rules: components["schemas"]["RuleInfo"][];
+            sha256: string;
+            version: number;
+        };
+        /** @description A sentence of the specification: `demands` it, or is only its `context`. */
+        RuleSentence: {
+            doc: string;
+            link: string;
+            role: string;
+            text: string;
+            word: string;
         };
         /**
          * @description The server itself: what it is, how it is set, and how much of its limits is used.
@@ -1775,9 +2059,10 @@ export interface components {
             task: string | null;
         };
         /**
-         * @description The listener answered what is no valid HTTP with `status`, or closed at once, which has none.
+         * @description The listener refused what came on a connection, with `status` or, without one, by closing the connection.
          *
-         *     Cause: the `socket.opened`.
+         *     It is no valid HTTP, or it came behind a request that is not answered. Cause: the `socket.opened`. `why` says what
+         *     is wrong; of HTTP/2 it is the error code (RFC 9113, section 7).
          */
         SocketRefused: {
             at: number;
@@ -2174,6 +2459,7 @@ export type ChangedSessions = components['schemas']['ChangedSessions'];
 export type ChangedStreams = components['schemas']['ChangedStreams'];
 export type ChangedTasks = components['schemas']['ChangedTasks'];
 export type ClientMisuse = components['schemas']['ClientMisuse'];
+export type ClientProcess = components['schemas']['ClientProcess'];
 export type ClientSeen = components['schemas']['ClientSeen'];
 export type ConnectionClosed = components['schemas']['ConnectionClosed'];
 export type ConnectionOpened = components['schemas']['ConnectionOpened'];
@@ -2206,6 +2492,13 @@ export type HttpClosed = components['schemas']['HttpClosed'];
 export type HttpRequest = components['schemas']['HttpRequest'];
 export type HttpResponse = components['schemas']['HttpResponse'];
 export type Index = components['schemas']['Index'];
+export type JudgedCatalogue = components['schemas']['JudgedCatalogue'];
+export type JudgedExample = components['schemas']['JudgedExample'];
+export type JudgedLogRow = components['schemas']['JudgedLogRow'];
+export type JudgedName = components['schemas']['JudgedName'];
+export type JudgedRule = components['schemas']['JudgedRule'];
+export type JudgedSubject = components['schemas']['JudgedSubject'];
+export type JudgeReport = components['schemas']['JudgeReport'];
 export type LimitInfo = components['schemas']['LimitInfo'];
 export type LimitReached = components['schemas']['LimitReached'];
 export type Link = components['schemas']['Link'];
@@ -2217,8 +2510,12 @@ export type MessageRefused = components['schemas']['MessageRefused'];
 export type MessagesDelivered = components['schemas']['MessagesDelivered'];
 export type MessageUnreadable = components['schemas']['MessageUnreadable'];
 export type Problem = components['schemas']['Problem'];
+export type PublicReport = components['schemas']['PublicReport'];
 export type RefusalRow = components['schemas']['RefusalRow'];
 export type RefusalTable = components['schemas']['RefusalTable'];
+export type RuleInfo = components['schemas']['RuleInfo'];
+export type RuleList = components['schemas']['RuleList'];
+export type RuleSentence = components['schemas']['RuleSentence'];
 export type Server = components['schemas']['Server'];
 export type ServerState = components['schemas']['ServerState'];
 export type SessionClosed = components['schemas']['SessionClosed'];
@@ -3016,6 +3313,349 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HostTable"];
                 };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_judge: {
+        parameters: {
+            query?: {
+                /** @description How long to wait at most, in seconds: 10 by default, 60 at most. */
+                for?: number;
+                /** @description Give only rules with this verdict; several with commas. Counts are of all rules. */
+                verdict?: string;
+                /** @description Answer once a rule has this verdict on a subject, `RULE:VERDICT`, or the time is over. */
+                wait?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description verdicts on every client, with `judge` on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeReport"];
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is nothing of that name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_judge_name: {
+        parameters: {
+            query?: {
+                /** @description How long to wait at most, in seconds: 10 by default, 60 at most. */
+                for?: number;
+                /** @description Give only rules with this verdict; several with commas. Counts are of all rules. */
+                verdict?: string;
+                /** @description Answer once a rule has this verdict on a subject, `RULE:VERDICT`, or the time is over. */
+                wait?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description verdicts on one client */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeReport"];
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is nothing of that name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_judge_name_card: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the same as a page to read and print */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is nothing of that name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_judge_name_junit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the same as JUnit XML */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/xml": string;
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is nothing of that name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_judge_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the rules of the judge */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleList"];
+                };
+            };
+            /** @description It is as it was when it had this ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown, or is not what it must be. */
             400: {

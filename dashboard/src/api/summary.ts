@@ -86,6 +86,8 @@ function ofConnection(fact: Api.Entry): Summary | null {
       };
     case "stdio.changed":
       return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, `${counted(fact.stderr_lines, "line")} on standard error`) };
+    case "client.process":
+      return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, fact.signal, fact.asked) };
     default:
       return null;
   }

@@ -11,6 +11,7 @@ const VIEWS = [
   ["/tasks", "Tasks"],
   ["/calls", "Calls"],
   ["/sessions", "Sessions"],
+  ["/report", "Reports"],
   ["/hosts", "Tool hosts"],
   ["/timeline", "Timeline"],
   ["/server", "Server"],

@@ -1,6 +1,7 @@
 import { Suspense, lazy } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { EmptyState } from "~/ui/empty-state";
+import { Page } from "~/ui/page";
 import { ErrorBoundary } from "./error-boundary";
 
 const Live = lazy(() => import("~/features/live/view"));
@@ -8,6 +9,7 @@ const Tasks = lazy(() => import("~/features/tasks/view"));
 const Calls = lazy(() => import("~/features/calls/view"));
 const Compare = lazy(() => import("~/features/calls/compare"));
 const Sessions = lazy(() => import("~/features/sessions/view"));
+const Report = lazy(() => import("~/features/report/view"));
 const Hosts = lazy(() => import("~/features/hosts/view"));
 const Timeline = lazy(() => import("~/features/timeline/view"));
 const Server = lazy(() => import("~/features/server/view"));
@@ -28,12 +30,15 @@ export function Routes() {
           <Route path="/calls/compare" component={Compare} />
           <Route path="/calls/:id?" component={Calls} />
           <Route path="/sessions/:id?" component={Sessions} />
+          <Route path="/report/:client?" component={Report} />
           <Route path="/hosts/:id?" component={Hosts} />
           <Route path="/timeline" component={Timeline} />
           <Route path="/server" component={Server} />
           <Route path="/help/:tool?" component={Help} />
           <Route>
-            <EmptyState title="There is no such view" />
+            <Page title="There is no such view">
+              <EmptyState title="Choose one above" />
+            </Page>
           </Route>
         </Switch>
       </Suspense>

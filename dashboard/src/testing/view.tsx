@@ -1,5 +1,5 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import type { ComponentType } from "react";
+import { type ComponentType, Fragment, type ReactNode } from "react";
 import { vi } from "vitest";
 import { render } from "vitest-browser-react";
 import { Route, Router } from "wouter";
@@ -7,7 +7,7 @@ import { FeedContext } from "~/feed/use-feed";
 import { FakeFeed } from "./fake-source";
 
 /** Shows one view at a path under /dashboard, with a feed that the test plays; its frames are drawn by `show`. */
-export async function openView(view: ComponentType, route: string, path: string) {
+export async function openView(view: ComponentType, route: string, path: string, Around: ComponentType<{ children: ReactNode }> = Fragment) {
   history.replaceState(null, "", `/dashboard${path}`);
   const fake = new FakeFeed();
   const stop = fake.feed.start();
@@ -16,9 +16,11 @@ export async function openView(view: ComponentType, route: string, path: string)
     <QueryClientProvider client={client}>
       <FeedContext value={fake.feed}>
         <Router base="/dashboard">
-          <main className="test-view">
-            <Route path={route} component={view} />
-          </main>
+          <Around>
+            <main className="test-view">
+              <Route path={route} component={view} />
+            </main>
+          </Around>
         </Router>
       </FeedContext>
     </QueryClientProvider>,

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import styles from "./page.module.css";
+import { useTitle } from "./title";
 
 interface PageProps {
   title: string;
@@ -12,8 +13,9 @@ interface PageProps {
   children: ReactNode;
 }
 
-/** The frame of one view: its heading, its tools, the content, and a drawer at its side. */
+/** The frame of one view: its heading, which is the title of the browser's tab too, its tools, the content, and a drawer at its side. */
 export function Page({ title, tools, drawer, scroll = false, children }: PageProps) {
+  useTitle(title);
   return (
     <div className={styles["page"]}>
       <div className={styles["head"]}>

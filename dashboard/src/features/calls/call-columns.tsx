@@ -1,5 +1,6 @@
 import { clientOf } from "~/api/client-name";
 import type { CallRow } from "~/api/schema";
+import { CallMarks } from "~/judged/use-call-findings";
 import { EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
 import { ProgressBar } from "~/ui/progress-bar";
@@ -37,7 +38,12 @@ export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
       key: "arguments",
       head: "Arguments",
       width: "minmax(6rem, 1fr)",
-      cell: (call) => <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>,
+      cell: (call) => (
+        <>
+          <CallMarks call={call} />
+          <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>
+        </>
+      ),
     },
     { key: "client", head: "Client", width: "minmax(8rem, 11.4rem)", cell: (call) => <Client call={call} /> },
     { key: "outcome", head: "Outcome", width: "6.8rem", cell: (call) => <StatusBadge status={stateOfCall(call)} /> },

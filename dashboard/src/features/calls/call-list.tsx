@@ -2,6 +2,7 @@ import { useMemo } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import type { CallRow } from "~/api/schema";
 import { useFeed } from "~/feed/use-feed";
+import { CallFindingsContext, useCallFindings } from "~/judged/use-call-findings";
 import { Segmented } from "~/ui/choice";
 import { DataTable } from "~/ui/data-table";
 import { Page } from "~/ui/page";
@@ -23,6 +24,7 @@ export function CallList() {
   const [params, setParams] = useSearchParams();
   const [compare, setCompare] = useUrlState("compare");
   const [, navigate] = useLocation();
+  const findings = useCallFindings();
   const chosen = useMemo(() => (compare === "" ? [] : compare.split(",")), [compare]);
   const columns = useMemo(
     () => callColumns({ chosen, toggle: (id) => setCompare(choose(chosen, id).join(",")) }),
@@ -49,7 +51,7 @@ export function CallList() {
   );
   return (
     <Page title="Calls" tools={tools}>
-      {audit ? <Audit table={table} /> : <Recent table={table} />}
+      <CallFindingsContext value={findings}>{audit ? <Audit table={table} /> : <Recent table={table} />}</CallFindingsContext>
     </Page>
   );
 }

@@ -4,6 +4,8 @@ import { useCallDetail } from "~/api/call-detail";
 import { ApiError, get } from "~/api/client";
 import type { CallDetail, CallPage as Page_, CallRow } from "~/api/schema";
 import { useFeed } from "~/feed/use-feed";
+import { FindingMarks } from "~/judged/finding-mark";
+import { useCallFindings } from "~/judged/use-call-findings";
 import { StatusBadge } from "~/ui/badge";
 import { CopyButton } from "~/ui/copy-button";
 import { EmptyState } from "~/ui/empty-state";
@@ -31,8 +33,14 @@ export function CallPage({ id }: { id: string }) {
 function Detail({ detail, row, run }: { detail: CallDetail; row: CallRow | undefined; run: string | undefined }) {
   const call = row ?? detail.call;
   const current = call.run === run;
+  const findings = useCallFindings()(call);
   return (
     <Stack>
+      {findings.length > 0 && (
+        <p>
+          Findings of the judge on it: <FindingMarks findings={findings} />
+        </p>
+      )}
       <CallFacts call={call} entries={detail.evidence.events} current={current} />
       <Panels>
         <Panel title="Arguments">

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import type { Entry } from "~/api/schema";
+import { EntryMarks } from "~/judged/finding-mark";
 import type { Column } from "~/ui/data-table";
 import { Time } from "~/ui/time";
 import { Era, Id, Line, Pair, Way, What, Who } from "./cells";
@@ -40,7 +41,14 @@ export function columnsOf({ run, history, oldest, narrow, onOpen }: Options): re
       head: "Summary",
       width: "minmax(7rem, 2fr)",
       cell: (row) => {
-        if (row.type === "entry") return <Line run={row.run} entry={row.entry} />;
+        if (row.type === "entry") {
+          return (
+            <>
+              <EntryMarks run={row.run} seq={row.entry.seq} reachable={false} />
+              <Line run={row.run} entry={row.entry} />
+            </>
+          );
+        }
         if (row.type === "gap") return <GapText line={row} run={run} history={history} />;
         return <Older history={history} before={oldest ?? 0} />;
       },

@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { directionOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
+import { EntryMarks } from "~/judged/finding-mark";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy-button";
 import { Drawer } from "~/ui/drawer";
@@ -44,6 +45,7 @@ export function EntryPanel({ run, entry, url, newer, older, onClose }: EntryPane
   return (
     <Drawer title={`#${entry.seq} ${method ?? entry.kind}`} of={`${run}-${entry.seq}`} onClose={onClose} actions={actions}>
       <p className={styles["summary"]}>
+        <EntryMarks run={run} seq={entry.seq} />
         <Line run={run} entry={entry} />
       </p>
       <KeyValues items={[...place(run, entry), ...facts(entry)]} />

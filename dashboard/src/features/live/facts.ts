@@ -21,6 +21,7 @@ const GROUP_OF: Readonly<Record<string, Group>> = {
   stdio: "streams",
   session: "sessions",
   "client.seen": "sessions",
+  "client.process": "sessions",
   "client.misuse": "problems",
   limit: "problems",
   server: "server",

@@ -14,6 +14,7 @@ import { Matrix } from "./matrix";
 import { MisuseList } from "./misuse-list";
 import { RefusalList } from "./refusal-list";
 import styles from "./sessions.module.css";
+import { Verdicts } from "./verdicts";
 
 interface SessionDetailProps {
   id: string;
@@ -46,6 +47,7 @@ function Unattributed({ row }: { row: SessionRow }) {
   return (
     <>
       <p>What was refused or noted without a known client: bodies that are no JSON, requests that name no open session, and what came before a client said its name.</p>
+      <Verdicts row={row} />
       <RefusalList row={row} />
       <MisuseList row={row} />
     </>
@@ -72,6 +74,7 @@ function Known({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["era
         ]}
       />
       <Capabilities capabilities={row.capabilities} era={era} />
+      <Verdicts row={row} />
       <RefusalList row={row} />
       <MisuseList row={row} />
       <Matrix row={row} calls={calls} />

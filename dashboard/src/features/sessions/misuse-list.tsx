@@ -51,7 +51,7 @@ async function entriesOf(session: string, signal: AbortSignal): Promise<ClientMi
   return session === UNATTRIBUTED ? misuse.filter((event) => event.session === null) : misuse;
 }
 
-/** The violations that the server noted, and accepted. */
+/** The violations that the server noted, and accepted. What breaks a rule is for the judge to say. */
 export function MisuseList({ row: { id, era, revision, misuse: count } }: { row: SessionRow }) {
   const { data, error } = useQuery({
     queryKey: ["misuse", id, count],

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { JudgedProvider } from "~/judged/use-judged";
+import { judgeReport, judgedRule, judgedSubject, serverThat } from "~/testing/judged";
 import { callRow, refusalRow, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import SessionsView from "./view";
@@ -76,6 +78,36 @@ test("where nothing was refused or noted, the page says what was looked at", asy
   await expect.element(page.getByText("The server answered none of 3 requests with an error because of what the client sent.")).toBeVisible();
   await expect.element(page.getByText(/The server notes few kinds of violation, .* It does not check every rule of 2025-11-25\./)).toBeVisible();
   expect(document.body.textContent).not.toMatch(/nothing that its revision forbids/);
+});
+
+async function judgedView(judges: boolean, session: object, label: string) {
+  const asked = answerApi((path, query) => {
+    if (path === "/api/server") return serverThat(judges);
+    if (path === "/api/judge") return judgeReport([judgedSubject([judgedRule()], { label }), judgedSubject([], { label: "another" })]);
+    return path === "/api/events" && query.get("session") === "s1" ? { run: "r", gap: null, last: 9, next: null, events: [{ ...MISUSE, connection: "w5" }] } : undefined;
+  });
+  const view = await openView(SessionsView, "/sessions/:id?", "/sessions/s1", JudgedProvider);
+  view.show({ sessions: [sessionRow(session)] }, "run");
+  return { ...view, asked, verdicts: page.getByRole("region", { name: "Verdicts of the judge" }) };
+}
+
+test.each([
+  ["its label", { label: "acme" }, "acme"],
+  ["its session", {}, "s1"],
+  ["its connection", { transport: "websocket" }, "w5"],
+])("a client page has the verdicts on the client, found by %s", async (_, session, label) => {
+  const { verdicts } = await judgedView(true, session, label);
+  await expect.element(verdicts.getByRole("link", { name: `Report on ${label}` })).toHaveAttribute("href", `/dashboard/report/${label}`);
+  await expect.element(verdicts).toMatchTextContent(/✗ 1 failed.*0 not observed/);
+  await expect.element(verdicts.getByRole("link", { name: "Answers ping" })).toHaveAttribute("href", `/dashboard/report/${label}#ping.answered`);
+  expect(verdicts.element().textContent).not.toMatch(/another/);
+  await inBothThemes(() => expectAccessible());
+});
+
+test("without a judge the client page says that nobody judges", async () => {
+  const { verdicts, asked } = await judgedView(false, {}, "s1");
+  await expect.element(verdicts).toMatchTextContent(/Nobody judges the clients of this server.*mcp-probe serve --judge/);
+  expect(asked.filter((url) => url.startsWith("/api/judge"))).toEqual([]);
 });
 
 test("what has no known client is a row of its own, and no client", async () => {

@@ -1,0 +1,88 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { Browser, Page } from "playwright";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, openPage } from "./browser.ts";
+import { all, LegacyClient } from "./client.ts";
+import { freePort, type Server, startServer } from "./server.ts";
+
+// a machine that runs all tests at once may take long for what usually takes a moment
+const SOON = { timeout: 20_000 };
+
+let server: Server;
+let browser: Browser;
+let client: LegacyClient;
+
+beforeAll(async () => {
+  server = await startServer(await freePort(), "--judge");
+  browser = await launch();
+  client = await new LegacyClient(server.url).open("careless");
+  await all(client.request(1, "tools/call", { name: "simple_tool", arguments: {} }));
+  // an id may be used once; the same bytes would be a transport that repeats itself
+  await all(client.request(1, "tools/call", { name: "simple_tool", arguments: { delayMs: 1 } }));
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const RULE = "jsonrpc.id-unused-before";
+
+async function opened(path: string, width = 1280): Promise<{ page: Page; complaints: string[] }> {
+  return openPage(browser, `${server.url}/dashboard${path}`, { viewport: { width, height: 800 } });
+}
+
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+  const { violations: found } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ["violations"] })`);
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
+}
+
+test("the evidence of a finding opens its entry in Live, which leads back to the finding", async () => {
+  const { page, complaints } = await opened("/report");
+  await page.getByRole("link", { name: "s1" }).click(SOON);
+  const finding = page.locator(`details[id="${RULE}"]`);
+  await finding.getByRole("link", { name: "2025-11-25/basic/index.md" }).waitFor(SOON);
+  await finding.getByText("tools/call request").last().waitFor(SOON);
+  await finding.getByRole("link", { name: /^#\d+$/ }).last().click();
+  const panel = page.getByRole("complementary");
+  await panel.getByRole("heading", { name: "tools/call" }).waitFor(SOON);
+  await panel.getByRole("link", { name: RULE }).click();
+  await expect.poll(() => page.url(), SOON).toMatch(/\/report\/s1#jsonrpc\.id-unused-before$/);
+  await finding.getByText("Right is").waitFor(SOON);
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+test("the calls that a finding rests on are marked", async () => {
+  const { page } = await opened("/calls");
+  const marked = page.getByRole("row").filter({ hasText: RULE });
+  await expect.poll(() => marked.count(), SOON).toBe(2);
+  await page.context().close();
+});
+
+test("a verdict appears on the open report when the client has earned it", async () => {
+  const { page } = await opened("/report/s1");
+  await page.locator(`details[id="${RULE}"]`).waitFor(SOON);
+  expect(await page.locator('details[id="jsonrpc.params-object"]').count()).toBe(0);
+  await all(client.request(7, "prompts/list", null as never));
+  await page.locator('details[id="jsonrpc.params-object"]').getByText("decided just now").waitFor(SOON);
+  expect(await page.getByRole("status", { name: "Decided just now" }).textContent()).toContain("jsonrpc.params-object");
+  await page.context().close();
+});
+
+test.each([390, 1440])("the reports are accessible in light and dark and fit a width of %i", async (width) => {
+  for (const path of ["/report", "/report/s1"]) {
+    const { page, complaints } = await opened(path, width);
+    await page.getByText("not observed").first().waitFor(SOON);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await violations(page)).toEqual([]);
+    }
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }
+});
