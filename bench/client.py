@@ -41,10 +41,14 @@ class Client(ABC):
 
     def call(self, tool: Tool, id: int, *, token: bool = False) -> bytes:
         """A `tools/call`; with `token`, its id is its progress token too."""
-        return numbered(self.calls(tool, token=token), id)
+        return _numbered(self._call(tool, token=token), id)
 
-    def calls(self, tool: Tool, *, token: bool = False) -> bytes:
-        """A `tools/call` to be numbered by `numbered`."""
+    def numberless(self, tool: Tool) -> tuple[bytes, bytes]:
+        """What stands before and behind the id of a `tools/call`."""
+        before, _, behind = self._call(tool, token=False).partition(_ID)
+        return before, behind
+
+    def _call(self, tool: Tool, *, token: bool) -> bytes:
         meta = {"progressToken": int(_ID)} if token else {}
         return self._request("tools/call", {"name": tool.name, "arguments": tool.arguments}, meta)
 
@@ -80,7 +84,7 @@ class Sessionless(Client):
     def listen(self, uri: str, id: int) -> bytes:
         """A `subscriptions/listen` on one resource."""
         params = {"notifications": {"resourceSubscriptions": [uri]}}
-        return numbered(self._request("subscriptions/listen", params, {}), id)
+        return _numbered(self._request("subscriptions/listen", params, {}), id)
 
     def _request(self, method: str, params: dict[str, Any], meta: dict[str, Any]) -> bytes:
         said = {
@@ -97,8 +101,8 @@ class Sessionless(Client):
         return _post(self.port, message, headers.encode())
 
 
-def numbered(request: bytes, id: int) -> bytes:
-    """A request of `Client.calls` with an id of its own, from `FIRST_ID` on."""
+def _numbered(request: bytes, id: int) -> bytes:
+    """The request with an id of its own, from `FIRST_ID` on."""
     return request.replace(_ID, b"%d" % id)
 
 

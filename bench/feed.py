@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import trio
 
-from . import load
+from . import tools
 from .client import WrongAnswerError
 from .servers import ROOT, Running
 
@@ -34,8 +34,8 @@ class Feed:
     """One entry a turn."""
 
     shape: Dashboards
-    without: list[load.Calls] = field(default_factory=list)
-    beside: list[load.Calls] = field(default_factory=list)
+    without: list[tools.Calls] = field(default_factory=list)
+    beside: list[tools.Calls] = field(default_factory=list)
 
 
 async def feed(running: Running, shape: Dashboards) -> Feed:
@@ -43,18 +43,19 @@ async def feed(running: Running, shape: Dashboards) -> Feed:
     found = Feed(shape)
     for _ in range(shape.turns):
         found.without.append(await _calls(running, shape))
-        async with _readers(running, shape):
+        async with readers(running, shape.readers - shape.stuck, shape.stuck):
             found.beside.append(await _calls(running, shape))
     return found
 
 
-async def _calls(running: Running, shape: Dashboards) -> load.Calls:
-    return await load.calls(running, shape.clients, warm_up_s=shape.warm_up_s, window_s=shape.window_s)
+async def _calls(running: Running, shape: Dashboards) -> tools.Calls:
+    return await tools.calls(running, shape.clients, warm_up_s=shape.warm_up_s, window_s=shape.window_s)
 
 
 @asynccontextmanager
-async def _readers(running: Running, shape: Dashboards) -> AsyncIterator[None]:
-    counts = (str(running.port), str(shape.readers - shape.stuck), str(shape.stuck))
+async def readers(running: Running, reading: int, stuck: int) -> AsyncIterator[None]:
+    """So many dashboards are open while the block runs; the stuck ones never read."""
+    counts = (str(running.port), str(reading), str(stuck))
     process = await trio.lowlevel.open_process(
         [sys.executable, "-m", "bench.readers", *counts], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import trio
 
-from . import load
+from . import tools
 from .client import Tool, WrongAnswerError
 from .servers import HOST_SECRET, ROOT, Cores, Running
 
@@ -36,8 +36,8 @@ class Hosting:
 class Hosted:
     """One entry a turn, by the number of clients."""
 
-    local: dict[int, list[load.Calls]] = field(default_factory=dict)
-    hosted: dict[int, list[load.Calls]] = field(default_factory=dict)
+    local: dict[int, list[tools.Calls]] = field(default_factory=dict)
+    hosted: dict[int, list[tools.Calls]] = field(default_factory=dict)
 
 
 async def hosted(running: Running, shape: Hosting, cores: Cores) -> Hosted:
@@ -48,7 +48,7 @@ async def hosted(running: Running, shape: Hosting, cores: Cores) -> Hosted:
             for clients in shape.clients:
                 for tool, results in ((LOCAL, found.local), (HOSTED, found.hosted)):
                     calling = replace(running, server=replace(running.server, echo=tool))
-                    calls = await load.calls(calling, clients, warm_up_s=shape.warm_up_s, window_s=shape.window_s)
+                    calls = await tools.calls(calling, clients, warm_up_s=shape.warm_up_s, window_s=shape.window_s)
                     results.setdefault(clients, []).append(calls)
     return found
 

@@ -1,4 +1,4 @@
-"""What is measured, and how: calls per second, many open streams, cancellation, subscriptions. On a running server."""
+"""What is measured of streams: how late their messages are, cancellation, subscriptions. On a running server."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import trio
 
+from . import tools
 from .client import (
     FIRST_ID,
     Client,
@@ -21,7 +22,6 @@ from .client import (
     WrongAnswerError,
     call_json,
     get_json,
-    numbered,
     open_client,
 )
 from .http1 import Connection
@@ -33,46 +33,6 @@ def percentile(values: list[float], percent: float) -> float:
     return values[min(len(values) - 1, int(len(values) * percent / 100))]
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Calls per second, how long one took (milliseconds, sorted), and what one took of the server's processor."""
-
-    per_second: float
-    latencies: list[float]
-    processor_us: float
-
-
-@dataclass(slots=True)
-class _Window:
-    """Collects the calls that end while it is open. With a `limit`, it is over after so many."""
-
-    limit: int | None = None
-    latencies: list[float] = field(default_factory=list)
-    open: bool = False
-    over: bool = False
-
-    def note(self, latency_ms: float) -> None:
-        """A call has ended."""
-        if self.open:
-            self.latencies.append(latency_ms)
-        self.over = self.over or len(self.latencies) == self.limit
-
-
-async def calls(running: Running, concurrency: int, *, warm_up_s: float, window_s: float) -> Calls:
-    """So many clients, each with a connection (and a session) of its own, call again as soon as they are answered."""
-    window = _Window()
-    async with _clients(running, concurrency) as clients, trio.open_nursery() as nursery:
-        for connection, client in clients:
-            nursery.start_soon(_call_again, connection, client, running.server.echo, window)
-        await trio.sleep(warm_up_s)
-        window.open, start, cpu_before = True, time.perf_counter(), running.cpu_s()
-        await trio.sleep(window_s)
-        window.open, elapsed, cpu = False, time.perf_counter() - start, running.cpu_s() - cpu_before
-        window.over = True
-    count = len(window.latencies)
-    return Calls(count / elapsed, sorted(window.latencies), cpu / max(1, count) * 1e6)
-
-
 @asynccontextmanager
 async def _clients(running: Running, count: int) -> AsyncIterator[list[tuple[Connection, Client]]]:
     async with AsyncExitStack() as stack:
@@ -81,25 +41,6 @@ async def _clients(running: Running, count: int) -> AsyncIterator[list[tuple[Con
             connection = await stack.enter_async_context(Connection(running.port))
             clients.append((connection, await open_client(connection, running.port, running.server.era)))
         yield clients
-
-
-async def _call_again(connection: Connection, client: Client, tool: Tool, window: _Window) -> None:
-    request, id = client.calls(tool), FIRST_ID
-    while not window.over:
-        before = time.perf_counter()
-        head, body = await connection.exchange(numbered(request, id))
-        window.note((time.perf_counter() - before) * 1000)
-        if head.status != 200 or len(body) < 1024 or b'"result"' not in body:
-            raise WrongAnswerError(f"{tool.name} was answered {head.status} {body[:300]!r}")
-        id += 1
-
-
-async def _warm_up(running: Running, total: int) -> None:
-    """So many calls, by 16 clients: everything is imported, and every bounded log is as full as it gets."""
-    window = _Window(limit=total, open=True)
-    async with _clients(running, 16) as clients, trio.open_nursery() as nursery:
-        for connection, client in clients:
-            nursery.start_soon(_call_again, connection, client, running.server.echo, window)
 
 
 async def _open_events(connection: Connection, request: bytes) -> None:
@@ -134,7 +75,7 @@ class Shape:
     opened_per_second: float = 250
     messages: int = 60
     step_ms: int = 250
-    warm_up_calls: int = 3000
+    warm_up_s: float = 3
 
     @property
     def opening_s(self) -> float:
@@ -217,7 +158,7 @@ class _Growth:
 
 async def streams(running: Running, shape: Shape) -> Streams:
     """Open the streams one after the other and read them all to their ends."""
-    await _warm_up(running, shape.warm_up_calls)
+    await tools.calls(running, 16, warm_up_s=1, window_s=shape.warm_up_s)
     base, cpu_before, start = running.memory(), running.cpu_s(), trio.current_time()
     grown = _Growth(base, base)
     async with _clients(running, -(-shape.streams // shape.streams_per_session)) as clients:
@@ -256,14 +197,10 @@ class Cancellations:
 
 async def cancellations(running: Running, count: int, busy_clients: int) -> Cancellations:
     """Cancel so many calls, one after the other, while `busy_clients` others call again and again."""
-    window = _Window()
-    async with _clients(running, 1 + busy_clients) as clients:
-        (connection, client), *others = clients
-        async with trio.open_nursery() as nursery:
-            for other in others:
-                nursery.start_soon(_call_again, *other, running.server.echo, window)
+    async with _clients(running, 1) as clients:
+        ((connection, client),) = clients
+        async with tools.calling(running, busy_clients):
             sent = [await _cancel_one(running, connection, client, FIRST_ID + n) for n in range(count)]
-            window.over = True
         if running.server.audited:
             return await _audited(running, sent)
         return await _told(connection, client, sent)
@@ -299,9 +236,9 @@ async def _audited(running: Running, sent: list[float]) -> Cancellations:
     wanted = "disconnect" if running.server.era == "modern" else "notification"
     rows: list[dict[str, Any]] = []
     with trio.fail_after(_ENDED_S):
-        while not rows or any(row["duration_ms"] is None for row in rows):
-            page = await get_json(running.port, "/api/calls?limit=100000")
-            rows = [row for row in page["calls"] if row["tool"] == running.server.wait.name][: len(sent)][::-1]
+        while len(rows) < len(sent) or any(row["duration_ms"] is None for row in rows):
+            page = await get_json(running.port, f"/api/calls?limit={len(sent)}&tool={running.server.wait.name}")
+            rows = page["calls"][::-1]
     if other := {row["cancelled_by"] for row in rows} - {wanted}:
         raise WrongAnswerError(f"calls that were cancelled by {wanted} stand in the audit as cancelled by {other}")
     ends = [row["started_at"] + row["duration_ms"] / 1000 for row in rows]
@@ -329,7 +266,7 @@ class Listening:
     subscriptions: int = 400
     opened_per_second: float = 250
     ticks: int = 5
-    warm_up_calls: int = 3000
+    warm_up_s: float = 3
 
     @property
     def opening_s(self) -> float:
@@ -401,7 +338,7 @@ class _Listener:
 
 async def listens(running: Running, shape: Listening) -> Streams:
     """Open subscriptions after a tick, then read them all for some ticks. The processor counts once all are open."""
-    await _warm_up(running, shape.warm_up_calls)
+    await tools.calls(running, 16, warm_up_s=1, window_s=shape.warm_up_s)
     base, listeners = running.memory(), [_Listener(shape, number) for number in range(shape.subscriptions)]
     grown, opened, complete = _Growth(base, base), _Countdown(len(listeners)), _Countdown(len(listeners))
     await trio.sleep(TICK_S - time.time() % TICK_S + 0.1)

@@ -6,36 +6,19 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from .aims import aims
 from .feed import Feed
+from .growth import Growth
 from .hosts import Hosted
-from .load import Calls, Cancellations, Streams, percentile
-from .servers import OUR_MODERN, OUR_SERVER, UPPER_BOUND, Cores
-
-CONCURRENCIES = (1, 32, 256)
-_FEED_AIM = 0.9
-_SHARE_AIM, _LATENESS_AIM_MS, _STREAM_AIM_KB, _CANCELLATION_AIM_MS = 0.8, 100.0, 45.0, 10.0
-
-
-@dataclass(slots=True)
-class Results:
-    """What was measured, by server; calls also by concurrency, one entry a round; cancellations idle and under load."""
-
-    calls: dict[tuple[str, int], list[Calls]] = field(default_factory=dict)
-    streams: dict[str, Streams] = field(default_factory=dict)
-    cancellations: dict[str, tuple[Cancellations, Cancellations]] = field(default_factory=dict)
-    listens: dict[str, Streams] = field(default_factory=dict)
-    feeds: dict[str, Feed] = field(default_factory=dict)
-    hosts: dict[str, Hosted] = field(default_factory=dict)
-
-    def per_second(self, server: str, concurrency: int) -> float:
-        """The median of the rounds."""
-        return median(round.per_second for round in self.calls[server, concurrency])
+from .load import Cancellations, Streams, percentile
+from .results import CONCURRENCIES, Results, added_ms, median_rate
+from .servers import Cores
+from .tools import Calls
 
 
 def machine(cores: Cores, node: str) -> Iterable[str]:
@@ -58,29 +41,62 @@ def _processor() -> str:
 
 def tables(results: Results) -> Iterable[str]:
     """The lines of the report, for whatever was measured."""
-    if results.calls:
-        yield from ["", "## Calls per second", "", *_calls(results)]
-    if results.streams:
-        yield from ["", "## Open streams", "", *_streams(results.streams)]
-    if results.cancellations:
-        yield from ["", "## From cancellation to the end of the tool's scope, ms", "", *_cancellations(results)]
-    if results.listens:
-        yield from ["", "## Subscriptions to a resource that ticks", "", *_streams(results.listens)]
-    if results.feeds:
-        yield from ["", "## Calls beside dashboards", "", *_feeds(results.feeds)]
-    if results.hosts:
-        yield from ["", "## Calls through a tool host", "", *_hosts(results.hosts)]
+    parts: list[tuple[str, object, Callable[[], list[str]]]] = [
+        ("Calls per second", results.calls, lambda: _calls(results)),
+        ("HTTP/2: 32 calls in flight on one connection", results.http2, lambda: _http2(results.http2)),
+        ("One connection that carries everything", results.pipes, lambda: _pipes(results.pipes)),
+        ("Open streams", results.streams, lambda: _streams(results.streams)),
+        ("10,000 open streams, one message a second each", results.many, lambda: _streams(results.many)),
+        ("From cancellation to the end of the scope, ms", results.cancellations, lambda: _cancellations(results)),
+        ("Subscriptions to a resource that ticks", results.listens, lambda: _streams(results.listens)),
+        ("Calls beside dashboards", results.feeds, lambda: _feeds(results.feeds)),
+        ("Calls through a tool host", results.hosts, lambda: _hosts(results.hosts)),
+        ("From the start of the process to the first answered call", results.starts, lambda: _starts(results.starts)),
+        ("Processor per call, by what the server holds", results.growth, lambda: _growth(results.growth)),
+    ]
+    for title, measured, lines in parts:
+        if measured:
+            yield from ["", f"## {title}", "", *lines()]
     yield from ["", "## Aims", "", *_aims(results)]
 
 
 def _calls(results: Results) -> list[str]:
     names = dict.fromkeys(server for server, _ in results.calls)
-    rows = [
-        [name, *(_rate(results, name, concurrency) for concurrency in CONCURRENCIES), _processor_time(results, name)]
-        for name in names
-    ]
+    rows = []
+    for name in names:
+        rates = [_rate(results, name, concurrency) for concurrency in CONCURRENCIES]
+        rows.append([name, *rates, f"{results.processor_us(name):.0f} µs"])
     columns = [f"{concurrency} at once (p50 / p99 ms)" for concurrency in CONCURRENCIES]
     return _table(["server", *columns, "processor per call"], rows)
+
+
+def _http2(measured: Mapping[str, Calls]) -> list[str]:
+    rows = [[name, *_turns([found])] for name, found in measured.items()]
+    return _table(["server", "calls per second (mean / max ms)", "processor per call"], rows)
+
+
+def _pipes(measured: Mapping[str, Mapping[int, Calls]]) -> list[str]:
+    rows = []
+    for name, piped in measured.items():
+        rows += [[name, str(in_flight), *_turns([found])] for in_flight, found in piped.items()]
+    return _table(["server", "in flight", "calls per second (p50 / p99 ms)", "processor per call"], rows)
+
+
+def _starts(measured: Mapping[str, float]) -> list[str]:
+    return _table(["server", "seconds"], [[name, f"{seconds:.2f}"] for name, seconds in measured.items()])
+
+
+def _growth(measured: Mapping[str, Growth]) -> list[str]:
+    rows = [
+        [name, what, ", ".join(f"{count:,}: {cost:.0f} µs" for count, cost in costs.items())]
+        for name, found in measured.items()
+        for what, costs in (
+            ("sessions", found.sessions),
+            ("entries of the event log", found.entries),
+            ("dashboards", found.dashboards),
+        )
+    ]
+    return _table(["server", "of", "how many, and processor per call"], rows)
 
 
 def _feeds(measured: Mapping[str, Feed]) -> list[str]:
@@ -89,7 +105,8 @@ def _feeds(measured: Mapping[str, Feed]) -> list[str]:
         shape = found.shape
         readers = f"{shape.readers} readers, {shape.stuck} of them stuck"
         rows.append([name, "none", *_turns(found.without), ""])
-        rows.append([name, readers, *_turns(found.beside), f"{feed_share(found):.1%}"])
+        share = median_rate(found.beside) / median_rate(found.without)
+        rows.append([name, readers, *_turns(found.beside), f"{share:.1%}"])
     return _table(["server", "dashboards", "calls per second (p50 / p99 ms)", "processor per call", "of none"], rows)
 
 
@@ -98,41 +115,19 @@ def _hosts(measured: Mapping[str, Hosted]) -> list[str]:
     for name, found in measured.items():
         for clients, local in found.local.items():
             through = found.hosted[clients]
-            added = _median_latency(through) - _median_latency(local)
-            rows.append([name, str(clients), *_turns(local), *_turns(through), f"{added:+.2f} ms"])
+            rows.append([name, str(clients), *_turns(local), *_turns(through), f"{added_ms(found, clients):+.2f} ms"])
     own, hosts = "own tool per second (p50 / p99 ms)", "through a host"
     return _table(["server", "clients", own, "processor", hosts, "processor", "added to p50"], rows)
 
 
-def _median_latency(turns: Sequence[Calls]) -> float:
-    return median(percentile(turn.latencies, 50) for turn in turns)
-
-
-def feed_share(found: Feed) -> float:
-    """The median rate beside readers, as a part of the median one without."""
-    return _median_rate(found.beside) / _median_rate(found.without)
-
-
-def _median_rate(turns: Sequence[Calls]) -> float:
-    return median(turn.per_second for turn in turns)
-
-
 def _turns(turns: Sequence[Calls]) -> tuple[str, str]:
-    p50, p99 = (median(percentile(turn.latencies, percent) for turn in turns) for percent in (50, 99))
-    rate = f"{_median_rate(turns):,.0f} ({p50:.1f} / {p99:.1f})"
+    p50, p99 = median(turn.p50_ms for turn in turns), median(turn.p99_ms for turn in turns)
+    rate = f"{median_rate(turns):,.0f} ({p50:.1f} / {p99:.1f})"
     return rate, f"{median(turn.processor_us for turn in turns):.0f} µs"
 
 
-def _processor_time(results: Results, server: str) -> str:
-    # Unlike the rates it hardly depends on what else the machine does.
-    rounds = [found.processor_us for concurrency in CONCURRENCIES for found in results.calls[server, concurrency]]
-    return f"{median(rounds):.0f} µs"
-
-
 def _rate(results: Results, server: str, concurrency: int) -> str:
-    rounds = results.calls[server, concurrency]
-    p50, p99 = (median(percentile(round.latencies, percent) for round in rounds) for percent in (50, 99))
-    return f"{results.per_second(server, concurrency):,.0f} ({p50:.1f} / {p99:.1f})"
+    return _turns(results.calls[server, concurrency])[0]
 
 
 def _streams(measured: Mapping[str, Streams]) -> list[str]:
@@ -164,55 +159,17 @@ def _spread(found: Cancellations) -> str:
 
 
 def _aims(results: Results) -> list[str]:
-    columns = [dict(_met(results, name)) for name in (OUR_SERVER, OUR_MODERN)]
-    aims = dict.fromkeys(aim for column in columns for aim in column)
-    rows = [[aim, *(column.get(aim, "") for column in columns)] for aim in aims]
-    return _table(["aim", OUR_SERVER, OUR_MODERN], rows)
+    return _table(["aim", "wanted", "measured", ""], [aim.line() for aim in aims(results)])
 
 
-def _met(results: Results, name: str) -> Iterable[tuple[str, str]]:
-    """Each aim that something was measured for, and what this server made of it."""
-    for concurrency in CONCURRENCIES:
-        if (name, concurrency) in results.calls:
-            share = results.per_second(name, concurrency) / results.per_second(UPPER_BOUND, concurrency)
-            what = f"calls at {concurrency}: at least {_SHARE_AIM:.0%} of {UPPER_BOUND}"
-            yield what, _verdict(f"{share:.0%}", share >= _SHARE_AIM)
-    if streams := results.streams.get(name):
-        yield _lateness("a stream's message", streams)
-        yield _size("a stream once all are open", streams.open_bytes)
-        yield _size("a stream at its largest", streams.most_bytes)
-    if both := results.cancellations.get(name):
-        yield _cancellation("as the client sees it", both[1].total)
-        yield _cancellation("inside the server", both[1].inside)
-    if listens := results.listens.get(name):
-        yield _lateness("a subscription's message", listens)
-        yield _size("a subscription at its largest", listens.most_bytes)
-
-
-    if found := results.feeds.get(name):
-        share = feed_share(found)
-        what = f"calls with {found.shape.readers} dashboards: at least {_FEED_AIM:.0%} of those without"
-        yield what, _verdict(f"{share:.1%}", share >= _FEED_AIM)
-
-
-def _lateness(what: str, found: Streams) -> tuple[str, str]:
-    p99 = percentile(found.lateness, 99)
-    met = p99 < _LATENESS_AIM_MS and not found.missing
-    return f"{what}: lateness p99 under {_LATENESS_AIM_MS:.0f} ms", _verdict(f"{p99:.1f} ms", met)
-
-
-def _size(what: str, size: float) -> tuple[str, str]:
-    return f"{what}: under {_STREAM_AIM_KB:.0f} kB", _verdict(f"{size / 1000:.0f} kB", size / 1000 < _STREAM_AIM_KB)
-
-
-def _cancellation(where: str, values: list[float]) -> tuple[str, str]:
-    p99 = percentile(values, 99)
-    what = f"cancellation p99 with 32 calls in flight, {where}: under {_CANCELLATION_AIM_MS:.0f} ms"
-    return what, _verdict(f"{p99:.1f} ms", p99 < _CANCELLATION_AIM_MS)
-
-
-def _verdict(measured: str, met: bool) -> str:
-    return f"{measured}, {'met' if met else 'not met'}"
+def compared(before: Mapping[str, float], now: Mapping[str, float]) -> list[str]:
+    """The figures of two runs beside each other, where both have them."""
+    rows = [
+        [name, f"{before[name]:,.4g}", f"{now[name]:,.4g}", f"{now[name] / before[name] - 1:+.0%}"]
+        for name in now
+        if before.get(name)
+    ]
+    return ["", "## Against the earlier run", "", *_table(["figure", "then", "now", "change"], rows)]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

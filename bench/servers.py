@@ -23,6 +23,8 @@ _URL = re.compile(rb"http://127\.0\.0\.1:(\d+)/mcp")
 OUR_SERVER = "MCP Probe"
 OUR_MODERN = "MCP Probe, modern"
 UPPER_BOUND = "bare hypercorn"
+NO_SERVER = "echo, no server"
+"""Answers without looking at what it answers: what the load reaches."""
 
 CLOCK_URI = "probe://clock"
 """The resource that ticks, on every server that offers subscriptions."""
@@ -31,7 +33,9 @@ TICK_S = 2.0
 
 HOST_SECRET = "known-to-this-benchmark"  # noqa: S105  it guards a server that lives for seconds, on this machine
 
-Measurement = Literal["calls", "streams", "cancellation", "listen", "feed", "hosts"]
+Measurement = Literal[
+    "calls", "http2", "pipes", "streams", "many", "cancellation", "listen", "feed", "hosts", "start", "growth"
+]
 
 
 class StartError(Exception):
@@ -58,7 +62,7 @@ class Server:
     @property
     def cancels(self) -> bool:
         """Whether there is anything to cancel behind it."""
-        return self.name != UPPER_BOUND
+        return self.name not in (UPPER_BOUND, NO_SERVER)
 
     @property
     def listens(self) -> bool:
@@ -82,6 +86,8 @@ def all_servers(node: str, node_modules: Path) -> list[Server]:
             "cancellation": ("--call-records", "100000", "--api-page", "100000"),
             # More clients than a host may have dispatches by default.
             "hosts": ("--toolhost-secret", HOST_SECRET, "--max-host-dispatches", "100"),
+            "many": ("--max-calls", "20000", "--max-connections", "15000", "--max-in-flight", "1000"),
+            "growth": ("--max-sessions", "20000", "--session-first-s", "3600"),
         },
         {"PYTHONPATH": str(ROOT / "src")},
         audited=True,
@@ -103,6 +109,7 @@ def all_servers(node: str, node_modules: Path) -> list[Server]:
             {"NODE_PATH": str(node_modules)},
         ),
         Server(UPPER_BOUND, (sys.executable, str(scripts / "bare.py")), echo, wait),
+        Server(NO_SERVER, (sys.executable, str(scripts / "echo.py")), echo, wait),
     ]
 
 
@@ -121,9 +128,14 @@ class Running:
 
     def cpu_s(self) -> float:
         """Seconds of processor time so far; 0 where the system has no /proc."""
-        # The second field, the program's name in parentheses, may hold anything.
-        fields = _proc(self.pid, "stat").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+        return processor_s(self.pid)
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has used; 0 where the system has no /proc."""
+    # The second field, the program's name in parentheses, may hold anything.
+    fields = _proc(pid, "stat").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 
 def _proc(pid: int, name: str) -> str:
@@ -154,8 +166,21 @@ async def _port(server: Server, process: trio.Process) -> int:
         async for piece in process.stdout:
             output += piece
             if found := _URL.search(output):
+                await _wait_listening(int(found[1]))
                 return int(found[1])
     raise StartError(f"{server.name} did not start: {output.decode(errors='replace')}")
+
+
+async def _wait_listening(port: int) -> None:
+    """Some servers name their port before they listen on it."""
+    while True:
+        try:
+            stream = await trio.open_tcp_stream("127.0.0.1", port)
+        except OSError:
+            await trio.sleep(0.01)
+        else:
+            await stream.aclose()
+            return
 
 
 @dataclass(frozen=True, slots=True)
