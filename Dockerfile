@@ -23,7 +23,7 @@ ARG SOURCE_DATE_EPOCH
 WORKDIR /build
 COPY container/build-wheel.sh container/
 COPY requirements/build.txt requirements/
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src/
 COPY --from=dashboard /out/site src/probe/endpoints/site/
 RUN ["sh", "container/build-wheel.sh", "/out/dist"]

@@ -15,4 +15,5 @@ install_there --require-hashes --only-binary=:all: -r requirements/run.txt
 install_there --no-deps --no-index "$dist"/*.whl
 # Now, because the file system is read-only later; and not checked against the sources at each start, because nobody
 # changes them. No times in the files, so that they are the same in each build.
-"$prefix/bin/python" -m compileall -q --invalidation-mode unchecked-hash "$prefix/lib"
+# `-f`: pip may have imported what it installed, and left behind a file that looks at the time of its source.
+"$prefix/bin/python" -m compileall -q -f --invalidation-mode unchecked-hash "$prefix/lib"

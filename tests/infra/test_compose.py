@@ -27,7 +27,7 @@ NAMED_IN = [
     "infra/modules/app.bicep",
     "infra/vm/mcp-probe.service",
 ]
-SETTINGS = {spec.variable: spec for spec in chain(described(Settings), described(Limits))}
+SETTINGS = {spec.variable: spec for spec in chain(described(Settings), described(Limits)) if not spec.fixed}
 
 
 def unit() -> configparser.ConfigParser:

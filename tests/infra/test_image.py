@@ -199,7 +199,7 @@ def test_exactly_the_lock_is_installed(built: Built) -> None:
     lock = (ROOT / "requirements" / "run.txt").read_text()
     wanted = {_canonical(name): version for name, version in re.findall(r"^([\w.-]+)==([\w.]+)", lock, re.MULTILINE)}
     there = {_canonical(name): version for name, version in _installed(built)}
-    assert there.pop("mcp-probe")
+    assert there.pop("mcp-probe-server")
     # some of the lock is for other systems
     assert there.items() <= wanted.items()
     assert {"trio", "hypercorn", "h11", "h2"} <= there.keys()
@@ -224,7 +224,7 @@ def test_everything_is_compiled_and_checks_no_sources(built: Built) -> None:
 def test_the_lists_of_contents_name_what_is_there(built: Built) -> None:
     server = _bom(built, "server")
     assert {(part["name"], part["version"]) for part in server["components"]} >= {
-        (name, version) for name, version in _installed(built) if name != "mcp-probe"
+        (name, version) for name, version in _installed(built) if name != "mcp-probe-server"
     }
     dashboard = {part["name"]: part["version"] for part in _bom(built, "dashboard")["components"]}
     lock = json.loads((ROOT / "dashboard" / "package-lock.json").read_text())["packages"]

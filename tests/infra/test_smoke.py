@@ -14,7 +14,7 @@ from .proxies import buffering, switching
 from .tools import ROOT
 
 SMOKE = ROOT / "infra" / "smoke.py"
-NAMES = ["health", "ready", "call", "stream", "session", "websocket", "dashboard"]
+NAMES = ["health", "ready", "call", "stream", "closing", "body", "session", "websocket", "dashboard"]
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +45,15 @@ def test_a_proxy_that_buffers_is_found_out(origin: str) -> None:
     with buffering(origin) as behind:
         code, said = smoke(behind)
     assert code == 1
-    assert failed(said) == ["stream", "websocket"]
+    assert failed(said) == ["stream", "closing", "websocket"]
     assert "something buffers the stream" in said["stream"]
+    assert "the call runs on" in said["closing"]
 
 
 def test_tools_that_are_not_served_are_missed() -> None:
     with served("--tools", "chatty") as url:
         code, said = smoke(url.removesuffix("/mcp"))
-    assert (code, failed(said)) == (1, ["call", "stream"])
+    assert (code, failed(said)) == (1, ["call", "stream", "closing", "body"])
 
 
 def test_a_name_that_the_probe_does_not_allow_is_found_out(origin: str) -> None:

@@ -15,6 +15,17 @@ from .tools import ROOT, accepted, tool
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 BY_NAME = {file.stem: YAML(typ="safe").load(file) for file in WORKFLOWS}
 DEPLOY = BY_NAME["deploy"]["jobs"]["deploy"]
+WIDER = {
+    "docs": {"publish": {"pages": "write", "id-token": "write"}},
+    "deploy": {"deploy": {"contents": "read", "id-token": "write"}},
+    "release": {
+        "image": {"contents": "read", "packages": "write"},
+        "pypi": {"id-token": "write"},
+        "tags": {"packages": "write"},
+        "release": {"contents": "write"},
+    },
+}
+"""What a job may do beside reading, by workflow and job."""
 
 
 def test_they_fit_the_schema() -> None:
@@ -58,9 +69,9 @@ def test_every_action_is_a_commit_and_says_which_version_that_is(file: Path) -> 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_nothing_is_permitted_that_no_job_asks_for(name: str) -> None:
     assert BY_NAME[name]["permissions"] == {}
-    wider = {job for job, spec in BY_NAME[name]["jobs"].items() if spec["permissions"] != {"contents": "read"}}
-    assert wider == ({"deploy"} if name == "deploy" else set())
-    assert DEPLOY["permissions"] == {"contents": "read", "id-token": "write"}
+    given = {job: spec["permissions"] for job, spec in BY_NAME[name]["jobs"].items()}
+    wider = {job: permitted for job, permitted in given.items() if permitted != {"contents": "read"}}
+    assert wider == WIDER.get(name, {})
 
 
 def test_the_token_is_for_the_environment_that_azure_trusts() -> None:
@@ -77,6 +88,21 @@ def test_nothing_is_deployed_that_was_not_checked() -> None:
     assert "workflow_call" in triggers
 
 
+def test_nothing_is_released_that_was_not_checked() -> None:
+    jobs = BY_NAME["release"]["jobs"]
+    assert jobs["check"]["uses"] == "./.github/workflows/check.yml"
+    needs = {job: spec.get("needs", []) for job, spec in jobs.items()}
+    assert needs == {
+        "check": [],
+        "build": "check",
+        "image": "build",
+        "pypi": ["build", "image"],
+        "tags": ["image", "pypi"],
+        "release": ["pypi", "tags"],
+    }
+    assert jobs["pypi"]["environment"] == "pypi", "which PyPI trusts"
+
+
 def test_everything_is_checked_on_the_python_of_the_image() -> None:
     jobs = BY_NAME["check"]["jobs"]
     image = re.search(r"^ARG PYTHON=python:(3\.\d+)\.\d+-", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
@@ -89,6 +115,7 @@ def test_everything_is_checked_on_the_python_of_the_image() -> None:
     assert check["env"] == {"SESSIONS": "${{ matrix.sessions }}"}
     assert _python(jobs["all"]) == "${{ matrix.python }}"
     assert _python(jobs["audit"]) == image[1]
+    assert _python(BY_NAME["release"]["jobs"]["build"]) == image[1]
 
 
 def test_the_oldest_python_that_is_supported_is_checked() -> None:
