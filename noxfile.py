@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ nox.options.default_venv_backend = "none"
 # or stop leave a processor idle for half of their time; LANE says which row a run of nox is.
 LANES = (
     ("tests", "properties", "interop"),
-    ("lint", "types", "imports", "dashboard_tests", "infra", "conformance", "interop_legacy", "build"),
+    ("lint", "types", "imports", "dashboard_tests", "infra", "conformance", "interop_legacy", "docs", "build"),
 )
 nox.options.sessions = LANES[int(os.environ["LANE"])] if "LANE" in os.environ else [*LANES[0], *LANES[1]]
 
@@ -37,6 +38,8 @@ ENVIRONMENTS = ROOT / ".nox"
 TESTS = ROOT / "tests"
 NODE = TESTS / "node"
 DASHBOARD = ROOT / "dashboard"
+# The programs that put load on a server in the benchmark, and the packages of Debian that have them.
+LOAD = {"wrk": "wrk", "h2load": "nghttp2-client"}
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
 NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance", "--ignore=tests/infra")
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
@@ -191,8 +194,10 @@ def serve(session: nox.Session) -> None:
     """Start a server: `nox -s serve -- --port 9000`."""
     programs = environment(session, "run")
     site(session)
-    # Ctrl-C reaches the server too; nox has to outwait its grace period, and 0.3 s is its own idea
-    session.run(programs / "mcp-probe", "serve", *session.posargs, interrupt_timeout=None)
+    # in the place of nox, which would not pass a signal on, so that the server would stay when nox is told to end
+    server = str(programs / "mcp-probe")
+    sys.stdout.flush()
+    os.execv(server, [server, "serve", *session.posargs])  # noqa: S606 - no shell is what is wanted
 
 
 @nox.session
@@ -252,6 +257,8 @@ def thorough(session: nox.Session) -> None:
     python = environment(session, "dev") / "python"
     faults = (python, "-m", "pytest", "tests/faults", "-m", "not hypothesis", *EVERYWHERE)
     session.run(*faults, env={"HYPOTHESIS_PROFILE": "thorough"})
+    gateways = (python, "-m", "pytest", "tests/gateway/test_faults.py", *EVERYWHERE)
+    session.run(*gateways, env={"HYPOTHESIS_PROFILE": "thorough"})
     session.run(python, "-m", "tests.fuzz", "--minutes", "15")
     session.run(python, "tests/conformance/run.py", "--all", env=node_environment(session))
 
@@ -302,6 +309,21 @@ def caddy(session: nox.Session) -> str:
 
 
 @nox.session
+def gateways(session: nox.Session) -> None:
+    """Real gateways before a probe, half an hour; `-- --write` makes the measured part of docs/gateways.md."""
+    home = ENVIRONMENTS / "gateways"
+    wheels = home / "wheels"
+    lock = REQUIREMENTS / "gateways.txt"
+    with made_once(wheels, digest([lock])) as missing:
+        if missing:
+            # what has no wheel for this machine is left out, and said so
+            create(session, wheels, ("--require-hashes", "-r", str(lock)))
+    if shutil.which("apt-get") is not None and os.geteuid() == 0:
+        session.run("apt-get", "update", silent=True)
+    session.run(environment(session, "dev") / "python", "tests/gateways/run.py", *session.posargs)
+
+
+@nox.session
 def infra(session: nox.Session) -> None:
     """The stages of the image without a container engine; Bicep, workflows, compose file; smoke test and deployment."""
     site(session)
@@ -333,6 +355,19 @@ def audit(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the site of the documents into .nox/site; a link that leads nowhere is an error. `-- serve` shows it."""
+    lock = REQUIREMENTS / "docs.txt"
+    home = ENVIRONMENTS / "docs"
+    with made_once(home, digest([lock])) as missing:
+        if missing:
+            create(session, home, ("--require-hashes", "-r", str(lock)))
+    # its makers ask on the terminal of everybody who builds a site to move to their next program
+    quiet = {"NO_MKDOCS_2_WARNING": "1"}
+    session.run(home / "bin" / "mkdocs", *(session.posargs or ["build", "--quiet"]), env=quiet)
+
+
+@nox.session
 def dashboard(session: nox.Session) -> None:
     """Build the pages of /dashboard, unless that is done already."""
     site(session)
@@ -359,9 +394,21 @@ def screenshots(session: nox.Session) -> None:
     npm(session, DASHBOARD, "run", "--silent", "screenshots", "--", str(ROOT / "docs" / "images"), **variables)
 
 
+def programs_of_the_load(session: nox.Session) -> None:
+    """wrk and h2load, on the PATH or Debian's, which are installed where this may be done."""
+    missing = [package for name, package in LOAD.items() if shutil.which(name) is None]
+    if not missing:
+        return
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        session.error(f"this session needs {' and '.join(missing)}, as Debian calls them: install them")
+    session.run("apt-get", "update", silent=True)
+    session.run("apt-get", "install", "--yes", "--no-install-recommends", *missing, silent=True)
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Throughput and latency; the numbers are for reading, none fails."""
+    programs_of_the_load(session)
     python = environment(session, "dev") / "python"
     session.run(python, "-m", "bench", *session.posargs, env=node_environment(session))
 
@@ -391,9 +438,29 @@ def check_pages(session: nox.Session, program: Path) -> None:
         server.wait(timeout=30)
 
 
+def check_source(session: nox.Session, lock: tuple[str, ...]) -> None:
+    """Install from a copy of the sources without built pages, as `pip install git+…` does, and compare the pages."""
+    listed = str(session.run("git", "ls-files", "-co", "--exclude-standard", silent=True, stderr=None, external=True))
+    with tempfile.TemporaryDirectory() as copy:
+        for name in filter(lambda name: (ROOT / name).is_file(), listed.splitlines()):
+            target = Path(copy, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target)
+        home = ENVIRONMENTS / "source"
+        create(session, home, lock, ("--no-deps", copy))
+    (installed,) = home.glob("lib/python*/site-packages/probe/endpoints/site")
+    if pages(installed) != pages(SITE):
+        session.error("what is installed from the sources has other pages than `nox -s dashboard` builds")
+
+
+def pages(site: Path) -> dict[str, str]:
+    """The files of built pages with their digests."""
+    return {str(file.relative_to(site)): digest([file]) for file in site.rglob("*") if file.is_file()}
+
+
 @nox.session
 def build(session: nox.Session) -> None:
-    """Build sdist and wheel into dist/, and start the wheel where nothing else is installed."""
+    """Build sdist and wheel into dist/, start the wheel where nothing else is installed, and install from sources."""
     site(session)
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
@@ -404,6 +471,7 @@ def build(session: nox.Session) -> None:
     for arguments in (["--version"], ["settings"], ["serve", "--help"]):
         session.run(programs / "mcp-probe", *arguments, silent=True)
     check_pages(session, programs / "mcp-probe")
+    check_source(session, lock)
 
 
 @nox.session
@@ -422,6 +490,8 @@ def lock(session: nox.Session) -> None:
         "sbom": ["--group=sbom"],
         "infra": ["pyproject.toml", "--group=infra", "--constraint=requirements/run.txt"],
         "audit": ["--group=audit"],
+        "docs": ["--group=docs"],
+        "gateways": ["--group=gateways"],
         "uv": ["--group=uv"],
     }
     named = {"UV_CUSTOM_COMPILE_COMMAND": "nox -s lock"}

@@ -70,12 +70,17 @@ def test_the_message_names_setting_bounds_unit_and_value() -> None:
     assert str(caught.value) == "port must be between 0 and 65535 (TCP port), got 70000"
 
 
-@pytest.mark.parametrize("url", ["", "https://probe.example", "http://[::1]:8000", "https://probe.example:8443/"])
-def test_a_public_url_is_an_origin(url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["", "https://probe.example", "http://[::1]:8000", "https://probe.example:8443/", "https://x/a/path/"]
+)
+def test_a_public_url_is_an_origin_perhaps_with_a_path(url: str) -> None:
     assert build({"public_url": url}).public_url == url
 
 
-NO_URLS = ["probe.example", "ftp://x", "https://", "https://x/path", "https://x?a=b", "https://u:p@x", "javascript:x"]
+NO_URLS = [
+    *("probe.example", "ftp://x", "https://", "https://x//path", "https://x/a?b=c", "https://x?a=b", "https://u:p@x"),
+    "javascript:x",
+]
 NO_HOST_OR_PORT = ["http://[", "https://[1:2]", "https://x:port", "https://x:65536", "https://b\u00fccher.example"]
 
 

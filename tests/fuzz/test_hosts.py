@@ -67,9 +67,7 @@ async def host_a_while(steps: Sequence[bytes | None], registers: bool) -> None:
             await check_nothing_left(probe, services)
 
 
-async def take(
-    wild: Host, step: bytes | None, dispatches: list[str], client: Legacy, calls: trio.Nursery
-) -> None:
+async def take(wild: Host, step: bytes | None, dispatches: list[str], client: Legacy, calls: trio.Nursery) -> None:
     if step is None:
         calls.start_soon(call, client)
         return

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from trio.testing import memory_stream_pair, wait_all_tasks_blocked
 
 from probe.endpoints.pipes.lines import LineWire
-from probe.endpoints.pipes.pipe import serve_pipe
-from probe.endpoints.pipes.wires import Peer
+from probe.engine.pipes.pipe import serve_pipe
+from probe.engine.pipes.wires import Peer
 
 from ..support.inside import engine_tasks
 from ..support.probe import Probe, running

@@ -130,7 +130,7 @@ async def gone(before: Counter[str]) -> None:
 
 # Legacy calls go on without their connection (docs/cancellation.md); each has its deadline.
 _OUTLIVE = {
-    "probe.engine.legacy.dispatch.Dispatch._launch.<locals>.job",
+    "probe.engine.calls.running_request.RunningRequest.run",
     "probe.engine.tasks.TaskService.create.<locals>.job",
 }
 
@@ -423,5 +423,3 @@ def check_http2(heard: bytes) -> None:
 )
 def test_http2(settings: bytes, frames: list[bytes], cuts: list[int] | None) -> None:
     tell(converse, cut([PREFACE + settings, *frames], cuts), check_http2, virtual=False)
-
-

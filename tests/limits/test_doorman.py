@@ -12,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.addresses import NetworksError
 from probe.endpoints.paths import Paths
-from probe.endpoints.pipes.websocket import WebSocketWire
+from probe.endpoints.pipes.websocket_wire import WebSocketWire
 from probe.wire.toolhost import SUBPROTOCOL
 
 from ..support.api import LOCAL as PAGE

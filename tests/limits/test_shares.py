@@ -327,10 +327,11 @@ async def test_who_a_connection_counts_for(transport, address, holder, autojump_
         await client.call(client.legacy("tools/call", {"name": "chatty"}))
         await client.call(client.modern("tools/call", LONG))
         assert [session.holder for session in probe.engine.sessions] == [holder]
-        counts = [probe.engine.shares.held(f"max_{kind}", holder or address) for kind in
-                  ("sessions", "draft_streams", "calls", "tasks")]
+        counts = [
+            probe.engine.shares.held(f"max_{kind}", holder or address)
+            for kind in ("sessions", "draft_streams", "calls", "tasks")
+        ]
         assert counts == [int(holder is not None)] * 4
-
 
 
 _END = (Cause.SESSION_END, "the test is over")

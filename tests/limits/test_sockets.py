@@ -460,5 +460,3 @@ async def test_empty_fragments_without_end_take_no_memory(proxied, echo_of) -> N
         await wire.send(frame(CONTINUATION, b"", fin=False) * 1000)
     await wire.send(frame(CONTINUATION, b"x"))
     assert b"-32700" in await wire.read()
-
-

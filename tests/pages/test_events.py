@@ -116,8 +116,10 @@ async def test_a_page_is_bounded_in_bytes_but_never_empty(cursor: str) -> None:
         fill(probe, 2, size=100_000)
         pages = await read_on(probe, *cursor.split("=")[:1], begin=int(cursor.split("=")[1]))
         assert sorted(seqs(pages)) == list(range(1, probe.engine.log.last + 1))
-        sizes = [sum(len(event["message"].get("pad", "")) for event in answer["events"] if "message" in event)
-                 for answer in pages]
+        sizes = [
+            sum(len(event["message"].get("pad", "")) for event in answer["events"] if "message" in event)
+            for answer in pages
+        ]
         assert max(sizes) == 100_000
         assert all(size <= 64 * 1024 for size in sizes if size != 100_000)
 

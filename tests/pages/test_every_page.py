@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -29,7 +30,14 @@ METHODS = ("POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "QUERY", "PROPF
 
 
 def target(page: Route, id: str = "1") -> str:
-    return page.path.replace("{seq}", id).replace("{id}", id)
+    return page.path.replace("{seq}", id).replace("{id}", id).replace("{name}", "s1")
+
+
+@pytest.fixture
+async def probe() -> AsyncIterator[Probe]:
+    """A probe that has every page."""
+    async with running(judge=True) as probe:
+        yield probe
 
 
 async def test_every_page_is_listed_and_every_listed_one_is_there(probe: Probe) -> None:
@@ -121,14 +129,17 @@ async def test_two_hosts_are_refused_as_a_problem(path: str, probe: Probe) -> No
         assert (answer.status, (await answer.json())["detail"]) == (400, "Invalid Request: 2 different host headers")
 
 
-@each("query, known", [
+@each(
+    "query, known",
+    [
         ("/api/events?kind=nope", "server.state"),
         ("/api/events?direction=nope", "out"),
         ("/dashboard/events?kind=nope", "server.state"),
         ("/dashboard/events?tables=nope", "streams"),
         ("/api/calls?outcome=nope", "running"),
         ("/api/calls?era=nope", "modern"),
-    ])
+    ],
+)
 async def test_the_known_values_are_named_where_an_unknown_one_is_asked_for(
     query: str, known: str, probe: Probe
 ) -> None:

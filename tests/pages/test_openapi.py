@@ -41,6 +41,11 @@ def test_the_committed_one_is_not_stale() -> None:
     assert COMMITTED.read_text(encoding="utf-8") == openapi.encoded(openapi.document())
 
 
+def test_the_committed_schema_of_reports_is_not_stale() -> None:
+    """Else: python -m probe.endpoints.pages.openapi judge > docs/judge.schema.json."""
+    assert COMMITTED.with_name("judge.schema.json").read_text() == openapi.encoded(openapi.judge_schema())
+
+
 def test_the_program_prints_it() -> None:
     command = [sys.executable, "-W", "error", "-m", "probe.endpoints.pages.openapi"]
     env = {**os.environ, "PYTHONHASHSEED": "7"}

@@ -162,7 +162,9 @@ async def test_a_websocket_handshake_at_mcp_from_a_page_is_no_error_of_the_serve
 
 
 async def test_two_origins_are_none(probe: Probe) -> None:
-    answer = await ask(probe.app, MCP[0], [("host", HOST), ("origin", f"http://{HOST}"), ("origin", "http://localhost")])
+    answer = await ask(
+        probe.app, MCP[0], [("host", HOST), ("origin", f"http://{HOST}"), ("origin", "http://localhost")]
+    )
     assert (answer.status, sharing(answer.headers)) == (400, {})
 
 

@@ -121,9 +121,7 @@ EMBEDS = [
 
 @each("embed", EMBEDS)
 @each("endpoint", SIDE)
-async def test_a_page_of_another_site_embeds_nothing(
-    endpoint: Endpoint, embed: dict[str, str], probe: Probe
-) -> None:
+async def test_a_page_of_another_site_embeds_nothing(endpoint: Endpoint, embed: dict[str, str], probe: Probe) -> None:
     """An image has no Origin; fifty of them in a stranger's page would be all the readers that the feed may have."""
     before = states(probe)
     answer = await ask(probe.app, endpoint, [("host", HOST), *embed.items()])

@@ -11,13 +11,14 @@ from trio.lowlevel import Task, current_root_task
 
 from probe.engine.calls.request_context import RequestContext
 from probe.engine.engine import Engine
-from probe.engine.legacy.dispatch import Answer, Received
+from probe.engine.legacy.dispatch import Answer
+from probe.engine.messages import Received
 from probe.engine.streams.reading import Reading
 from probe.wire.jsonrpc import classify
 
-CALL = "LegacyRouter._launch.<locals>.job"
+CALL = "RunningRequest.run"
 """The trio task of one legacy request that waits."""
-MODERN_CALL = "_RunningResponse._work"
+MODERN_CALL = CALL
 """The trio task of one modern request that waits."""
 TASK = "TaskService.create.<locals>.job"
 """The trio task of one MCP task."""

@@ -15,9 +15,9 @@ import trio
 from trio.testing import memory_stream_pair
 
 from probe.endpoints.pipes.lines import LineWire
-from probe.endpoints.pipes.pipe import serve_pipe
-from probe.endpoints.pipes.wires import Ending, Peer
 from probe.engine.engine import Engine
+from probe.engine.pipes.pipe import serve_pipe
+from probe.engine.pipes.wires import Ending, Peer
 
 from .legacy import ALL_CAPABILITIES, RpcError
 from .modern import PREFIX, VERSION, WITH_TASKS

@@ -1,19 +1,22 @@
 """Validates messages of the server against the official JSON schema of a revision.
 
-The draft "Streams" has no schema. `schemas/streams-draft` is made from its text, and from what `docs/streams.md` says
-stands in `_meta`; to the revisions with sessions, its messages are messages like their own.
+The schemas are part of the package. The draft "Streams" has none: `tests/schemas/streams-draft.json` is made from its
+text, and from what `docs/streams.md` says stands in `_meta`; to the revisions with sessions, its messages are messages
+like their own.
 """
 
 from __future__ import annotations
 
 import json
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jsonschema_rs import Draft7Validator, Draft202012Validator, ValidationError
 
-_FOLDER = Path(__file__).parent.parent / "schemas"
+_OFFICIAL = files("probe.wire") / "schemas"
+_DRAFTS = Path(__file__).parent.parent / "schemas"
 # Methods whose result type has another name than the request type.
 _RESULTS = {
     "ping": "Result",
@@ -35,7 +38,8 @@ class RevisionSchema:
 
     def __init__(self, revision: str) -> None:
         self.revision = revision
-        self.document = json.loads((_FOLDER / revision / "schema.json").read_text())
+        folder = _DRAFTS if revision == STREAMS_DRAFT else _OFFICIAL
+        self.document = json.loads((folder / f"{revision}.json").read_text())
         self._key = "$defs" if "$defs" in self.document else "definitions"
         self.definitions: dict[str, Any] = self.document[self._key]
         self._by_method: dict[str, str] = {
