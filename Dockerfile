@@ -2,7 +2,7 @@
 # this file's COPY and RUN in plain folders and starts what comes out.
 #
 # One base for all stages. Its Python is the one on which .github/workflows/check.yml runs the whole check: a test holds
-# the two together, and docs/dependencies.md says why it is this one. The tag names Python's patch release and Debian's release; Debian's fixes come with a rebuild.
+# the two together, and docs/internals/dependencies.md says why it is this one. The tag names Python's patch release and Debian's release; Debian's fixes come with a rebuild.
 # Whoever wants the very same bytes puts the digest that the registry shows behind it (tag@sha256:…), which Dependabot
 # then keeps current; the repository names none, since none was seen by the tests.
 ARG PYTHON=python:3.14.3-slim-trixie

@@ -14,6 +14,6 @@
     aims.py       which aim is met
     report.py     the tables
 
-Servers run on one core and the load on another, where the system can be told so. `docs/benchmarks.md` explains the
-method and shows a run.
+Servers run on one core and the load on another, where the system can be told so. `docs/internals/benchmarks.md`
+explains the method and shows a run.
 """

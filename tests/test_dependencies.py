@@ -1,4 +1,4 @@
-"""docs/dependencies.md names every dependency, with a reason and what was rejected, and no other."""
+"""docs/internals/dependencies.md names every dependency, with a reason and what was rejected, and no other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def declared() -> set[str]:
 
 
 def test_every_dependency_has_its_reason_and_what_was_rejected() -> None:
-    text = (ROOT / "docs" / "dependencies.md").read_text()
+    text = (ROOT / "docs" / "internals" / "dependencies.md").read_text()
     rows = re.findall(r"^\| `([\w.-]+)`[^|]* \| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)
     assert {name for name, _, _ in rows} == declared()
     assert len(rows) == len(declared()), "no package stands twice"

@@ -458,7 +458,7 @@ async def test_no_deadline_ends_a_subscription(autojump_clock: MockClock) -> Non
 )
 async def test_at_shutdown_it_is_told_what_became_of_its_tasks_and_then_its_end(autojump_clock: MockClock) -> None:
     """ "it SHOULD respond to the original `subscriptions/listen` request with a completion result before closing the
-    stream". Over HTTP no `notifications/cancelled` precedes it (docs/architecture.md)."""
+    stream". Over HTTP no `notifications/cancelled` precedes it (docs/internals/architecture.md)."""
     async with running(grace_s=1) as probe:
         client = probe.modern()
         id = await task_of(client, "cancellable_task")

@@ -198,7 +198,7 @@ async def heard_on(client: Modern, subscription: Answer, id: str) -> list[dict[s
 async def test_open_subscriptions_get_their_final_result(autojump_clock: MockClock) -> None:
     """basic/patterns/subscriptions: the server "SHOULD respond to the original `subscriptions/listen` request with a
     completion result before closing the stream". Over HTTP no `notifications/cancelled` precedes it
-    (docs/architecture.md)."""
+    (docs/internals/architecture.md)."""
     async with running(grace_s=GRACE_S) as probe:
         client = probe.modern()
         asked = {"notifications": {"toolsListChanged": True}}

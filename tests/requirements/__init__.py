@@ -1,4 +1,6 @@
-"""What the protocol asks of a server, beside the tests that prove it; `docs/requirements.md` is made from both.
+"""What the protocol asks of a server, beside the tests that prove it.
+
+`docs/internals/requirements.md` is made from both.
 
 The clauses are the `*.toml` files of this folder. A test names those that it proves by their ids:
 `@pytest.mark.proves("2025-11-25/cancellation/3")`. Markers are read from the source and nothing is imported, so what
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-DOCUMENT = TESTS.parent / "docs" / "requirements.md"
+DOCUMENT = TESTS.parent / "docs" / "internals" / "requirements.md"
 LEVELS = {"MUST", "MUST NOT", "REQUIRED", "SHOULD", "SHOULD NOT", "MAY", "statement"}
 """`statement`: a sentence without any of these words on which clients build and which the official suite ignores."""
 
@@ -129,7 +131,7 @@ def _ids(marker: ast.AST, path: Path) -> list[str]:
 
 
 def document() -> str:
-    """What `docs/requirements.md` must say."""
+    """What `docs/internals/requirements.md` must say."""
     asked, proven = specifications(), proofs()
     parts = [INTRODUCTION, _summary(asked, proven)]
     for specification in asked:
@@ -156,7 +158,7 @@ def _table(page: Page, proven: Proofs) -> str:
 
 def _row(clause: Clause, tests: list[Proof]) -> str:
     about = f"<br>({clause.about})" if clause.about else ""
-    links = "<br>".join(f"[{proof.path}::{proof.test}](../tests/{proof.path})" for proof in tests)
+    links = "<br>".join(f"[{proof.path}::{proof.test}](../../tests/{proof.path})" for proof in tests)
     evidence = links or (f"No test: {clause.unprovable}" if clause.unprovable else "**Not proven**")
     sentence = f"*{clause.section}*<br>{clause.text}{about}".replace("|", "\\|")
     return f"| {clause.id} | {clause.level} | {sentence} | {evidence} |"

@@ -1,4 +1,4 @@
-"""`python -m tests.requirements` writes `docs/requirements.md`."""
+"""`python -m tests.requirements` writes `docs/internals/requirements.md`."""
 
 from __future__ import annotations
 

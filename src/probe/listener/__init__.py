@@ -16,7 +16,7 @@
     calls.py                what application calls have yet to receive; those of an HTTP/2 connection
     outbox.py, writer.py    the one write path of a connection on which several tasks send
 
-`docs/listener.md` says what is promised, and lists the defects of hypercorn.
+`docs/internals/listener.md` says what is promised, and lists the defects of hypercorn.
 """
 
 from .calls import App
