@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from probe.gateway.checks import Finding, Verdict, judge
 from probe.gateway.faults import catalogue
-from probe.gateway.report import FORMATS, Allowed, AllowedError, exit_code, read_allowed, summary
+from probe.gateway.report import FORMATS, Allowed, AllowedError, document, exit_code, read_allowed, summary
 from probe.gateway.trials import Run, RunError, dump, load
 
 from .faults import Http10, ResultChanged
 from .runs import tried
 
+SCHEMA = Path(__file__).parents[2] / "docs" / "gateway.schema.json"
 HOSTILE = "\x1b[2J</td><script>alert(1)</script> | `x` & \x00"
 RUN = Run("1.0", 0.0, "http://127.0.0.1:1/mcp", f"http://gateway/{HOSTILE}", "quick", (), {"direct": (), "through": ()})
 
@@ -104,3 +107,23 @@ async def test_a_saved_run_is_judged_as_the_living_one() -> None:
     for wrong in (lines[:-1], [*lines[:-1], b"{"], lines[1:], [b'{"kind":"log"}\n', *lines[1:]], []):
         with pytest.raises(RunError):
             load(wrong)
+
+
+async def test_the_json_of_a_run_fits_its_schema_and_leads_to_both_ends_of_each_finding() -> None:
+    made = await tried(_Both(), ["results", "load.quick"])
+    text = FORMATS["json"](made, judge(made), Allowed())
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(json.loads(text))
+    report = document(made, judge(made), Allowed())
+    assert report.log.run is not None
+    changed = next(each for each in report.findings if each.fault == 26)
+    assert (changed.verdict, changed.steps, changed.phase) == ("broken", ["results"], "fidelity")
+    direct, through = (report.trials[number] for number in changed.trials)
+    assert (direct.way, through.way) == ("direct", "through")
+    for way in (direct, through):
+        assert way.calls == changed.calls[way.way]
+        began = {entry.call: entry for entry in way.entries if entry.kind == "call.started"}
+        assert set(way.calls) <= set(began)
+        assert all(entry.exchange and entry.connection for entry in began.values())
+        assert [arrival.what for arrival in way.exchanges[-1].arrived] == ["result"]
+    loaded = next(each for each in report.trials if each.step == "load.quick")
+    assert len(loaded.entries) < loaded.entries_seen

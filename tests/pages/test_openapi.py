@@ -41,9 +41,10 @@ def test_the_committed_one_is_not_stale() -> None:
     assert COMMITTED.read_text(encoding="utf-8") == openapi.encoded(openapi.document())
 
 
-def test_the_committed_schema_of_reports_is_not_stale() -> None:
-    """Else: python -m probe.endpoints.pages.openapi judge > docs/judge.schema.json."""
-    assert COMMITTED.with_name("judge.schema.json").read_text() == openapi.encoded(openapi.judge_schema())
+@pytest.mark.parametrize("of", ["judge", "gateway"])
+def test_the_committed_schema_of_reports_is_not_stale(of: str) -> None:
+    """Else: python -m probe.endpoints.pages.openapi judge > docs/judge.schema.json, likewise gateway."""
+    assert COMMITTED.with_name(f"{of}.schema.json").read_text() == openapi.encoded(openapi.report_schema(of))
 
 
 def test_the_program_prints_it() -> None:

@@ -1111,6 +1111,137 @@ export interface components {
             first: number;
             last: number;
         };
+        /** @description A message that the client got. `what` is its method, `result`, or `error` with its code. */
+        GatewayArrival: {
+            at: number;
+            event_id: string | null;
+            size: number;
+            what: string;
+        };
+        /** @description The probe's end: an entry of its log, with the ids that lead to its page. `what` it says, in a word. */
+        GatewayEntry: {
+            at: number;
+            call: string | null;
+            connection: string | null;
+            exchange: number | null;
+            kind: string;
+            seq: number;
+            session: string | null;
+            what: string;
+        };
+        /**
+         * @description The client's end of one request and what came back.
+         *
+         *     `name` is unique within its trial. `end` says how it ended, `closed here` where the client ended it on purpose.
+         *     `framing` is how the length of the response was told, `faults` what was wrong with it. `arrived` are the first
+         *     messages of `messages` in all, `comments` how many comments of an event stream came. `problem` is why there was no
+         *     response. `body` is the beginning of a response that had no messages.
+         */
+        GatewayExchange: {
+            arrived: components["schemas"]["GatewayArrival"][];
+            began: number;
+            body: string;
+            comments: number;
+            content_type: string | null;
+            end: string;
+            ended: number;
+            faults: string[];
+            framing: string | null;
+            head_at: number | null;
+            messages: number;
+            method: string;
+            name: string;
+            problem: string;
+            protocol: string;
+            status: number | null;
+        };
+        /**
+         * @description What one check says of the gateway.
+         *
+         *     `fault` is its number in the catalogue, `phase` and `steps` are what it judges. `severity`: A wrong results or
+         *     double effects, B a feature is lost, C late or limited, D only told. `direct` and `through` are what was measured,
+         *     `hint` is what to set. `allowed` says that this deviation was accepted (`--allow`). `calls` are those of the probe
+         *     that it rests on, by way; `trials` are places in the list of trials.
+         */
+        GatewayFinding: {
+            allowed: boolean;
+            calls: {
+                [key: string]: string[];
+            };
+            direct: string;
+            evidence: string;
+            fault: number;
+            hint: string;
+            name: string;
+            phase: string;
+            /** @enum {string} */
+            severity: "A" | "B" | "C" | "D";
+            steps: string[];
+            through: string;
+            title: string;
+            trials: number[];
+            /** @enum {string} */
+            verdict: "same" | "n/a" | "changed" | "unclear" | "degraded" | "broken";
+        };
+        /**
+         * @description The event log behind the gateway: the API that it was read from, and its run.
+         *
+         *     Numbers of entries and exchanges, and ids of calls, are found in that log for as long as a server has this run.
+         */
+        GatewayLog: {
+            api: string;
+            run: string | null;
+        };
+        /**
+         * @description What a gateway does to the protocol: findings, and the trials that they rest on, as both ends saw them.
+         *
+         *     `program` is the version of this program, `direct` and `through` are both addresses. `product` is the gateway as its
+         *     responses name it. `offers` are what each way offers. `summary` counts the findings by verdict.
+         */
+        GatewayReport: {
+            direct: string;
+            findings: components["schemas"]["GatewayFinding"][];
+            format: string;
+            log: components["schemas"]["GatewayLog"];
+            offers: {
+                [key: string]: string[];
+            };
+            product: string | null;
+            profile: string;
+            program: string;
+            started_at: number;
+            summary: {
+                [key: string]: number;
+            };
+            through: string;
+            trials: components["schemas"]["GatewayTrial"][];
+            version: number;
+        };
+        /**
+         * @description One step, done once on one way, as both ends saw it.
+         *
+         *     `turn` counts from 1. `mark` is the label in the arguments of its calls, or the beginning of it. `skipped` says why
+         *     it was not done. `moments` are what the client did besides its requests, by name. `calls` are the calls with its
+         *     mark as the probe ran them. Of its exchanges and entries the first are kept; `exchanges_made` and `entries_seen` say
+         *     how many there were.
+         */
+        GatewayTrial: {
+            calls: string[];
+            entries: components["schemas"]["GatewayEntry"][];
+            entries_seen: number;
+            exchanges: components["schemas"]["GatewayExchange"][];
+            exchanges_made: number;
+            mark: string;
+            moments: {
+                [key: string]: number;
+            };
+            phase: string;
+            skipped: string;
+            step: string;
+            turn: number;
+            /** @enum {string} */
+            way: "direct" | "through";
+        };
         /**
          * @description A tool host's connection is over. `by` is `client` when the host went first, else why the server ended it.
          *
@@ -2480,6 +2611,13 @@ export type FeedHello = components['schemas']['FeedHello'];
 export type FeedReader = components['schemas']['FeedReader'];
 export type FeedRows = components['schemas']['FeedRows'];
 export type Gap = components['schemas']['Gap'];
+export type GatewayArrival = components['schemas']['GatewayArrival'];
+export type GatewayEntry = components['schemas']['GatewayEntry'];
+export type GatewayExchange = components['schemas']['GatewayExchange'];
+export type GatewayFinding = components['schemas']['GatewayFinding'];
+export type GatewayLog = components['schemas']['GatewayLog'];
+export type GatewayReport = components['schemas']['GatewayReport'];
+export type GatewayTrial = components['schemas']['GatewayTrial'];
 export type HostClosed = components['schemas']['HostClosed'];
 export type HostConnected = components['schemas']['HostConnected'];
 export type HostMessage = components['schemas']['HostMessage'];

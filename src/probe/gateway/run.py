@@ -57,14 +57,25 @@ class Recorded:
     started_at: float
     trials: list[Trial] = field(default_factory=list)
     sides: dict[Way, Side] = field(default_factory=dict)
+    log: str | None = None
 
     def run(self) -> Run:
         """What there is by now."""
         offers: dict[str, tuple[str, ...]] = {
             way: tuple(sorted(self.sides[way].offers)) if way in self.sides else () for way in WAYS
         }
-        direct, through = self.options.direct.url, self.options.through.url
-        return Run(self.program, self.started_at, direct, through, self.options.profile, tuple(self.trials), offers)
+        options = self.options
+        return Run(
+            self.program,
+            self.started_at,
+            options.direct.url,
+            options.through.url,
+            options.profile,
+            tuple(self.trials),
+            offers,
+            options.api.url,
+            self.log,
+        )
 
 
 class _Runner:
@@ -173,6 +184,7 @@ async def run(recorded: Recorded, tell: Callable[[str], None] = lambda line: Non
     options = recorded.options
     follower = Follower(options.api, frozenset(value for _, value in options.through.headers))
     await follower.begin()
+    recorded.log = follower.run
     runner = _Runner(recorded, follower, tell)
     tell("reach: what both ways offer")
     await runner.reach()

@@ -1,6 +1,6 @@
 """A trial: what one step did on one way, and the entries of the log about it. A run is all of them, as a file of lines.
 
-{"kind":"gateway-run","version":1,…}   first: the program, the time, both addresses, the profile
+{"kind":"gateway-run","version":2,…}   first: the program, the time, both addresses, the profile
 {"kind":"trial",…}                     one trial
 {"kind":"end","trials":…}              last: the file is not cut off
 """
@@ -18,7 +18,8 @@ from .behind import Behind
 from .client.records import Exchange, exchange_from
 from .side import Way
 
-VERSION: Final = 1
+VERSION: Final = 2
+_HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", "log")
 
 
 class RunError(ValueError):
@@ -58,7 +59,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All trials of a run, with what was offered on both ways."""
+    """All trials of a run, with what was offered on both ways. `log` is the run of the log that `api` gave."""
 
     program: str
     started_at: float
@@ -67,6 +68,8 @@ class Run:
     profile: str
     trials: tuple[Trial, ...]
     offers: Mapping[str, tuple[str, ...]]
+    api: str = ""
+    log: str | None = None
 
     def of(self, step: str, way: Way) -> list[Trial]:
         """The trials of a step on one way, in their order."""
@@ -78,7 +81,7 @@ def dump(run: Run) -> Iterator[bytes]:
     head = {
         "kind": "gateway-run",
         "version": VERSION,
-        **{name: getattr(run, name) for name in ("program", "started_at", "direct", "through", "profile")},
+        **{name: getattr(run, name) for name in _HEAD},
         "offers": {way: sorted(offers) for way, offers in run.offers.items()},
     }
     yield encode(head) + b"\n"
@@ -125,7 +128,7 @@ def _object(number: int, line: bytes) -> Json:
 def _head(number: int, value: Json) -> Json:
     if value.pop("kind", None) != "gateway-run" or value.pop("version", None) != VERSION:
         raise RunError(f'line {number}: a run begins with {{"kind":"gateway-run","version":{VERSION}, …}}')
-    return {name: value[name] for name in ("program", "started_at", "direct", "through", "profile", "offers")}
+    return {name: value[name] for name in (*_HEAD, "offers")}
 
 
 def _trial(value: Json) -> Trial:

@@ -1,7 +1,7 @@
 """The description of the API for programs (OpenAPI 3.1), made from the vocabulary and from the pages themselves.
 
-`python -m probe.endpoints.pages.openapi` prints it as docs/openapi.json has it; `judge` behind that prints
-docs/judge.schema.json, which describes reports of the judge as files.
+`python -m probe.endpoints.pages.openapi` prints it as docs/openapi.json has it; `judge` or `gateway` behind that prints
+docs/judge.schema.json or docs/gateway.schema.json, which describe reports as files.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ...observe.events import Event
 from ...observe.log import Entry
 from ...observe.records import CallRecord
 from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
+from ...wire.gateway_report import GatewayReport
 from ...wire.jsonrpc import Json
 from .. import problem_details
 from . import answers, listing
@@ -36,6 +37,10 @@ _TABLES = {
     "hosts": HostRow,
     "refusals": RefusalRow,
     "counts": CountsRow,
+}
+_REPORTS = {
+    "judge": ("Report of the judge of MCP Probe", JudgeReport),
+    "gateway": ("Report of the gateway check of MCP Probe", GatewayReport),
 }
 _NUMBERED = re.compile(r"\{(\w+)\}")
 _REFUSALS = {
@@ -57,6 +62,8 @@ def document() -> Json:
     _add_calls(schemas)
     _add_feed(schemas)
     _add_problem(schemas)
+    # No page gives it: the dashboard shows files of it, and has its types from here.
+    schemas.of(GatewayReport)
     paths = {page.path: {"get": _operation(page, schemas)} for page in (*listing.API, listing.FEED)}
     return {
         "openapi": "3.1.0",
@@ -155,14 +162,14 @@ def _add_problem(schemas: Schemas) -> None:
     schemas.add("Problem", problem)
 
 
-def judge_schema() -> Json:
-    """The JSON Schema of a report of the judge, for files that `mcp-probe judge --json` writes."""
+def report_schema(of: str) -> Json:
+    """The JSON Schema of reports as files: those of `judge --json` or of `gateway --format json`."""
+    title, report = _REPORTS[of]
     schemas = Schemas({})
-    report = schemas.of(JudgeReport)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Report of the judge of MCP Probe",
-        **report,
+        "title": title,
+        **schemas.of(report),
         "components": {"schemas": schemas.collected()},
     }
 
@@ -179,4 +186,4 @@ def published() -> bytes:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(encoded(judge_schema() if sys.argv[1:] == ["judge"] else document()))
+    sys.stdout.write(encoded(report_schema(sys.argv[1]) if sys.argv[1:] else document()))

@@ -7,11 +7,12 @@ from typing import Final
 
 from ..checks import Finding
 from ..trials import Run
+from .document import document, json_report
 from .markup import html, junit
-from .plain import json_report, markdown, table
+from .plain import markdown, table
 from .summary import Allowed, AllowedError, exit_code, read_allowed, summary
 
-__all__ = ["FORMATS", "Allowed", "AllowedError", "exit_code", "read_allowed", "summary"]
+__all__ = ["FORMATS", "Allowed", "AllowedError", "document", "exit_code", "read_allowed", "summary"]
 
 FORMATS: Final[Mapping[str, Callable[[Run, Sequence[Finding], Allowed], str]]] = {
     "table": table,

@@ -1,8 +1,7 @@
-"""Findings as text: a table for a terminal, Markdown, JSON."""
+"""Findings as text: a table for a terminal, Markdown."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -65,33 +64,3 @@ def markdown(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
         hint = f"{evidence}. {finding.fault.title}: {_cell(finding.hint)}".lstrip(". ") if finding.hint else evidence
         lines.append(f"| `{name}` | {direct} | {through} | {verdict} | {hint} |")
     return "\n".join(lines) + "\n"
-
-
-def json_report(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
-    """For programs."""
-    value = {
-        "program": run.program,
-        "started_at": run.started_at,
-        "direct": run.direct,
-        "through": run.through,
-        "profile": run.profile,
-        "product": product(run),
-        "summary": {verdict: sum(each.verdict == verdict for each in findings) for verdict in Verdict},
-        "findings": [
-            {
-                "name": finding.name,
-                "fault": finding.fault.number,
-                "severity": finding.fault.severity,
-                "title": finding.fault.title,
-                "verdict": finding.verdict,
-                "allowed": allowed.accepts(finding),
-                "direct": finding.direct,
-                "through": finding.through,
-                "evidence": finding.evidence,
-                "hint": finding.hint,
-                "calls": {way: list(calls) for way, calls in finding.calls.items()},
-            }
-            for finding in findings
-        ],
-    }
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,140 @@
+"""A run with its findings as the document that `wire/gateway_report.py` describes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from ...wire.gateway_report import (
+    FORMAT,
+    VERSION,
+    GatewayArrival,
+    GatewayEntry,
+    GatewayExchange,
+    GatewayFinding,
+    GatewayLog,
+    GatewayReport,
+    GatewayTrial,
+)
+from ..behind import Row
+from ..checks import CHECKS, Finding, Verdict, product_of
+from ..client.records import Arrived, Exchange
+from ..script import STEPS
+from ..trials import Run, Trial
+from .summary import Allowed
+
+# A report is read whole by a page. A hundred calls at once tell no more than the first of them.
+_MOST_EXCHANGES: Final = 12
+_MOST_ARRIVED: Final = 24
+_MOST_ENTRIES: Final = 60
+_MOST_BODY: Final = 300
+_PHASES: Final[Mapping[str, str]] = {step.name: step.phase for step in STEPS}
+_STEPS: Final[Mapping[int, Sequence[str]]] = {check.number: check.steps for check in CHECKS}
+# What an entry says in a word, by the first of these members that it has.
+_TOLD: Final = ("method", "rpc", "status", "outcome", "tool", "by", "why", "problem", "revision")
+
+
+def document(run: Run, findings: Sequence[Finding], allowed: Allowed) -> GatewayReport:
+    """The report of a run."""
+    return GatewayReport(
+        FORMAT,
+        VERSION,
+        run.program,
+        run.started_at,
+        run.direct,
+        run.through,
+        run.profile,
+        product_of(run),
+        GatewayLog(run.api, run.log),
+        {way: list(offers) for way, offers in run.offers.items()},
+        {verdict.value: sum(each.verdict == verdict for each in findings) for verdict in Verdict},
+        [_finding(run, each, allowed) for each in findings],
+        [_trial(trial) for trial in run.trials],
+    )
+
+
+def json_report(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+    """For programs and pages."""
+    return json.dumps(asdict(document(run, findings, allowed)), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _finding(run: Run, finding: Finding, allowed: Allowed) -> GatewayFinding:
+    fault = finding.fault
+    steps = [step for step in _STEPS[fault.number] if any(trial.step == step for trial in run.trials)]
+    return GatewayFinding(
+        finding.name,
+        fault.number,
+        _PHASES[_STEPS[fault.number][0]],
+        steps,
+        fault.severity,
+        fault.title,
+        finding.verdict.value,
+        allowed.accepts(finding),
+        finding.direct,
+        finding.through,
+        finding.evidence,
+        finding.hint,
+        {way: list(calls) for way, calls in finding.calls.items()},
+        [number for number, trial in enumerate(run.trials) if trial.step in steps],
+    )
+
+
+def _trial(trial: Trial) -> GatewayTrial:
+    calls = [call.started["call"] for call in trial.behind.all_calls(trial.mark)]
+    return GatewayTrial(
+        trial.step,
+        _PHASES[trial.step],
+        trial.way,
+        trial.turn,
+        trial.mark,
+        trial.skipped,
+        dict(trial.moments),
+        list(dict.fromkeys(calls)),
+        [_exchange(item) for item in trial.exchanges[:_MOST_EXCHANGES]],
+        len(trial.exchanges),
+        [_entry(row) for row in trial.behind.entries[:_MOST_ENTRIES]],
+        len(trial.behind.entries),
+    )
+
+
+def _exchange(item: Exchange) -> GatewayExchange:
+    return GatewayExchange(
+        item.name,
+        item.protocol,
+        item.method,
+        item.began,
+        item.status,
+        item.head_at,
+        item.header("content-type"),
+        item.framing,
+        len(item.messages),
+        [_arrival(each) for each in item.messages[:_MOST_ARRIVED]],
+        len(item.comments),
+        item.body[:_MOST_BODY],
+        list(item.faults),
+        item.end,
+        item.ended,
+        item.problem,
+    )
+
+
+def _arrival(item: Arrived) -> GatewayArrival:
+    return GatewayArrival(item.at, item.event_id, item.size, _what(item.message))
+
+
+def _what(message: Mapping[str, Any] | None) -> str:
+    if message is None:
+        return "a message too large to keep"
+    error = message.get("error")
+    if isinstance(error, dict):
+        return f"error {error.get('code')}"
+    return "result" if "result" in message else str(message.get("method", "no JSON-RPC message"))
+
+
+def _entry(row: Row) -> GatewayEntry:
+    told = next((str(row[name]) for name in _TOLD if row.get(name) is not None), "")
+    return GatewayEntry(
+        row["seq"], row["at"], row["kind"], row["connection"], row["exchange"], row["session"], row["call"], told
+    )
