@@ -16,9 +16,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from probe.doctor.checks import check_call, outcomes, wait_ready
-from probe.doctor.target import Target, modern_call
+from probe.doctor.target import ProbeAddress, modern_call
 
-__all__ = ["Target", "check_call", "main", "modern_call"]
+__all__ = ["ProbeAddress", "check_call", "main", "modern_call"]
 
 
 def main(arguments: list[str]) -> int:
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--wait", type=float, default=0.0, help="seconds until it has to be ready")
     parser.add_argument("--cafile", help="a certificate authority beside those of this machine")
     given = parser.parse_args(arguments)
-    target = Target(given.url, given.cafile)
+    target = ProbeAddress(given.url, given.cafile)
     wait_ready(target, given.wait)
     passed = True
     for name, wrong, seconds in outcomes(target):

@@ -208,7 +208,7 @@ async def serve(
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class RunningServer:
     """A server that runs: its engine, its endpoints, and the URLs without a path under which it is reached."""
 
     engine: Engine
@@ -222,7 +222,7 @@ async def running(
     *,
     announce: Callable[[str], None] = lambda line: None,
     printer: Printer | None = None,
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[RunningServer]:
     """A server for as long as the block; what runs when it is left is cancelled. Owns its sockets.
 
     Raises `listener.ListenError`, `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
@@ -235,7 +235,7 @@ async def running(
         sockets = listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
-            yield Server(engine, paths, await root.start(_listen(paths, settings, sockets)))
+            yield RunningServer(engine, paths, await root.start(_listen(paths, settings, sockets)))
             leaving.set()
             root.cancel_scope.cancel()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from probe.core import draft_stream as module
-from probe.core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll, Status, TooEarlyError
+from probe.core.draft_stream import DraftStatus, DraftStream, Interval, Kind, Lost, LostError, Poll, TooEarlyError
 from probe.core.replay import EvictedError, LogClosedError
 
 from ..support.rows import each
@@ -67,7 +67,7 @@ def name_of(stream: DraftStream) -> str:
     """The state, from what can be seen from outside."""
     if stream.lost is not None or stream.forgotten:
         return "GONE" if stream.forgotten else "LOST"
-    if stream.status is Status.LIVE:
+    if stream.status is DraftStatus.LIVE:
         return "HELD" if stream.connected else "AWAY"
     if not stream.untaken:
         return "DONE"
@@ -191,7 +191,7 @@ def test_what_is_lost_frees_its_memory_and_says_why(state: str, why: Lost) -> No
 
 
 def test_the_words_are_those_of_the_wire() -> None:
-    assert [*Status] == ["live", "completed"]
+    assert [*DraftStatus] == ["live", "completed"]
     assert [*Lost] == ["abandoned", "overflow", "session_ended", "server_full"]
 
 
@@ -292,7 +292,7 @@ def test_a_poll_tells_what_waits(kinds: tuple[Kind, ...], received: int | None, 
     if ended:
         stream.end(START)
     waiting = kinds[1 if received is None else received :]
-    status = Status.COMPLETED if ended else Status.LIVE
+    status = DraftStatus.COMPLETED if ended else DraftStatus.LIVE
     told = Poll(status, waiting != (), Kind.REQUEST in waiting, Kind.ERROR in waiting)
     assert stream.poll(received, START) == told
 
@@ -304,8 +304,8 @@ def test_what_was_evicted_is_not_told_of(kinds: tuple[Kind, ...]) -> None:
     for kind in (Kind.OTHER, Kind.OTHER, Kind.REQUEST, Kind.ERROR, *kinds):
         stream.taken(stream.emit(b"d", kind, START), START)
     assert stream.log.first == 5
-    assert stream.poll(4, START) == Poll(Status.LIVE, True, Kind.REQUEST in kinds, Kind.ERROR in kinds)
-    assert stream.poll(5, START) == Poll(Status.LIVE, True, kinds[1] is Kind.REQUEST, kinds[1] is Kind.ERROR)
+    assert stream.poll(4, START) == Poll(DraftStatus.LIVE, True, Kind.REQUEST in kinds, Kind.ERROR in kinds)
+    assert stream.poll(5, START) == Poll(DraftStatus.LIVE, True, kinds[1] is Kind.REQUEST, kinds[1] is Kind.ERROR)
 
 
 def test_the_flags_stay_beside_their_messages_when_one_pushes_out_several() -> None:
@@ -313,13 +313,13 @@ def test_the_flags_stay_beside_their_messages_when_one_pushes_out_several() -> N
     for kind in (Kind.REQUEST, Kind.ERROR):
         stream.taken(stream.emit(b"abc", kind, START), START)
     stream.emit(b"abcdef", Kind.OTHER, START)
-    assert stream.poll(2, START) == Poll(Status.LIVE, True, False, False)
+    assert stream.poll(2, START) == Poll(DraftStatus.LIVE, True, False, False)
 
 
 def test_of_what_is_gone_nothing_waits_and_all_of_it_is_evicted() -> None:
     stream = reach("GONE")
     assert (len(stream.log), stream.log.bytes, len(stream._kinds), stream.lost) == (0, 0, 0, None)
-    assert stream.poll(None, START) == Poll(Status.COMPLETED, False, False, False)
+    assert stream.poll(None, START) == Poll(DraftStatus.COMPLETED, False, False, False)
     with pytest.raises(EvictedError):
         stream.poll(1, START)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from probe.core.rates import Rates, Verdict
+from probe.core.rates import Admission, Rates
 
-FREE = Verdict(0.0, first=False)
+FREE = Admission(0.0, first=False)
 
 
 def new(most_keys: int = 10) -> Rates:
@@ -16,10 +16,10 @@ def new(most_keys: int = 10) -> Rates:
 def test_a_burst_is_free_and_one_more_waits_for_the_next_token() -> None:
     rates = new()
     assert [rates.take("a", 100.0) for _ in range(3)] == [FREE] * 3
-    assert rates.take("a", 100.0) == Verdict(2.0, first=True)
-    assert rates.take("a", 101.5) == Verdict(0.5, first=False)
+    assert rates.take("a", 100.0) == Admission(2.0, first=True)
+    assert rates.take("a", 101.5) == Admission(0.5, first=False)
     assert rates.take("a", 102.0) == FREE
-    assert rates.take("a", 102.0) == Verdict(2.0, first=True), "each time it begins is told once"
+    assert rates.take("a", 102.0) == Admission(2.0, first=True), "each time it begins is told once"
 
 
 def test_asking_in_vain_costs_nothing() -> None:
@@ -51,8 +51,8 @@ def test_what_is_charged_is_owed_and_each_waits_its_own_turn() -> None:
 
 def test_much_is_charged_at_once() -> None:
     rates = new()
-    assert rates.charge("a", 13, 100.0) == Verdict(20.0, first=True)
-    assert rates.charge("a", 1, 100.0) == Verdict(22.0, first=False)
+    assert rates.charge("a", 13, 100.0) == Admission(20.0, first=True)
+    assert rates.charge("a", 1, 100.0) == Admission(22.0, first=False)
 
 
 def test_who_was_away_long_enough_is_forgotten() -> None:

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from probe.core.subscription import Change, ChangeKind, Filter, Subscription, Verdict
+from probe.core.subscription import Change, ChangeFate, ChangeKind, Filter, Subscription
 
 KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 ALL = Filter(tools=True, prompts=True, resources=True, uris=("u", "v"), tasks=("t",))
@@ -47,7 +47,7 @@ def test_a_filter_lets_through_what_it_names_and_nothing_else(wanted: Filter, pa
     """ "The server MUST NOT send notification types the client has not explicitly requested"."""
     assert [change for change in CHANGES if change in wanted.changes] == passing
     subscription = Subscription(wanted, max_queue=10)
-    sent = [change for change in CHANGES if subscription.offer(change, 0) is Verdict.SEND]
+    sent = [change for change in CHANGES if subscription.offer(change, 0) is ChangeFate.SEND]
     assert sent == passing
     assert not subscription.ended
 
@@ -59,36 +59,36 @@ def test_the_empty_filter_wants_nothing(kind: ChangeKind, key: str | None) -> No
 
 
 QUEUES = [
-    (1, 0, Verdict.SEND),
-    (1, 1, Verdict.END),
-    (3, 2, Verdict.SEND),
-    (3, 3, Verdict.END),
-    (3, 4, Verdict.END),
+    (1, 0, ChangeFate.SEND),
+    (1, 1, ChangeFate.END),
+    (3, 2, ChangeFate.SEND),
+    (3, 3, ChangeFate.END),
+    (3, 4, ChangeFate.END),
 ]
 
 
 @pytest.mark.parametrize(("most", "queued", "verdict"), QUEUES)
-def test_a_full_queue_ends_it(most: int, queued: int, verdict: Verdict) -> None:
+def test_a_full_queue_ends_it(most: int, queued: int, verdict: ChangeFate) -> None:
     subscription = Subscription(ALL, max_queue=most)
     assert subscription.offer(Change("tools"), queued) is verdict
-    assert subscription.ended == (verdict is Verdict.END)
+    assert subscription.ended == (verdict is ChangeFate.END)
 
 
 def test_a_full_queue_does_not_matter_to_what_was_not_asked_for() -> None:
     subscription = Subscription(Filter(tools=True), max_queue=1)
-    assert subscription.offer(Change("prompts"), 5) is Verdict.IGNORE
+    assert subscription.offer(Change("prompts"), 5) is ChangeFate.IGNORE
     assert not subscription.ended
-    assert subscription.offer(Change("tools"), 0) is Verdict.SEND
+    assert subscription.offer(Change("tools"), 0) is ChangeFate.SEND
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_after_the_end_nothing_is_sent(change: Change) -> None:
     by_server, by_queue = Subscription(ALL, max_queue=1), Subscription(ALL, max_queue=1)
     assert by_server.end()
-    assert by_queue.offer(Change("tools"), 1) is Verdict.END
+    assert by_queue.offer(Change("tools"), 1) is ChangeFate.END
     for subscription in (by_server, by_queue):
         for queued in (0, 1, 2):
-            assert subscription.offer(change, queued) is Verdict.IGNORE
+            assert subscription.offer(change, queued) is ChangeFate.IGNORE
 
 
 def test_it_ends_once() -> None:

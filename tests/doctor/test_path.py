@@ -15,7 +15,7 @@ import trustme
 from probe.cli import main
 from probe.doctor import path
 from probe.doctor.path import Finding, Visit
-from probe.doctor.target import Target
+from probe.doctor.target import ProbeAddress
 
 from ..infra.proxies import buffering
 from ..support.process import served
@@ -35,7 +35,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(origin: str) -> Visit:
-    return Visit(Target(origin, None), hold_s=1.0)
+    return Visit(ProbeAddress(origin, None), hold_s=1.0)
 
 
 def marks(found: list[Finding]) -> list[tuple[str, str]]:
@@ -71,7 +71,7 @@ def test_a_proxy_that_adds_its_name_is_told(origin: str) -> None:
 
 
 def test_what_arrives_otherwise_than_it_was_sent_is_told() -> None:
-    target = Target("http://probe.example", None)
+    target = ProbeAddress("http://probe.example", None)
     sent = {"Mcp-Method": "tools/call", "Mcp-Name": "x", "Accept": "a/b"}
     there = [["host", "inside:8000"], ["accept", "a/b"], ["mcp-method", "tools/call"], ["via", "1.1 edge"]]
     entry = {"headers": there, "http_version": "1.0", "client": "10.0.0.1:5"}
@@ -124,7 +124,7 @@ def test_a_stream_that_is_cut_is_bad() -> None:
 
 def test_a_body_that_does_not_pass_is_bad() -> None:
     with served("--max-body-bytes", "1048576") as url:
-        (found,) = path.large(Visit(Target(url.removesuffix("/mcp"), None)))
+        (found,) = path.large(Visit(ProbeAddress(url.removesuffix("/mcp"), None)))
     assert (found.mark, "HTTP 413" in found.text) == ("bad", True)
 
 
@@ -138,7 +138,7 @@ def test_tls_and_the_days_of_its_certificate(tmp_path: Path) -> None:
         answering = Thread(target=shake_hands, args=(listener, context))
         answering.start()
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        (found,) = path.tls(Visit(Target(url, str(tmp_path / "ca.pem"))))
+        (found,) = path.tls(Visit(ProbeAddress(url, str(tmp_path / "ca.pem"))))
         answering.join(30)
     assert found.text.startswith("TLSv1.3, h2; the certificate is valid for ")
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft202012Validator
 
-from probe.gateway.checks import Finding, Verdict, judge
+from probe.gateway.checks import CheckResult, Verdict, judge
 from probe.gateway.faults import catalogue
 from probe.gateway.report import FORMATS, Allowed, AllowedError, document, exit_code, read_allowed, summary
 from probe.gateway.trials import Run, RunError, dump, load
@@ -22,8 +22,10 @@ HOSTILE = "\x1b[2J</td><script>alert(1)</script> | `x` & \x00"
 RUN = Run("1.0", 0.0, "http://127.0.0.1:1/mcp", f"http://gateway/{HOSTILE}", "quick", (), {"direct": (), "through": ()})
 
 
-def finding(number: int, verdict: Verdict, said: str = "") -> Finding:
-    return Finding(catalogue()[number], verdict, "1", said, said, "mend it", {"direct": ("c1",), "through": ("c2",)})
+def finding(number: int, verdict: Verdict, said: str = "") -> CheckResult:
+    return CheckResult(
+        catalogue()[number], verdict, "1", said, said, "mend it", {"direct": ("c1",), "through": ("c2",)}
+    )
 
 
 FINDINGS = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.gateway.client.response import Data, Ended, Fault, Head, Response, Seen
+from probe.gateway.client.response import Data, Ended, Fault, ResponseHead, ResponseReader, Seen
 from probe.gateway.client.sse import Comment, Event, EventReader
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -35,7 +35,7 @@ WRONG = [
 
 
 def read(data: bytes, cuts: list[int] | None = None) -> list[Seen]:
-    response, seen = Response(), list[Seen]()
+    response, seen = ResponseReader(), list[Seen]()
     places = [0, *sorted({cut % (len(data) + 1) for cut in cuts or []}), len(data)]
     for start, end in pairwise(places):
         if start < end:
@@ -53,7 +53,7 @@ def test_a_right_response_is_the_same_in_any_pieces(
     data: bytes, framing: str, expected: bytes, cuts: list[int]
 ) -> None:
     seen = read(data, cuts)
-    assert isinstance(seen[0], Head)
+    assert isinstance(seen[0], ResponseHead)
     assert seen[0].framing == framing
     assert body(seen) == expected
     assert seen[-1] == Ended("complete")
@@ -74,7 +74,7 @@ def test_a_response_that_breaks_off_is_cut(size: int) -> None:
 
 def test_without_a_length_the_end_of_the_connection_is_the_end() -> None:
     seen = read(b"HTTP/1.0 200 OK\r\n\r\nabc")
-    assert seen == [Head(200, (), "close", "1.0"), Data(b"abc"), Ended("complete")]
+    assert seen == [ResponseHead(200, (), "close", "1.0"), Data(b"abc"), Ended("complete")]
 
 
 @given(cuts=st.lists(st.integers(0, 60), max_size=8), end=st.sampled_from([b"\n", b"\r\n", b"\r"]))

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from probe.judge.listings import Lists, Page, Pages, known_tool
+from probe.judge.listings import ListPage, Lists, Pages, known_tool
 from probe.judge.predicates.all import PREDICATES
 
 from .logs import Log, judged
 
 
-def page(number: int, support: str | None = None, cursor: str | None = None) -> tuple[bytes, Page]:
+def page(number: int, support: str | None = None, cursor: str | None = None) -> tuple[bytes, ListPage]:
     tool = {"name": "t", "execution": {"taskSupport": support}}
     result: dict[str, Any] = {"tools": [tool], "nextCursor": cursor}
     return Pages().read("tools/list", b'"result":%d' % number, lambda: result)

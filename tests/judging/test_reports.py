@@ -7,7 +7,7 @@ import pytest
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge, judge_all
 from probe.judge.predicates.all import PREDICATES
-from probe.judge.report import Report, report_of
+from probe.judge.report import Judgement, report_of
 from probe.judge.reports.badge import badge
 from probe.judge.reports.card import card
 from probe.judge.reports.junit import junit
@@ -19,7 +19,7 @@ NAME = "<script>alert(1)</script>\x1b[31m\x00\x07\u202e&\"'"
 
 
 @pytest.fixture
-def report() -> Report:
+def report() -> Judgement:
     """A client with an evil name, and one fault."""
     log = Log()
     session = log.http("acme", name=NAME, version=NAME).session()
@@ -30,12 +30,12 @@ def report() -> Report:
     return report_of(judge)
 
 
-def test_the_ids_of_rules_are_never_divided(report: Report) -> None:
+def test_the_ids_of_rules_are_never_divided(report: Judgement) -> None:
     for width in range(40, 120):
         assert not any(line.endswith("-") for line in terminal(report, lambda seq: None, width=width))
 
 
-def test_no_report_obeys_a_client(report: Report) -> None:
+def test_no_report_obeys_a_client(report: Judgement) -> None:
     said = "\n".join(terminal(report, lambda seq: None))
     page = card(report, lambda seq: None)
     assert "alert(1)" in said

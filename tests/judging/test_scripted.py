@@ -60,7 +60,7 @@ def _break(url: str, rule: str) -> None:
 def _put_forward(lines: Iterable[bytes]) -> Iterator[Entry | Gap]:
     """The items of a log, whose clock goes on at the marks of the client."""
     passed = 0.0
-    for item in ndjson.Reading(lines):
+    for item in ndjson.LogReader(lines):
         if isinstance(item, Entry):
             if isinstance(item.fact, HttpRequest) and item.fact.path.startswith(_PAUSE):
                 passed += float(item.fact.path.removeprefix(_PAUSE))

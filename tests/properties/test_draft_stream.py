@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from probe.core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll, Status, TooEarlyError
+from probe.core.draft_stream import DraftStatus, DraftStream, Interval, Kind, Lost, LostError, Poll, TooEarlyError
 from probe.core.replay import EvictedError, LogClosedError
 
 from . import steps
@@ -284,7 +284,7 @@ class DraftStreams(RuleBasedStateMachine):
             self.history.append(("polled", self.now))
             self.note_taken(expected)
             kinds = [kind for _, kind in self.written[expected:]]
-            status = Status.COMPLETED if self.ended else Status.LIVE
+            status = DraftStatus.COMPLETED if self.ended else DraftStatus.LIVE
             assert told == Poll(status, kinds != [], Kind.REQUEST in kinds, Kind.ERROR in kinds)
 
     def check_refusal(self, error: Exception, expected: type[Exception] | int) -> None:
@@ -328,7 +328,7 @@ class DraftStreams(RuleBasedStateMachine):
     def it_is_what_the_model_says(self) -> None:
         stream = self.stream
         assert (stream.lost, stream.forgotten) == (self.lost, self.forgotten), "lost is final, with its first reason"
-        assert (stream.status is Status.COMPLETED) == self.ended
+        assert (stream.status is DraftStatus.COMPLETED) == self.ended
         assert stream.connected == (self.at is not None)
         assert stream.untaken == len(self.written) - self.taken
 

@@ -19,7 +19,7 @@ from probe.observe.events import AuditState, LimitReached, ServerState
 from probe.observe.events import Event as Fact
 from probe.observe.log import Entry
 from probe.telemetry import escaping
-from probe.telemetry.lines import Line, Lines
+from probe.telemetry.lines import Lines, LogLine
 from probe.telemetry.printer import Printer, Records, adopt_logging
 from probe.telemetry.service import following
 
@@ -62,7 +62,7 @@ class Lined:
         assert not [letter for letter in text if not letter.isprintable() and letter != "\n"], repr(text)
 
 
-def told(level: str, *facts: Fact, every_s: float = 1.0) -> list[Line]:
+def told(level: str, *facts: Fact, every_s: float = 1.0) -> list[LogLine]:
     """The lines of some facts, one behind the other."""
     lines = Lines(level)
     entries = [Entry(n, 1000 + n * every_s, n * every_s, Context(), fact) for n, fact in enumerate(facts, 1)]
@@ -138,7 +138,7 @@ def test_a_value_has_no_end_within(text: str) -> None:
 def test_a_long_text_is_cut() -> None:
     assert len(escaping.value("x" * 10_000)) == escaping.LONGEST + 3
     printer = Printer("json", "info", bytes)
-    assert len(printer.line(Line(0, "info", "k", "t", {"f": "x" * 10_000}))) < 400
+    assert len(printer.line(LogLine(0, "info", "k", "t", {"f": "x" * 10_000}))) < 400
 
 
 async def test_one_line_for_each_call(autojump_clock: MockClock) -> None:

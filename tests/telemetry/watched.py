@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from probe.endpoints.metrics import Metrics
 from probe.endpoints.paths import Paths
 from probe.telemetry.printer import Printer
-from probe.telemetry.requests import ObservedRequest, Requests, Step
+from probe.telemetry.requests import ObservedRequest, Requests, RequestStep
 from probe.telemetry.service import following
 
 from ..support.http import exchange
@@ -28,7 +28,7 @@ async def watched(printer: Printer | None = None, **values: Any) -> AsyncIterato
         yield probe
 
 
-def steps(probe: Probe) -> tuple[Requests, list[Step]]:
+def steps(probe: Probe) -> tuple[Requests, list[RequestStep]]:
     """Everything that has happened, as the telemetry reads it."""
     requests = Requests()
     return requests, [requests.take(entry) for entry in probe.engine.log.since(0, 1_000_000).entries]

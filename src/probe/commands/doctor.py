@@ -23,10 +23,10 @@ def command(url: str, cafile: str | None, hold: float) -> int:
     times within a minute. The exit code is 1 where something breaks what clients rely on.
     """
     from ..doctor import checks, path
-    from ..doctor.target import Target, WrongError
+    from ..doctor.target import ProbeAddress, WrongError
 
     try:
-        target = Target(url, cafile)
+        target = ProbeAddress(url, cafile)
         checks.check_health(target)
     except (WrongError, OSError, ValueError) as error:
         raise click.ClickException(f"no probe answers at {url}: {error}") from None

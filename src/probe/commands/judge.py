@@ -71,4 +71,4 @@ def command(context: click.Context, /, **given: Any) -> int:
     changed = sorted(chosen | (_OWN.keys() - {"port"}))
     arguments = [word for name in changed for word in (specs[name].flag, str(settings[name]))]
     with refusals(), judging.failures():
-        return judging.run(judging.Options(**given), build(settings), arguments)
+        return judging.run(judging.JudgeOptions(**given), build(settings), arguments)

@@ -69,7 +69,7 @@ class Kind(Enum):
     ERROR = auto()
 
 
-class Status(StrEnum):
+class DraftStatus(StrEnum):
     """The draft's two words."""
 
     LIVE = "live"
@@ -97,7 +97,7 @@ class Interval:
 class Poll:
     """The draft's StreamPollResult: the flags tell of unsent messages, `pending_messages` whether there are any."""
 
-    status: Status
+    status: DraftStatus
     pending_messages: bool
     has_request: bool
     has_error: bool
@@ -128,7 +128,7 @@ class DraftStream:
 
     def __init__(self, interval: Interval, keep_s: float, *, max_messages: int, max_bytes: int, now: float) -> None:
         self.log = ReplayLog(max_messages=max_messages, max_bytes=max_bytes)
-        self.status = Status.LIVE
+        self.status = DraftStatus.LIVE
         self.lost: Lost | None = None
         self.forgotten = False
         self.connected = False
@@ -174,7 +174,7 @@ class DraftStream:
         """Nothing more will come. Harmless when repeated, or lost."""
         if self._loss(now) is None:
             self.log.close()
-            self.status = Status.COMPLETED
+            self.status = DraftStatus.COMPLETED
             self._note_done(now)
 
     def taken(self, position: int, now: float) -> None:
@@ -261,7 +261,7 @@ class DraftStream:
         return cursor
 
     def _note_done(self, now: float) -> None:
-        if self._done_at is None and self.status is Status.COMPLETED and not self.untaken:
+        if self._done_at is None and self.status is DraftStatus.COMPLETED and not self.untaken:
             self._done_at = now
 
     def _free(self) -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 
-class Verdict(NamedTuple):
+class Admission(NamedTuple):
     """`wait_s` is 0 for a client that may come, else when to come again; `first`: it may not, and could just before."""
 
     wait_s: float
@@ -39,14 +39,14 @@ class Rates:
         """The number of clients that have an entry."""
         return len(self._buckets)
 
-    def take(self, key: str, now: float) -> Verdict:
+    def take(self, key: str, now: float) -> Admission:
         """Take a token, if there is one: for who can be sent away."""
         bucket = self._bucket(key, now)
         wait_s = max(0.0, 1 - bucket.tokens) / self._rate
         bucket.tokens -= not wait_s
         return self._verdict(bucket, wait_s)
 
-    def charge(self, key: str, tokens: int, now: float) -> Verdict:
+    def charge(self, key: str, tokens: int, now: float) -> Admission:
         """Take tokens, whether they are there or not: for who is here already, and may have to wait until they are.
 
         Each such client waits its own turn, where several that looked again would take each other's. The debt is as
@@ -56,10 +56,10 @@ class Rates:
         bucket.tokens -= tokens
         return self._verdict(bucket, max(0.0, -bucket.tokens) / self._rate)
 
-    def _verdict(self, bucket: _Bucket, wait_s: float) -> Verdict:
+    def _verdict(self, bucket: _Bucket, wait_s: float) -> Admission:
         first = wait_s > 0 and not bucket.short
         bucket.short = wait_s > 0
-        return Verdict(wait_s, first)
+        return Admission(wait_s, first)
 
     def _bucket(self, key: str, now: float) -> _Bucket:
         self._forget_full(now)

@@ -44,7 +44,7 @@ class Filter:
         return frozenset(named | {change for change, asked in lists.items() if asked})
 
 
-class Verdict(Enum):
+class ChangeFate(Enum):
     """The fate of a change: sent, left out, or the end of the subscription."""
 
     SEND = auto()
@@ -61,14 +61,14 @@ class Subscription:
         self.ended = False
         self._max_queue = max_queue
 
-    def offer(self, change: Change, queued: int, *, room: bool = True) -> Verdict:
+    def offer(self, change: Change, queued: int, *, room: bool = True) -> ChangeFate:
         """Judge a change while `queued` messages wait for the reader; `room`: whether their bytes leave any."""
         if self.ended or change not in self.changes:
-            return Verdict.IGNORE
+            return ChangeFate.IGNORE
         if queued >= self._max_queue or not room:
             self.ended = True
-            return Verdict.END
-        return Verdict.SEND
+            return ChangeFate.END
+        return ChangeFate.SEND
 
     def end(self) -> bool:
         """The server ends it. False: it had ended before."""

@@ -11,7 +11,7 @@ from http.client import HTTPException
 from statistics import median
 from typing import Any, Final, TypeAlias
 
-from .target import JSON_HEADERS, LEGACY, Target, WrongError, events, expect, get, modern_call
+from .target import JSON_HEADERS, LEGACY, ProbeAddress, WrongError, events, expect, get, modern_call
 
 _RETRY_S: Final = 1.0
 _STEPS, _STEP_MS = 5, 1000
@@ -21,24 +21,24 @@ _CLOSED_S: Final = 3.0
 _BODY_BYTES: Final = 3_000_000
 
 
-def check_health(target: Target) -> None:
+def check_health(target: ProbeAddress) -> None:
     """It is alive."""
     if json.loads(get(target, "/health")) != {"status": "alive"}:
         raise WrongError("/health says something else")
 
 
-def check_ready(target: Target) -> None:
+def check_ready(target: ProbeAddress) -> None:
     """It takes new work."""
     if json.loads(get(target, "/ready")) != {"status": "ready"}:
         raise WrongError("/ready says something else")
 
 
-def check_call(target: Target) -> None:
+def check_call(target: ProbeAddress) -> None:
     """A call is answered, so Host and headers arrive as they were sent."""
     _answered(target, *modern_call("simple_tool", {"delayMs": 0}))
 
 
-def _answered(target: Target, headers: dict[str, str], message: dict[str, Any]) -> None:
+def _answered(target: ProbeAddress, headers: dict[str, str], message: dict[str, Any]) -> None:
     """Raise `WrongError` if a call of `simple_tool` is not answered as it should be."""
     with target.response("POST", "/mcp", headers, message) as response:
         expect(response, 200)
@@ -47,7 +47,7 @@ def _answered(target: Target, headers: dict[str, str], message: dict[str, Any]) 
         raise WrongError(f"simple_tool said {result}")
 
 
-def check_stream(target: Target) -> None:
+def check_stream(target: ProbeAddress) -> None:
     """Each message of a stream arrives in its time: nothing on the way holds it back."""
     began = time.monotonic()
     get(target, "/health")
@@ -69,7 +69,7 @@ def check_stream(target: Target) -> None:
         raise WrongError(f"messages are {late * 1000:.0f} ms late: something waits before it sends (TCP_NODELAY)")
 
 
-def check_closing(target: Target) -> None:
+def check_closing(target: ProbeAddress) -> None:
     """A client that goes ends its call, also while the call says nothing."""
     mark = f"doctor-{os.urandom(6).hex()}"
     silence = {"silentMs": 10_000, "idleMs": 60_000, "keepAlive": False, "label": mark}
@@ -91,14 +91,14 @@ def check_closing(target: Target) -> None:
         raise WrongError("the call runs on although its client has gone: nothing on the way passes that on")
 
 
-def check_body(target: Target) -> None:
+def check_body(target: ProbeAddress) -> None:
     """A large request passes; the probe takes 4 MiB."""
     headers, message = modern_call("simple_tool", {"delayMs": 0})
     message["params"]["_meta"]["doctor/padding"] = "x" * _BODY_BYTES
     _answered(target, headers, message)
 
 
-def check_session(target: Target) -> None:
+def check_session(target: ProbeAddress) -> None:
     """A session begins, is found again, and ends: requests of one client reach the same process."""
     hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "mcp-probe-doctor", "version": "1"}}
     with target.response("POST", "/mcp", JSON_HEADERS, {"id": 1, "method": "initialize", "params": hello}) as response:
@@ -116,7 +116,7 @@ def check_session(target: Target) -> None:
             raise WrongError(f"the end of a session was answered {response.status}")
 
 
-def check_websocket(target: Target) -> None:
+def check_websocket(target: ProbeAddress) -> None:
     """The upgrade to a WebSocket passes."""
     headers = {
         "Connection": "Upgrade",
@@ -129,13 +129,13 @@ def check_websocket(target: Target) -> None:
         expect(response, 101)
 
 
-def check_dashboard(target: Target) -> None:
+def check_dashboard(target: ProbeAddress) -> None:
     """The pages are in the package."""
     if b'<div id="root">' not in get(target, "/dashboard"):
         raise WrongError("/dashboard is not the dashboard")
 
 
-Check: TypeAlias = Callable[[Target], None]
+Check: TypeAlias = Callable[[ProbeAddress], None]
 
 CHECKS: tuple[Check, ...] = (
     check_health,
@@ -165,7 +165,7 @@ PASSED = {
 """What it means that a check has passed."""
 
 
-def wait_ready(target: Target, seconds: float) -> None:
+def wait_ready(target: ProbeAddress, seconds: float) -> None:
     """Return when `/ready` says so, or after that time: the checks then say what is wrong."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -177,7 +177,7 @@ def wait_ready(target: Target, seconds: float) -> None:
             return
 
 
-def outcomes(target: Target, checks: tuple[Check, ...] = CHECKS) -> Iterator[tuple[str, str | None, float]]:
+def outcomes(target: ProbeAddress, checks: tuple[Check, ...] = CHECKS) -> Iterator[tuple[str, str | None, float]]:
     """Run checks one after the other: the name, what is wrong or None, and how many seconds it took."""
     for check in checks:
         began = time.monotonic()

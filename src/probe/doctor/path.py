@@ -17,7 +17,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlencode
 
-from .target import JSON_HEADERS, LEGACY, TIMEOUT_S, Target, WrongError, expect, get, modern_call
+from .target import JSON_HEADERS, LEGACY, TIMEOUT_S, ProbeAddress, WrongError, expect, get, modern_call
 
 Mark: TypeAlias = Literal["ok", "note", "bad"]
 
@@ -71,7 +71,7 @@ class Finding:
 class Visit:
     """A target under a name of its own, by which the probe's log and calls are searched."""
 
-    target: Target
+    target: ProbeAddress
     hold_s: float = HOLD_S
     label: str = field(default_factory=lambda: f"doctor-{secrets.token_hex(4)}")
 
@@ -171,7 +171,7 @@ def arrived(visit: Visit) -> Iterator[Finding]:
     yield from _compared(headers, entry, visit.target)
 
 
-def _compared(sent: Mapping[str, str], entry: Mapping[str, Any], target: Target) -> Iterator[Finding]:
+def _compared(sent: Mapping[str, str], entry: Mapping[str, Any], target: ProbeAddress) -> Iterator[Finding]:
     there = {name.lower(): value for name, value in entry["headers"]}
     ours = {name.lower(): value for name, value in sent.items()} | {"host": target.url.netloc}
     lost = sorted(name for name in ours.keys() - there.keys() - _HOP)

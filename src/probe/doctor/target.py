@@ -20,7 +20,7 @@ class WrongError(Exception):
     """The probe is not as it should be; the message says how."""
 
 
-class Target:
+class ProbeAddress:
     """Where the probe is. Each request has a connection of its own."""
 
     def __init__(self, url: str, cafile: str | None) -> None:
@@ -56,7 +56,7 @@ def expect(response: HTTPResponse, status: int) -> None:
         raise WrongError(f"HTTP {response.status} instead of {status}: {response.read(300).decode('utf-8', 'replace')}")
 
 
-def get(target: Target, path: str) -> bytes:
+def get(target: ProbeAddress, path: str) -> bytes:
     """The body of a page. Raises `WrongError` if it is not a 200."""
     with target.response("GET", path) as response:
         expect(response, 200)

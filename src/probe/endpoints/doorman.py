@@ -13,7 +13,7 @@ import trio
 
 from ..core.addresses import client_key, client_of, is_within, networks
 from ..core.modern_inbound import era_of_unread
-from ..core.rates import Rates, Verdict
+from ..core.rates import Admission, Rates
 from ..engine.engine import Engine
 from ..observe.events import LimitReached
 from ..wire.errors import Rejection, too_many
@@ -83,7 +83,7 @@ class Doorman:
     def _now(self) -> float:
         return self._engine.clock.now()
 
-    def _noted(self, verdict: Verdict) -> Verdict:
+    def _noted(self, verdict: Admission) -> Admission:
         if verdict.first:
             most = self._engine.settings.limits.requests_per_second
             self._engine.log.append(LimitReached("requests_per_second", most))

@@ -12,10 +12,10 @@ from typing import Final
 
 import trio
 
-from ..judge.catalogue import Catalogue
+from ..judge.catalogue import RuleCatalogue
 from ..judge.judge import Judge, Subject
 from ..judge.predicate import Predicate
-from ..judge.report import Report, report_with, subject_report
+from ..judge.report import Judgement, report_with, subject_report
 from ..judge.verdicts import Verdict
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog, Gap
@@ -34,7 +34,7 @@ class JudgeService:
         log: EventLog,
         clock: Clock,
         header: Header,
-        catalogue: Catalogue,
+        catalogue: RuleCatalogue,
         predicates: Mapping[str, type[Predicate]],
     ) -> None:
         self._log = log
@@ -50,7 +50,7 @@ class JudgeService:
         """Follow the log until cancelled."""
         await self._follower.serve(task_status=task_status)
 
-    async def report(self, name: str | None = None) -> Report:
+    async def report(self, name: str | None = None) -> Judgement:
         """What is found up to now about everybody, or about the subjects of a name.
 
         Others run while the judge reads what it has not read yet, and between two subjects.

@@ -15,7 +15,7 @@ from ..observe.tables.tables import Tables
 from ..settings import Limits
 
 
-class Follower(Protocol):
+class CallFollower(Protocol):
     """Is told of the tool calls that entries belong to."""
 
     def take(self, calls: Sequence[str], entry: Entry) -> None:
@@ -33,7 +33,7 @@ class Observer:
     """
 
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
-        self._followers: list[Follower] = []
+        self._followers: list[CallFollower] = []
         self._records = CallRecords(run, limits.call_records)
         self._evidence = EvidenceIndex(limits.call_records)
         self._tables = Tables(self._records, self._evidence, limits.call_records)
@@ -75,7 +75,7 @@ class Observer:
         """The number of entries that were pushed out of the log before they were taken, or could not be taken."""
         return self._log_follower.missed_entries
 
-    def follow(self, follower: Follower) -> None:
+    def follow(self, follower: CallFollower) -> None:
         """Hand each entry to this follower from now on."""
         self._followers.append(follower)
 

@@ -35,7 +35,7 @@ class BehindError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProbeCall:
     """A tool call as the probe ran it: the entry that began it, and all entries that are about it."""
 
     started: Row
@@ -66,18 +66,18 @@ class Behind:
     """Entries of one trial, as the API gives them, oldest first."""
 
     entries: tuple[Row, ...]
-    _calls: dict[str, list[Call]] = field(default_factory=dict, compare=False, repr=False)
+    _calls: dict[str, list[ProbeCall]] = field(default_factory=dict, compare=False, repr=False)
 
-    def calls(self, mark: str) -> list[Call]:
+    def calls(self, mark: str) -> list[ProbeCall]:
         """The calls with this label, in the order in which they began."""
         if mark not in self._calls:
-            self._calls[mark] = [Call(row, self._about(row)) for row in self._starts() if label_of(row) == mark]
+            self._calls[mark] = [ProbeCall(row, self._about(row)) for row in self._starts() if label_of(row) == mark]
         return self._calls[mark]
 
-    def all_calls(self, mark: str) -> list[Call]:
+    def all_calls(self, mark: str) -> list[ProbeCall]:
         """The calls whose label is the mark, or goes on from it after a dot."""
         begun = [row for row in self._starts() if belongs(label_of(row), mark)]
-        return [Call(row, self._about(row)) for row in begun]
+        return [ProbeCall(row, self._about(row)) for row in begun]
 
     def _starts(self) -> list[Row]:
         return [row for row in self.entries if row["kind"] == "call.started" and row["tool"] is not None]
@@ -95,7 +95,7 @@ class Behind:
         heads = [row for row in self.entries if row["kind"] == "http.request"]
         return heads if mark is None else [row for row in heads if dict(row["headers"]).get(_MARK) == mark]
 
-    def request_of(self, call: Call) -> Row | None:
+    def request_of(self, call: ProbeCall) -> Row | None:
         """The head of the request that brought a call."""
         exchange = call.started["exchange"]
         return next((row for row in self.requests() if row["exchange"] == exchange), None)

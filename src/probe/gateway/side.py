@@ -56,7 +56,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class LegacySession:
     """A legacy session: the exchanges that opened it, and its id, None where there is none."""
 
     opened: tuple[Exchange, ...]
@@ -82,22 +82,22 @@ def initialize(mark: str, revision: str = V2025_11_25, capabilities: Json | None
 
 async def open_session(
     side: Side, mark: str, revision: str = V2025_11_25, *, name: str = "", capabilities: Json | None = None
-) -> Session:
+) -> LegacySession:
     """`initialize` and `notifications/initialized`."""
     marked = (JSON_TYPE, ACCEPT, (MARK_HEADER, mark))
     hello = initialize(mark, revision, capabilities)
     first = await side.ask(message_sending(f"{name}initialize", hello, marked))
     agreed = first.result.get("protocolVersion", revision)
-    session = Session((first,), first.header("mcp-session-id"), str(agreed))
+    session = LegacySession((first,), first.header("mcp-session-id"), str(agreed))
     if "protocolVersion" not in first.result:
         return session
     told = notification("notifications/initialized", None)
     second = await side.ask(message_sending(f"{name}initialized", told, (*session.headers, (MARK_HEADER, mark))))
-    return Session((first, second), session.id, session.revision)
+    return LegacySession((first, second), session.id, session.revision)
 
 
 @asynccontextmanager
-async def session(side: Side, mark: str, **wanted: Any) -> AsyncIterator[Session]:
+async def session(side: Side, mark: str, **wanted: Any) -> AsyncIterator[LegacySession]:
     """A session for as long as the block; it is ended by DELETE."""
     opened = await open_session(side, mark, **wanted)
     yield opened
@@ -113,7 +113,7 @@ def call(
     return request(id, "tools/call", {"name": side.tool(tool), "arguments": dict(arguments), **meta})
 
 
-def in_session(name: str, message: Any, opened: Session, *more: tuple[str, str]) -> Sending:
+def in_session(name: str, message: Any, opened: LegacySession, *more: tuple[str, str]) -> Sending:
     """A POST in a legacy session."""
     return message_sending(name, message, (*opened.headers, *more))
 

@@ -21,7 +21,7 @@ _MOST: Final = 1_000
 Place: TypeAlias = str | None
 
 
-class Asked:
+class AskedQuestions:
     """Fed with the questions that the server made. `is_full` says that it no longer knows all of them."""
 
     def __init__(self) -> None:

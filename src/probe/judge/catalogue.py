@@ -145,7 +145,7 @@ class Allowances:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class RuleCatalogue:
     """All rules in the order of the file, by id. `digest` is that of the file.
 
     `misuse` and `refusals` say which rules see each kind of misuse and each refusal of this server; none where a limit
@@ -168,12 +168,12 @@ class Catalogue:
 
 
 @cache
-def catalogue() -> Catalogue:
+def catalogue() -> RuleCatalogue:
     """The catalogue that this program was shipped with. Raises `CatalogueError`."""
     return load(files(__package__).joinpath("rules.toml").read_bytes())
 
 
-def load(text: bytes) -> Catalogue:
+def load(text: bytes) -> RuleCatalogue:
     """Read a catalogue. Raises `CatalogueError`."""
     raw = tomllib.loads(text.decode())
     bugs = {each["id"]: _row(Bug, each) for each in raw["bug"]}
@@ -190,7 +190,7 @@ def load(text: bytes) -> Catalogue:
     if different := refusals.keys() ^ Refusal.__members__.keys():
         raise CatalogueError(f"{min(different)} is not both a refusal of this server and one that has rules")
     allowances = _row(Allowances, raw["allowances"])
-    return Catalogue(
+    return RuleCatalogue(
         raw["catalogue"]["version"], sha256(text).hexdigest(), rules, bugs, drills, allowances, misuse, refusals
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from .report import Report, RuleReport
+from .report import Judgement, RuleReport
 from .verdicts import Verdict
 
 Change: TypeAlias = Literal["better", "worse", "same", "only here", "only there"]
@@ -35,7 +35,7 @@ class Compared:
         return self.here is Verdict.FAIL and self.there is not Verdict.FAIL
 
 
-def compare(here: Report, there: Report) -> Sequence[Compared]:
+def compare(here: Judgement, there: Judgement) -> Sequence[Compared]:
     """Every rule that either report has observed, in the order of this report's subjects and of the rules."""
     first, second = (_by_label(report) for report in (here, there))
     # Two logs of one unlabelled client have different labels, but one client each.
@@ -48,7 +48,7 @@ def compare(here: Report, there: Report) -> Sequence[Compared]:
     return found
 
 
-def _by_label(report: Report) -> dict[str, dict[str, RuleReport]]:
+def _by_label(report: Judgement) -> dict[str, dict[str, RuleReport]]:
     return {
         subject.label: {rule.rule.id: rule for rule in subject.rules if rule.verdict is not Verdict.NOT_OBSERVED}
         for subject in report.subjects

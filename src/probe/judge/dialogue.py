@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..observe.bounded import Newest
 from ..wire.jsonrpc import is_id
-from .asked import Asked
+from .asked import AskedQuestions
 from .questions import METHODS, Question, Reply
-from .rounds import Rounds
+from .rounds import SubjectRounds
 from .tasks import Tasks
 from .values import pointer
 
@@ -34,8 +34,8 @@ class Dialogue:
     """
 
     def __init__(self) -> None:
-        self.asked = Asked()
-        self.rounds = Rounds()
+        self.asked = AskedQuestions()
+        self.rounds = SubjectRounds()
         self.tasks = Tasks()
         # By the message itself: the numbers of entries begin anew with each log.
         self._asked: Newest[Sent, Question] = Newest(_MOST_QUESTIONS)

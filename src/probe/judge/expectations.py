@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
-from .catalogue import Catalogue
-from .report import Report
+from .catalogue import RuleCatalogue
+from .report import Judgement
 from .verdicts import Verdict
 
 _VERDICTS: Final = {"FAIL": Verdict.FAIL, "WARN": Verdict.WARN}
@@ -53,7 +53,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """A verdict worse than INCONCLUSIVE, of one rule on one client."""
 
     client: str
@@ -61,7 +61,7 @@ class Finding:
     verdict: Verdict
 
 
-def load(text: bytes, catalogue: Catalogue) -> Sequence[Expectation]:
+def load(text: bytes, catalogue: RuleCatalogue) -> Sequence[Expectation]:
     """Read a file of expectations. Raises `ExpectationError`, also for a rule that the catalogue does not have."""
     try:
         raw = tomllib.loads(text.decode())
@@ -73,7 +73,7 @@ def load(text: bytes, catalogue: Catalogue) -> Sequence[Expectation]:
     return [_read(number, row, catalogue) for number, row in enumerate(rows, 1)]
 
 
-def _read(number: int, row: Any, catalogue: Catalogue) -> Expectation:
+def _read(number: int, row: Any, catalogue: RuleCatalogue) -> Expectation:
     def wrong(why: str) -> ExpectationError:
         return ExpectationError(f"expectation {number}: {why}")
 
@@ -96,15 +96,15 @@ def _read(number: int, row: Any, catalogue: Catalogue) -> Expectation:
     return Expectation(rule, _VERDICTS[row["verdict"]], reason, until, client)
 
 
-def findings(report: Report) -> Iterator[Finding]:
+def findings(report: Judgement) -> Iterator[RuleFinding]:
     """All findings of a report."""
     for subject in report.subjects:
         for rule in subject.rules:
             if rule.verdict > Verdict.INCONCLUSIVE:
-                yield Finding(subject.label, rule.rule.id, rule.verdict)
+                yield RuleFinding(subject.label, rule.rule.id, rule.verdict)
 
 
-def unexpected(report: Report, expected: Sequence[Expectation], today: date) -> Sequence[Finding]:
+def unexpected(report: Judgement, expected: Sequence[Expectation], today: date) -> Sequence[RuleFinding]:
     """The findings that nobody expected, or that are worse than expected."""
     valid = [each for each in expected if not each.is_over(today, report.catalogue.version)]
     return [
@@ -117,12 +117,12 @@ def unexpected(report: Report, expected: Sequence[Expectation], today: date) -> 
     ]
 
 
-def stale(report: Report, expected: Sequence[Expectation], today: date) -> Sequence[Expectation]:
+def stale(report: Judgement, expected: Sequence[Expectation], today: date) -> Sequence[Expectation]:
     """The expectations whose finding has not come although the rule was decided, or whose time has passed."""
     return [each for each in expected if each.is_over(today, report.catalogue.version) or _is_stale(report, each)]
 
 
-def _is_stale(report: Report, expected: Expectation) -> bool:
+def _is_stale(report: Judgement, expected: Expectation) -> bool:
     verdicts = [
         rule.verdict
         for subject in report.subjects

@@ -17,7 +17,7 @@ from ..observe.bounded import Newest
 from ..observe.events import ClientProcess, ServerState, StdioChanged
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, Header
-from .catalogue import Allowances, Catalogue, CatalogueError, Rule
+from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
 from .predicate import BY_METHOD, MOMENTS, Predicate, Wait
 from .projector import UNATTRIBUTED, Key, Projector
 from .verdicts import Verdict
@@ -140,7 +140,7 @@ class Judge:
     """
 
     def __init__(
-        self, catalogue: Catalogue, predicates: Mapping[str, type[Predicate]], *, most_subjects: int = 256
+        self, catalogue: RuleCatalogue, predicates: Mapping[str, type[Predicate]], *, most_subjects: int = 256
     ) -> None:
         self.catalogue = catalogue
         self.allowances: Allowances = catalogue.allowances
@@ -334,7 +334,7 @@ class Judge:
                 predicate.give_up(why)
 
 
-def check_complete(catalogue: Catalogue, predicates: Mapping[str, type[Predicate]]) -> None:
+def check_complete(catalogue: RuleCatalogue, predicates: Mapping[str, type[Predicate]]) -> None:
     """Raise `CatalogueError` unless each passive rule has a predicate, and each predicate a rule."""
     passive = {rule.id for rule in catalogue.passive}
     if missing := passive - predicates.keys():

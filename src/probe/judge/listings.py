@@ -39,7 +39,7 @@ _MOST_FOUND: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ListedTool:
     """What rules need of a tool in a list. `headers` are its parameters by the whole lower-case name of their header.
 
     `is_hidden` says that a part of the schema is hidden in the log, `is_invalid` that the annotations are, so that
@@ -54,11 +54,11 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """A page of a list. `next_cursor` is None on the last one; `ttl_ms` is None where the page does not say."""
 
     method: str
-    tools: Mapping[str, Tool]
+    tools: Mapping[str, ListedTool]
     next_cursor: str | None
     ttl_ms: int | None
 
@@ -67,7 +67,7 @@ class Page:
 class Delivery:
     """A page, when it was first delivered, when last, and at which revision it was last."""
 
-    page: Page
+    page: ListPage
     first: float
     last: float
     revision: str | None
@@ -77,9 +77,9 @@ class Pages:
     """Reads pages; equal ones are read and kept once."""
 
     def __init__(self) -> None:
-        self._read: Newest[tuple[str, bytes], Page] = Newest(_MOST_PAGES)
+        self._read: Newest[tuple[str, bytes], ListPage] = Newest(_MOST_PAGES)
 
-    def read(self, method: str, raw: bytes, value: Callable[[], Mapping[str, Any]]) -> tuple[bytes, Page]:
+    def read(self, method: str, raw: bytes, value: Callable[[], Mapping[str, Any]]) -> tuple[bytes, ListPage]:
         """The page in an answer, and what tells it from others. `raw` is the message; `value` parses its result."""
         # Two answers with other ids have the same bytes from the result on.
         digest = blake2b(raw[max(raw.find(b'"result"'), 0) :], digest_size=16).digest()
@@ -101,9 +101,9 @@ class Lists:
         self._pages: Newest[tuple[str, bytes], Delivery] = Newest(_MOST_PAGES)
         self._cursors: Newest[tuple[str, str], str | None] = Newest(_MOST_CURSORS)
         # Many rules ask for the tool of one call, and most calls are of few tools; new with each delivery.
-        self._found: Newest[tuple[str, str | None], Sequence[tuple[Tool, Delivery]]] = Newest(_MOST_FOUND)
+        self._found: Newest[tuple[str, str | None], Sequence[tuple[ListedTool, Delivery]]] = Newest(_MOST_FOUND)
 
-    def deliver(self, digest: bytes, page: Page, at: float, revision: str | None, session: str | None) -> None:
+    def deliver(self, digest: bytes, page: ListPage, at: float, revision: str | None, session: str | None) -> None:
         """A page was delivered, in a legacy session or in none."""
         known = self._pages.get((page.method, digest))
         delivery = Delivery(page, at if known is None else known.first, at, revision)
@@ -123,7 +123,7 @@ class Lists:
         """Whether a page of a list was delivered."""
         return any(delivery.page.method == method for delivery in self._pages.values())
 
-    def tools(self, name: str, revision: str | None = None) -> Sequence[tuple[Tool, Delivery]]:
+    def tools(self, name: str, revision: str | None = None) -> Sequence[tuple[ListedTool, Delivery]]:
         """What lists say of a tool, the newest first; only lists of one revision, where that is given."""
         found = self._found.get((name, revision))
         if found is None:
@@ -158,7 +158,7 @@ class Lists:
         return self._cursors.get((method, cursor))
 
 
-def known_tool(lists: Lists, name: str, at: float, settle_s: float, revision: str | None = None) -> Tool | None:
+def known_tool(lists: Lists, name: str, at: float, settle_s: float, revision: str | None = None) -> ListedTool | None:
     """What a client knew of a tool when it began a request at `at`.
 
     None where no list had it by then, and where two lists that it may have used say different things: a list that
@@ -173,12 +173,12 @@ def known_tool(lists: Lists, name: str, at: float, settle_s: float, revision: st
     return None if differs and at - delivery.last < settle_s else newest
 
 
-def _page(method: str, result: Mapping[str, Any]) -> Page:
+def _page(method: str, result: Mapping[str, Any]) -> ListPage:
     listed = result.get(LISTS[method]) if method == "tools/list" else None
     items = listed if isinstance(listed, list) else []
     tools = (_tool(item) for item in items if isinstance(item, dict) and isinstance(item.get("name"), str))
     cursor, ttl = result.get("nextCursor"), result.get("ttlMs")
-    return Page(
+    return ListPage(
         method,
         {tool.name: tool for tool in tools},
         cursor if isinstance(cursor, str) else None,
@@ -186,11 +186,11 @@ def _page(method: str, result: Mapping[str, Any]) -> Page:
     )
 
 
-def _tool(item: Mapping[str, Any]) -> Tool:
+def _tool(item: Mapping[str, Any]) -> ListedTool:
     schema, execution = item.get("inputSchema"), item.get("execution")
     schema = schema if isinstance(schema, dict) else {}
     support = execution.get("taskSupport") if isinstance(execution, dict) else None
-    return Tool(
+    return ListedTool(
         item["name"],
         header_params(schema),
         _has_hidden(schema),

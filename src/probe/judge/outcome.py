@@ -13,7 +13,7 @@ from datetime import date
 from typing import Final
 
 from .expectations import Expectation, stale, unexpected
-from .report import Report
+from .report import Judgement
 from .verdicts import Verdict
 
 CLEAN, FOUND, NOTHING_SAID = 0, 1, 2
@@ -35,14 +35,14 @@ class Demands:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExitStatus:
     """The exit status, and a line for each reason."""
 
     status: int
     reasons: Sequence[str]
 
 
-def outcome(report: Report, demands: Demands, today: date) -> Outcome:
+def outcome(report: Judgement, demands: Demands, today: date) -> ExitStatus:
     """What a report comes to."""
     least = Verdict.WARN if demands.strict else Verdict.FAIL
     new = [each for each in unexpected(report, demands.expected, today) if each.verdict >= least]
@@ -51,8 +51,8 @@ def outcome(report: Report, demands: Demands, today: date) -> Outcome:
     if found or not doubts:
         found += [_stale(each, today, report.catalogue.version) for each in stale(report, demands.expected, today)]
     if found:
-        return Outcome(FOUND, [*found, *doubts])
-    return Outcome(NOTHING_SAID if doubts else CLEAN, doubts)
+        return ExitStatus(FOUND, [*found, *doubts])
+    return ExitStatus(NOTHING_SAID if doubts else CLEAN, doubts)
 
 
 def _stale(expected: Expectation, today: date, version: int) -> str:
@@ -61,7 +61,7 @@ def _stale(expected: Expectation, today: date, version: int) -> str:
     return f"expected, but it did not come: {expected.rule}"
 
 
-def _nothing_said(report: Report, demands: Demands) -> Iterator[str]:
+def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
     for log in report.logs:
         if log.gaps:
             yield f"the log of run {log.run} lacks entries"

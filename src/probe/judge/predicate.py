@@ -24,7 +24,7 @@ from .catalogue import Allowances, Rule
 from .questions import Question, Reply
 from .rounds import Retry
 from .tasks import Told
-from .verdicts import Tally, Verdict
+from .verdicts import RuleTally, Verdict
 from .views import (
     Control,
     Exchange,
@@ -34,8 +34,8 @@ from .views import (
     Pipe,
     ProcessChange,
     Sent,
+    ServerStream,
     Session,
-    Stream,
     TaskNews,
     Unreadable,
 )
@@ -99,7 +99,7 @@ class Predicate:
     def __init__(self, rule: Rule, life: Life, desk: Desk) -> None:
         self.rule = rule
         self.life = life
-        self.tally = Tally()
+        self.tally = RuleTally()
         self._desk = desk
         self._waits: list[Wait] = []
         self._most_waits = _FEW_WAITS
@@ -146,7 +146,7 @@ class Predicate:
     def on_told(self, notification: Sent) -> None:
         """The socket took a notification of the server."""
 
-    def on_control(self, stream: Stream, exchange: Exchange, control: Control) -> None:
+    def on_control(self, stream: ServerStream, exchange: Exchange, control: Control) -> None:
         """The socket took something of an event stream that is no message."""
 
     def on_session(self, session: Session) -> None:

@@ -37,8 +37,8 @@ from .views import (
     Pipe,
     Scope,
     Sent,
+    ServerStream,
     Session,
-    Stream,
     Transport,
     members,
 )
@@ -85,7 +85,7 @@ class Projector:
         self._contents = Contents()
         self._calls: Newest[str, Message] = Newest(_MOST_NAMED)
         self._sent: Newest[int, Sent] = Newest(_MOST_NAMED)
-        self._streams: Newest[tuple[str | None, str], Stream] = Newest(_MOST_NAMED)
+        self._streams: Newest[tuple[str | None, str], ServerStream] = Newest(_MOST_NAMED)
         self._pages: Newest[str, tuple[Question, Life]] = Newest(_MOST_NAMED)
         self._takers: Mapping[type, Callable[[Life, Entry, Any], None]] = {
             events.HttpRequest: self._http_request,
@@ -174,7 +174,7 @@ class Projector:
         known = None if context.pipe is None else self._pipes.get(context.pipe)
         return None if known is None else known[0]
 
-    def _stream(self, context: Context) -> Stream | None:
+    def _stream(self, context: Context) -> ServerStream | None:
         return None if context.stream is None else self._streams.get((context.session, context.stream))
 
     def _http_request(self, life: Life, entry: Entry, fact: events.HttpRequest) -> None:
@@ -464,7 +464,7 @@ class Projector:
             self._tell(life, "on_forgotten")
 
     @staticmethod
-    def _reads(stream: Stream, exchange: Exchange | None) -> None:
+    def _reads(stream: ServerStream, exchange: Exchange | None) -> None:
         if exchange is None:
             return
         if exchange.stream is None:
@@ -531,7 +531,7 @@ class Projector:
             return
         asked = None if entry.cause is None else self._messages.get(entry.cause)
         session = self._session(context.session)
-        stream = Stream(context.stream, fact.purpose, entry.seq, entry.mono, session, asked)
+        stream = ServerStream(context.stream, fact.purpose, entry.seq, entry.mono, session, asked)
         if asked is not None:
             asked.stream = stream
         self._reads(stream, self._exchange(context))

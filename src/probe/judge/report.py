@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from ..observe.log import Gap
 from ..observe.ndjson import End
-from .catalogue import Catalogue, Level, Rule
+from .catalogue import Level, Rule, RuleCatalogue
 from .judge import Judge, JudgedLog, Subject
 from .predicate import Predicate
-from .verdicts import Evidence, Verdict
+from .verdicts import Verdict, VerdictEvidence
 from .views import Life
 
 NOT_VISIBLE: Final = (
@@ -37,7 +37,7 @@ class RuleReport:
     verdict: Verdict
     level: Level
     counts: Mapping[Verdict, int]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[VerdictEvidence, ...]
     measured: Mapping[str, Any]
     at: Mapping[str, Verdict]
     broken: str | None = None
@@ -118,10 +118,10 @@ class LogReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Judgement:
     """Everything. `forgotten` is how many subjects made room for others."""
 
-    catalogue: Catalogue
+    catalogue: RuleCatalogue
     logs: tuple[LogReport, ...]
     subjects: tuple[SubjectReport, ...]
     forgotten: int
@@ -134,14 +134,14 @@ class Report:
         }
 
 
-def report_of(judge: Judge) -> Report:
+def report_of(judge: Judge) -> Judgement:
     """What a judge has found so far; the judge can go on."""
     return report_with(judge, map(subject_report, judge.subjects))
 
 
-def report_with(judge: Judge, subjects: Iterable[SubjectReport]) -> Report:
+def report_with(judge: Judge, subjects: Iterable[SubjectReport]) -> Judgement:
     """A report about some of the subjects of a judge."""
-    return Report(judge.catalogue, tuple(map(_log_report, judge.logs)), tuple(subjects), judge.forgotten)
+    return Judgement(judge.catalogue, tuple(map(_log_report, judge.logs)), tuple(subjects), judge.forgotten)
 
 
 def _log_report(log: JudgedLog) -> LogReport:

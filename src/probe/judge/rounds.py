@@ -92,7 +92,7 @@ class Retry:
 
 
 @dataclass(slots=True)
-class Rounds:
+class SubjectRounds:
     """The rounds of one subject. `open` are those that no equal retry has come for.
 
     `forgot` says that there were more than are remembered.

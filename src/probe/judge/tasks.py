@@ -27,7 +27,7 @@ _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/
 
 
 @dataclass(slots=True, eq=False)
-class Task:
+class TaskView:
     """A task. `created` is when its handle was delivered, which `handle` is; `request` is the call that became it.
 
     `status` and `poll_s`, the poll interval in seconds, are those that were delivered last. `over` is when a terminal
@@ -66,7 +66,7 @@ class Told:
     `request` is the client's request, None for a notification. `before` is the status that the client knew.
     """
 
-    task: Task
+    task: TaskView
     sent: Sent
     method: str
     request: Message | None
@@ -98,13 +98,13 @@ class Told:
 class Tasks:
     """The tasks of one subject."""
 
-    _known: Newest[str, Task] = field(default_factory=lambda: Newest(_MOST_TASKS))
+    _known: Newest[str, TaskView] = field(default_factory=lambda: Newest(_MOST_TASKS))
 
-    def find(self, id: Any) -> Task | None:
+    def find(self, id: Any) -> TaskView | None:
         """The task of an id, where the log has told of it."""
         return self._known.get(id) if isinstance(id, str) else None
 
-    def named_by(self, message: Message) -> Task | None:
+    def named_by(self, message: Message) -> TaskView | None:
         """The task that a request such as `tasks/get` names."""
         return self.find(message.params.get("taskId"))
 
@@ -169,10 +169,10 @@ class Tasks:
         if news.status in TERMINAL and task.ended is None:
             task.ended = news.at
 
-    def _task(self, id: str) -> Task:
+    def _task(self, id: str) -> TaskView:
         task = self._known.get(id)
         if task is None:
-            task = Task(id)
+            task = TaskView(id)
             self._known.store(id, task)
         return task
 

@@ -29,7 +29,7 @@ _FIRST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class VerdictEvidence:
     """The entries of the log that one opportunity rests on, the oldest first, and what to say about them."""
 
     verdict: Verdict
@@ -42,11 +42,11 @@ class _Seen:
     """The opportunities of one verdict."""
 
     count: int = 0
-    first: list[Evidence] = field(default_factory=list)
-    last: Evidence | None = None
+    first: list[VerdictEvidence] = field(default_factory=list)
+    last: VerdictEvidence | None = None
 
 
-class Tally:
+class RuleTally:
     """The opportunities of one rule and one subject, in bounded memory.
 
     `measured` are values that a rule has found, by name; `at` is the worst verdict at each revision that is known.
@@ -83,9 +83,9 @@ class Tally:
             self.at[revision] = verdict
         # The hundredth PASS tells nothing that the first three do not.
         if len(seen.first) < _FIRST:
-            seen.first.append(Evidence(verdict, tuple(seqs), remark))
+            seen.first.append(VerdictEvidence(verdict, tuple(seqs), remark))
         elif verdict is not Verdict.PASS:
-            seen.last = Evidence(verdict, tuple(seqs), remark)
+            seen.last = VerdictEvidence(verdict, tuple(seqs), remark)
 
     @property
     def verdict(self) -> Verdict:
@@ -98,9 +98,9 @@ class Tally:
         return {verdict: self._seen[verdict].count for verdict in sorted(self._seen, reverse=True)}
 
     @property
-    def evidence(self) -> tuple[Evidence, ...]:
+    def evidence(self) -> tuple[VerdictEvidence, ...]:
         """Of each verdict the first opportunities and the last, the worst verdict first."""
-        found: list[Evidence] = []
+        found: list[VerdictEvidence] = []
         for verdict in sorted(self._seen, reverse=True):
             seen = self._seen[verdict]
             found += [*seen.first, *([] if seen.last is None else [seen.last])]

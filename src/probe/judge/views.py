@@ -147,7 +147,7 @@ class Exchange:
     left: float | None = None
     by: str = ""
     messages: list[Message] = field(default_factory=list)
-    stream: Stream | None = None
+    stream: ServerStream | None = None
     is_endpoint: bool = field(init=False)
     spoken: str | None = field(init=False)
     unreadable: Unreadable | None = None
@@ -236,7 +236,7 @@ class Message:
     question: Sent | None = None
     answer: Sent | None = None
     refusal: str | None = None
-    stream: Stream | None = None
+    stream: ServerStream | None = None
     dropped: float | None = None
     found: str | None = None
     doubted: bool = False
@@ -323,7 +323,7 @@ class Sent:
     session: Session | None
     exchange: Exchange | None
     pipe: Pipe | None
-    stream: Stream | None
+    stream: ServerStream | None
     task: str | None
     revision: str | None
     delivered: float | None = None
@@ -372,7 +372,7 @@ class Control:
 
 
 @dataclass(slots=True, eq=False)
-class Stream:
+class ServerStream:
     """A stream of messages of the server. `request` is the request that it was opened for, None for a GET.
 
     `sent` are its newest messages by position. `readers` are the exchanges that carried it, the newest last. `controls`

@@ -32,7 +32,7 @@ class ClientStartError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ClientExit:
     """How the client ended: its exit status, or the signal that ended it. `timed_out` and `told` say why it had to."""
 
     status: int | None
@@ -57,7 +57,7 @@ class ClientRun:
         self._timed_out = False
         self._told = False
 
-    async def run(self, signals: AsyncIterator[int]) -> Ended:
+    async def run(self, signals: AsyncIterator[int]) -> ClientExit:
         """Run it to its end; the first signal asks it to end, the second kills it. Raises `ClientStartError`."""
         try:
             process = await trio.lowlevel.open_process(self._command, env=self._environment, process_group=0)
@@ -76,7 +76,7 @@ class ClientRun:
         code = process.returncode or 0
         ended_by = signal.Signals(-code).name if code < 0 else None
         self._record("exited", process.pid, status=code if code >= 0 else None, by=ended_by)
-        return Ended(code if code >= 0 else None, ended_by, self._timed_out, self._told)
+        return ClientExit(code if code >= 0 else None, ended_by, self._timed_out, self._told)
 
     async def _end_late(self, process: trio.Process) -> None:
         if self._seconds is None:

@@ -21,7 +21,7 @@ from ..core.client_label import LABEL_RULE, is_client_label
 from ..judge.catalogue import catalogue
 from ..judge.comparison import compare
 from ..judge.expectations import Expectation, ExpectationError, load
-from ..judge.outcome import CLEAN, FOUND, MINIMUM, Demands, Outcome, outcome
+from ..judge.outcome import CLEAN, FOUND, MINIMUM, Demands, ExitStatus, outcome
 from ..judge.predicates.all import PREDICATES
 from ..judge.reports.as_json import as_json
 from ..judge.reports.badge import badge
@@ -41,7 +41,7 @@ _WIDEST: Final = 110
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class JudgeOptions:
     """The options of the command, by their names there."""
 
     client: tuple[str, ...]
@@ -71,7 +71,7 @@ def failures() -> Iterator[None]:
         raise click.ClickException(str(app.first(group))) from None
 
 
-def run(options: Options, settings: Settings, arguments: Sequence[str]) -> int:
+def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) -> int:
     """Judge; returns the exit status. `arguments` are the settings as options of `mcp-probe stdio`.
 
     Raises `click.UsageError`, `ClientStartError`, `NdjsonError`, `ExpectationError`, `OSError` and `app.StartError`.
@@ -90,7 +90,7 @@ def run(options: Options, settings: Settings, arguments: Sequence[str]) -> int:
     return _tell(options, judged, result)
 
 
-def _check(options: Options) -> None:
+def _check(options: JudgeOptions) -> None:
     """Raise `click.UsageError` for options that do not fit together."""
     if bool(options.client) == bool(options.logs):
         raise click.UsageError("give the command of a client behind --, or saved logs with --log")
@@ -108,7 +108,7 @@ def _check(options: Options) -> None:
             raise click.UsageError(f"--require: there is no rule {wanted!r}")
 
 
-def _check_outputs(options: Options) -> None:
+def _check_outputs(options: JudgeOptions) -> None:
     """Raise `OSError` for a file that cannot be written, before a client runs for nothing."""
     for path in (options.json, options.junit, options.html, options.badge, None if options.stdio else options.save):
         if path is not None and path != _STANDARD_OUTPUT:
@@ -120,7 +120,7 @@ def _check_outputs(options: Options) -> None:
                 path.unlink()
 
 
-def _demands(options: Options) -> Demands:
+def _demands(options: JudgeOptions) -> Demands:
     require = options.require or MINIMUM
     return Demands(options.strict, _expected(options.expect), () if _NONE in require else require)
 
@@ -134,7 +134,7 @@ def _expected(path: Path | None) -> Sequence[Expectation]:
         raise ExpectationError(f"{path}: {error}") from None
 
 
-def _judge(options: Options, settings: Settings, arguments: Sequence[str]) -> Judged:
+def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) -> Judged:
     if options.logs:
         found = judge_files(new_judge(), options.logs)
         return Judged(found.report, found.lookup)
@@ -155,7 +155,7 @@ def _compare(other: Path, judged: Judged) -> int:
     return FOUND if any(each.is_worse for each in found) else CLEAN
 
 
-def _write(options: Options, judged: Judged) -> None:
+def _write(options: JudgeOptions, judged: Judged) -> None:
     report, lookup = judged.report, judged.lookup
     forms: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
         (options.json, lambda: json.dumps(as_json(report), indent=2, ensure_ascii=False).encode() + b"\n"),
@@ -171,7 +171,7 @@ def _write(options: Options, judged: Judged) -> None:
             path.write_bytes(form())
 
 
-def _tell(options: Options, judged: Judged, result: Outcome) -> int:
+def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
     """Say what it comes to, on standard error; returns the status."""
     status, reasons = result.status, list(result.reasons)
     ended = judged.ended

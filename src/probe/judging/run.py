@@ -26,14 +26,14 @@ from ..judge.catalogue import catalogue
 from ..judge.expectations import findings
 from ..judge.judge import Judge
 from ..judge.predicates.all import PREDICATES
-from ..judge.report import Report, report_of
+from ..judge.report import Judgement, report_of
 from ..judge.reports.wording import Lookup
 from ..observe.context import Context, Recorder
 from ..observe.follower import LogFollower
 from ..observe.log import Gap
 from ..observe.ndjson import End
 from ..settings import Settings
-from .client import ClientRun, Ended
+from .client import ClientExit, ClientRun
 from .saved import judge_files, save
 
 URL, CONFIG, PROMPT = "{url}", "{config}", "{prompt}"
@@ -67,9 +67,9 @@ class Wanted:
 class Judged:
     """What came of it. `lookup` finds the entries that the report names; `ended` says how the client ended."""
 
-    report: Report
+    report: Judgement
     lookup: Lookup
-    ended: Ended | None = None
+    ended: ClientExit | None = None
 
 
 def new_judge() -> Judge:

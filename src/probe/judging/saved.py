@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..judge.judge import Judge
-from ..judge.report import Report, report_of
+from ..judge.report import Judgement, report_of
 from ..judge.reports.wording import Lookup
 from ..observe import ndjson
 from ..observe.log import Entry, EventLog, Gap
-from ..observe.ndjson import End, Header, NdjsonError, Reading
+from ..observe.ndjson import End, Header, LogReader, NdjsonError
 
 _PAGE = 1000
 
@@ -21,7 +21,7 @@ _PAGE = 1000
 class JudgedFiles:
     """What came of saved logs; `lookup` finds the entries that the report names."""
 
-    report: Report
+    report: Judgement
     lookup: Lookup
 
 
@@ -52,14 +52,14 @@ def _started(path: Path) -> tuple[float, str]:
         return _named(path, lines).header.started_at, path.name
 
 
-def _named(path: Path, lines: Iterable[bytes]) -> Reading:
+def _named(path: Path, lines: Iterable[bytes]) -> LogReader:
     try:
-        return Reading(lines)
+        return LogReader(lines)
     except NdjsonError as error:
         raise NdjsonError(f"{path}: {error}") from None
 
 
-def _evidence(report: Report) -> set[int]:
+def _evidence(report: Judgement) -> set[int]:
     """The numbers of all entries that a report names."""
     return {
         seq
@@ -78,7 +78,7 @@ def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) ->
         if bisect_right(numbers, offset) == len(numbers):
             continue
         with path.open("rb") as lines:
-            for item in Reading(lines):
+            for item in LogReader(lines):
                 if isinstance(item, Entry) and item.seq + offset in wanted:
                     found[item.seq + offset] = replace(item, seq=item.seq + offset)
     return found

@@ -152,7 +152,7 @@ class Http1Connection:
             self._websocket = None
 
     async def _call(self, head: RequestHead) -> bool:
-        call = _Call(self, head)
+        call = _HttpCall(self, head)
         ended = False
         try:
             with contained("the application"):
@@ -166,7 +166,7 @@ class Http1Connection:
         self._busy, self._idle_since = False, trio.current_time()
         return going_on
 
-    async def _finish(self, call: _Call) -> bool:
+    async def _finish(self, call: _HttpCall) -> bool:
         """What the end of a call leaves to be done; whether another request may follow."""
         refused = call.refused
         if refused is not None:
@@ -273,7 +273,7 @@ class Http1Connection:
             raise PeerGoneError("the connection broke") from None
 
 
-class _Call:
+class _HttpCall:
     """One request and its response, as ASGI has them."""
 
     def __init__(self, connection: Http1Connection, head: RequestHead) -> None:

@@ -142,7 +142,7 @@ class SavedLog:
         return LogPage(rest, found, found[-1].seq if found else max(seq, rest.last if rest else 0))
 
 
-class Reading:
+class LogReader:
     """A log that is read line by line: `header` at once, then the items in their order, then `end`.
 
     Nothing of what was read is kept. Raises `NdjsonError` where the first line is no header, and while it is iterated.
@@ -180,7 +180,7 @@ def load(lines: Iterable[bytes]) -> SavedLog:
 
     A last line that is no JSON and has no line break was cut off; what stands before it is read.
     """
-    reading = Reading(lines)
+    reading = LogReader(lines)
     items = list(reading)
     return SavedLog(reading.header, items, reading.end)
 

@@ -20,7 +20,7 @@ _NO_LINE: Final = ("debug", None)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """One line. `kind` is that of its event; `fields` hold what others said, as they said it. `at` is since 1970."""
 
     at: float
@@ -58,12 +58,12 @@ class Lines:
         }
         self._makers = {kind: (level, make) for kind, (level, make) in makers.items() if self._tells(level)}
 
-    def of(self, entry: Entry) -> Line | None:
+    def of(self, entry: Entry) -> LogLine | None:
         """The line of an entry; None for one that is not to be told."""
         level, said = self._said(entry)
         if said is None or not self._tells(said.level or level):
             return None
-        line = Line(entry.at, said.level or level, entry.fact.kind, said.text, {**_ids(entry), **said.fields})
+        line = LogLine(entry.at, said.level or level, entry.fact.kind, said.text, {**_ids(entry), **said.fields})
         return self._paced(line, entry.fact, entry.mono) if isinstance(entry.fact, events.LimitReached) else line
 
     def _said(self, entry: Entry) -> tuple[str, _Words | None]:
@@ -79,12 +79,12 @@ class Lines:
     def _tells(self, level: str) -> bool:
         return LOG_LEVELS.index(level) <= self._least
 
-    def missed(self, at: float, entries: int) -> Line | None:
+    def missed(self, at: float, entries: int) -> LogLine | None:
         """The line that says that so many entries were not told."""
         text = "lines are missing: the event log went on faster than they could be written"
-        return Line(at, "warning", "log.missed", text, {"entries": entries}) if self._tells("warning") else None
+        return LogLine(at, "warning", "log.missed", text, {"entries": entries}) if self._tells("warning") else None
 
-    def _paced(self, line: Line, event: events.LimitReached, now: float) -> Line | None:
+    def _paced(self, line: LogLine, event: events.LimitReached, now: float) -> LogLine | None:
         last, more = self._limits.get(event.limit, (-math.inf, 0))
         if now - last < _QUIET_S:
             self._limits[event.limit] = last, more + 1

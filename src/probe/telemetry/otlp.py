@@ -25,7 +25,7 @@ from opentelemetry.trace import Span
 from .. import __version__
 from ..observe import events
 from . import conventions
-from .requests import KNOWN_METHODS, ObservedRequest, Requests, Step
+from .requests import KNOWN_METHODS, ObservedRequest, Requests, RequestStep
 from .spans import Spans
 from .tally import Family, Names
 
@@ -201,7 +201,7 @@ class OtlpMetrics:
         self._lateness = meter.create_histogram("mcp_probe.event_loop_lateness", "s", "How late a task wakes.")
         self.close: Callable[[], None] = provider.shutdown
 
-    def take(self, step: Step) -> None:
+    def take(self, step: RequestStep) -> None:
         """One more step."""
         for request in step.over:
             self._over(request, step)
@@ -215,7 +215,7 @@ class OtlpMetrics:
     def missed(self, entries: int) -> None:
         """Nothing is kept from one step to the next."""
 
-    def _over(self, request: ObservedRequest, step: Step) -> None:
+    def _over(self, request: ObservedRequest, step: RequestStep) -> None:
         event = step.entry.fact
         answer = event.message if isinstance(event, events.MessageEmitted) else None
         peer = None if request.session is None else self._requests.peers.get(request.session)

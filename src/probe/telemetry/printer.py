@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..engine.clock import iso
 from .escaping import cut, json_line, shown, value
-from .lines import Line
+from .lines import LogLine
 
 _STANDARD: Final[Mapping[str, int]] = {
     "off": logging.CRITICAL + 1,
@@ -55,7 +55,7 @@ class Printer:
         # What a tool prints comes after it.
         self.flush(_SAID_S)
 
-    def line(self, line: Line) -> bytes:
+    def line(self, line: LogLine) -> bytes:
         """A line of the event log, to be written when somebody can wait for that."""
         head = {"time": iso(line.at), "level": line.level, "event": line.kind, "message": line.text}
         if not self._json:

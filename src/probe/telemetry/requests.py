@@ -113,7 +113,7 @@ class ObservedCall:
 
 
 @dataclass(slots=True)
-class Step:
+class RequestStep:
     """One entry, and what it means: the request that begins with it, those that are over, the call that it is about."""
 
     entry: Entry
@@ -131,7 +131,7 @@ class Requests:
         self._of_exchange: dict[int, list[ObservedRequest]] = {}
         self._calls: Newest[str, ObservedCall] = Newest(_MOST_OPEN)
         self._heads: Newest[int, Head] = Newest(_MOST_PASSING)
-        self._takers: Mapping[type, Callable[[Step, Any], None]] = {
+        self._takers: Mapping[type, Callable[[RequestStep, Any], None]] = {
             events.HttpRequest: self._head,
             events.HttpResponse: self._response,
             events.SessionOpened: self._greeted,
@@ -143,9 +143,9 @@ class Requests:
             events.CallSettled: self._settled,
         }
 
-    def take(self, entry: Entry) -> Step:
+    def take(self, entry: Entry) -> RequestStep:
         """One more entry."""
-        step = Step(entry, call=self._calls.get(entry.context.call or ""))
+        step = RequestStep(entry, call=self._calls.get(entry.context.call or ""))
         taker = self._takers.get(type(entry.fact))
         if taker is not None:
             taker(step, entry.fact)
@@ -156,16 +156,16 @@ class Requests:
         for open_ones in (self.in_flight, self._calls, self._heads, self._of_exchange):
             open_ones.clear()
 
-    def _head(self, step: Step, fact: events.HttpRequest) -> None:
+    def _head(self, step: RequestStep, fact: events.HttpRequest) -> None:
         head = Head(fact.http_version, fact.client, _trace(fact.headers))
         self._heads.store(step.entry.context.exchange or 0, head)
 
-    def _greeted(self, step: Step, fact: events.SessionOpened | events.ClientSeen) -> None:
+    def _greeted(self, step: RequestStep, fact: events.SessionOpened | events.ClientSeen) -> None:
         # A modern client names what it likes.
         revision = fact.revision if fact.revision in (*LEGACY, *MODERN) else ""
         self.peers.store(step.entry.context.session or "", KnownClient(revision, step.entry.mono))
 
-    def _received(self, step: Step, fact: events.MessageReceived) -> None:
+    def _received(self, step: RequestStep, fact: events.MessageReceived) -> None:
         if fact.rpc != "request" or fact.method is None:
             return
         entry, pipe, exchange = step.entry, step.entry.context.pipe, step.entry.context.exchange or 0
@@ -186,28 +186,30 @@ class Requests:
         if forgotten is not None:
             self._end(step, forgotten, "unanswered")
 
-    def _response(self, step: Step, fact: events.HttpResponse) -> None:
+    def _response(self, step: RequestStep, fact: events.HttpResponse) -> None:
         if fact.problem is not None:
             for request in [*self._of_exchange.get(step.entry.context.exchange or 0, ())]:
                 self._end(step, request, "refused")
 
-    def _emitted(self, step: Step, fact: events.MessageEmitted) -> None:
+    def _emitted(self, step: RequestStep, fact: events.MessageEmitted) -> None:
         request = self._answered(step, fact)
         if request is not None:
             # `initialize` has its session by now.
             request.session = request.session or step.entry.context.session
             self._end(step, request, "completed" if fact.rpc == "response" else "protocol_error")
 
-    def _dropped(self, step: Step, fact: events.MessageDropped) -> None:
+    def _dropped(self, step: RequestStep, fact: events.MessageDropped) -> None:
         request = self._answered(step, fact)
         if request is not None:
             self._end(step, request, "disconnected")
 
-    def _answered(self, step: Step, fact: events.MessageEmitted | events.MessageDropped) -> ObservedRequest | None:
+    def _answered(
+        self, step: RequestStep, fact: events.MessageEmitted | events.MessageDropped
+    ) -> ObservedRequest | None:
         """The request that a message answers, if it is in flight."""
         return self.in_flight.get(step.entry.cause or 0) if fact.rpc in ("response", "error") else None
 
-    def _started(self, step: Step, fact: events.CallStarted) -> None:
+    def _started(self, step: RequestStep, fact: events.CallStarted) -> None:
         context = step.entry.context
         request = self.in_flight.get(step.entry.cause or 0)
         if request is not None:
@@ -215,7 +217,7 @@ class Requests:
         step.call = ObservedCall(fact.tool, context.task, request)
         self._calls.store(context.call or "", step.call)
 
-    def _settled(self, step: Step, fact: events.CallSettled) -> None:
+    def _settled(self, step: RequestStep, fact: events.CallSettled) -> None:
         context = step.entry.context
         self._calls.pop(context.call or "", None)
         request = None if step.call is None or step.call.task is not None else step.call.request
@@ -225,7 +227,7 @@ class Requests:
         if not fact.answered:
             self._end(step, request, fact.outcome)
 
-    def _end(self, step: Step, request: ObservedRequest, outcome: str) -> None:
+    def _end(self, step: RequestStep, request: ObservedRequest, outcome: str) -> None:
         """Over, with the outcome of its call where there was one."""
         request.outcome = request.outcome or outcome
         self.in_flight.pop(request.seq, None)

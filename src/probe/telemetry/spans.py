@@ -22,7 +22,7 @@ from ..observe import events
 from ..observe.bounded import Newest
 from . import conventions
 from .conventions import Attributes, RequestTarget
-from .requests import KNOWN_METHODS, ObservedCall, ObservedRequest, Requests, Step
+from .requests import KNOWN_METHODS, ObservedCall, ObservedRequest, Requests, RequestStep
 from .tally import UNKNOWN, Names
 
 # Questions that clients have not answered, over all of them.
@@ -50,7 +50,7 @@ class Spans:
         # By the number of the question's entry.
         self._questions: Newest[int, Span] = Newest(_MOST_QUESTIONS)
         self._dispatches: Newest[str, Span] = Newest(_MOST_QUESTIONS)
-        self._takers: Mapping[type, Callable[[Step, Any], None]] = {
+        self._takers: Mapping[type, Callable[[RequestStep, Any], None]] = {
             events.MessageReceived: self._received,
             events.MessageEmitted: self._emitted,
             events.CallStarted: self._started,
@@ -62,7 +62,7 @@ class Spans:
             events.DispatchSettled: self._dispatch_settled,
         }
 
-    def take(self, step: Step) -> None:
+    def take(self, step: RequestStep) -> None:
         """One more step."""
         taker = self._takers.get(type(step.entry.fact))
         if taker is not None:
@@ -75,7 +75,7 @@ class Spans:
         self._questions.clear()
         self._dispatches.clear()
 
-    def _received(self, step: Step, event: events.MessageReceived) -> None:
+    def _received(self, step: RequestStep, event: events.MessageReceived) -> None:
         question = None if step.entry.cause is None else self._questions.pop(step.entry.cause, None)
         if question is not None:
             if event.rpc == "error":
@@ -109,7 +109,7 @@ class Spans:
         names = self._targets.get(attribute)
         return names is not None and names.label(name) == name
 
-    def _over(self, request: ObservedRequest, step: Step) -> None:
+    def _over(self, request: ObservedRequest, step: RequestStep) -> None:
         span: Span | None = request.kept
         if span is None:
             return
@@ -127,7 +127,7 @@ class Spans:
         span.set_attribute("mcp_probe.outcome", request.outcome or UNKNOWN)
         self._end(span, _ns(step.entry.at))
 
-    def _started(self, step: Step, event: events.CallStarted) -> None:
+    def _started(self, step: RequestStep, event: events.CallStarted) -> None:
         call, above = step.call, _span(step.call)
         if call is None or above is None or call.task is None:
             return
@@ -139,18 +139,18 @@ class Spans:
             start_time=_ns(step.entry.at),
         )
 
-    def _settled(self, step: Step, event: events.CallSettled) -> None:
+    def _settled(self, step: RequestStep, event: events.CallSettled) -> None:
         self._dispatch_over(event.outcome, step)
         if step.call is not None and step.call.kept is not None:
             self._finish(step.call.kept, event.outcome, step)
 
-    def _finish(self, span: Span, outcome: str, step: Step) -> None:
+    def _finish(self, span: Span, outcome: str, step: RequestStep) -> None:
         span.set_attribute("mcp_probe.outcome", outcome)
         if outcome not in ("completed", "input_required"):
             _fail(span, outcome)
         self._end(span, _ns(step.entry.at))
 
-    def _sent(self, step: Step, event: events.DispatchSent) -> None:
+    def _sent(self, step: RequestStep, event: events.DispatchSent) -> None:
         above = _span(step.call)
         if event.host is None or above is None:
             return
@@ -170,15 +170,15 @@ class Spans:
         )
         self._dispatches.store(step.entry.context.call or "", span)
 
-    def _dispatch_settled(self, step: Step, event: events.DispatchSettled) -> None:
+    def _dispatch_settled(self, step: RequestStep, event: events.DispatchSettled) -> None:
         self._dispatch_over(event.outcome, step)
 
-    def _dispatch_over(self, outcome: str, step: Step) -> None:
+    def _dispatch_over(self, outcome: str, step: RequestStep) -> None:
         span = self._dispatches.pop(step.entry.context.call or "", None)
         if span is not None:
             self._finish(span, outcome, step)
 
-    def _emitted(self, step: Step, event: events.MessageEmitted) -> None:
+    def _emitted(self, step: RequestStep, event: events.MessageEmitted) -> None:
         above = _span(step.call)
         if above is None or not above.is_recording():
             return
@@ -195,13 +195,13 @@ class Spans:
             )
             self._questions.store(step.entry.seq, span)
 
-    def _progressed(self, step: Step, event: events.CallProgressed) -> None:
+    def _progressed(self, step: RequestStep, event: events.CallProgressed) -> None:
         _note(_span(step.call), "progress", step, progress=event.progress, total=event.total)
 
-    def _cancelled(self, step: Step, event: events.CallCancelled) -> None:
+    def _cancelled(self, step: RequestStep, event: events.CallCancelled) -> None:
         _note(_span(step.call), "cancellation", step, by=event.by, reason=event.reason, effect=event.effect)
 
-    def _expired(self, step: Step, event: events.DispatchExpired) -> None:
+    def _expired(self, step: RequestStep, event: events.DispatchExpired) -> None:
         _note(_span(step.call), "deadline", step, deadline=event.deadline, elapsed_ms=event.elapsed_ms)
 
 
@@ -232,7 +232,7 @@ def _fail(span: Span, type: str, message: str | None = None) -> None:
     span.set_status(Status(StatusCode.ERROR, message))
 
 
-def _note(span: Span | None, name: str, step: Step, **attributes: Any) -> None:
+def _note(span: Span | None, name: str, step: RequestStep, **attributes: Any) -> None:
     if span is not None:
         known = {key: value for key, value in attributes.items() if value is not None}
         span.add_event(name, known, timestamp=_ns(step.entry.at))

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from ..observe import events
 from ..observe.bounded import Newest
 from ..settings import Limits, described
-from .requests import KNOWN_METHODS, Step
+from .requests import KNOWN_METHODS, RequestStep
 
 Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
 Labels: TypeAlias = tuple[str, ...]
@@ -155,7 +155,7 @@ class Tally:
         self._misuse = Counter("client_misuse", "What clients did that their revision forbids.")
         self._missed = Counter("log_entries_missed", "Entries of the event log that the telemetry came too late for.")
         self._counters = [value for value in vars(self).values() if isinstance(value, Counter | Histogram)]
-        self._takers: Mapping[type, Callable[[Step, Any], object]] = {
+        self._takers: Mapping[type, Callable[[RequestStep, Any], object]] = {
             events.MessageReceived: self._received,
             events.MessageEmitted: self._emitted,
             events.HttpResponse: self._responded,
@@ -176,7 +176,7 @@ class Tally:
             events.ClientMisuse: lambda step, event: self._misuse.add(),
         }
 
-    def take(self, step: Step) -> None:
+    def take(self, step: RequestStep) -> None:
         """One more step."""
         taker = self._takers.get(type(step.entry.fact))
         if taker is not None:
@@ -199,50 +199,50 @@ class Tally:
         help = "WebSockets and standard streams that are open."
         yield _open("connections", help, "transport", _TRANSPORTS, connections)
 
-    def _received(self, step: Step, event: events.MessageReceived) -> None:
+    def _received(self, step: RequestStep, event: events.MessageReceived) -> None:
         self._messages.add("in")
         self._bytes.add("in", by=len(event.message))
 
-    def _emitted(self, step: Step, event: events.MessageEmitted) -> None:
+    def _emitted(self, step: RequestStep, event: events.MessageEmitted) -> None:
         self._messages.add("out")
         self._bytes.add("out", by=len(event.message))
 
-    def _responded(self, step: Step, event: events.HttpResponse) -> None:
+    def _responded(self, step: RequestStep, event: events.HttpResponse) -> None:
         self._responses.add(str(event.status))
 
-    def _settled(self, step: Step, event: events.CallSettled) -> None:
+    def _settled(self, step: RequestStep, event: events.CallSettled) -> None:
         if step.call is not None and step.call.tool is not None:
             tool = self.tools.label(step.call.tool)
             self._calls.add(tool, event.outcome)
             self._call_duration.observe(event.duration_ms / 1000, tool)
 
-    def _task_changed(self, step: Step, event: events.TaskChanged) -> None:
+    def _task_changed(self, step: RequestStep, event: events.TaskChanged) -> None:
         # A new message is told in the same way, and is no change of the status.
         task = step.entry.context.task or ""
         if self._task_status.get(task) != event.status:
             self._task_status.store(task, event.status)
             self._tasks.add(event.status)
 
-    def _task_removed(self, step: Step, event: events.TaskRemoved) -> None:
+    def _task_removed(self, step: RequestStep, event: events.TaskRemoved) -> None:
         self._task_status.pop(step.entry.context.task or "", None)
 
-    def _connected(self, step: Step, event: events.ConnectionOpened) -> None:
+    def _connected(self, step: RequestStep, event: events.ConnectionOpened) -> None:
         self._connections.store(step.entry.context.connection or "", event.transport)
 
-    def _disconnected(self, step: Step, event: events.ConnectionClosed) -> None:
+    def _disconnected(self, step: RequestStep, event: events.ConnectionClosed) -> None:
         self._connections.pop(step.entry.context.connection or "", None)
 
-    def _stream_opened(self, step: Step, event: events.StreamOpened) -> None:
+    def _stream_opened(self, step: RequestStep, event: events.StreamOpened) -> None:
         self._streams.store(_stream(step), event.purpose)
 
-    def _stream_over(self, step: Step, event: events.StreamEnded | events.StreamLost) -> None:
+    def _stream_over(self, step: RequestStep, event: events.StreamEnded | events.StreamLost) -> None:
         self._streams.pop(_stream(step), None)
 
-    def _hosted(self, step: Step, event: events.HostRegistered | events.HostUpdated) -> None:
+    def _hosted(self, step: RequestStep, event: events.HostRegistered | events.HostUpdated) -> None:
         self.tools.admit(event.tools)
 
 
-def _stream(step: Step) -> tuple[str | None, str | None]:
+def _stream(step: RequestStep) -> tuple[str | None, str | None]:
     return step.entry.context.session, step.entry.context.stream
 
 

@@ -49,7 +49,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _OpenRequest:
     """A request without an answer yet. `progress` counts the notifications that were emitted for it."""
 
     what: str
@@ -85,8 +85,8 @@ class Exchanges:
         self._client = client
         self._findings = findings
         self._names: Newest[str, str] = Newest(_MOST)
-        self._requests: Newest[int, _Asked] = Newest(_MOST)
-        self._questions: Newest[int, _Asked] = Newest(_MOST)
+        self._requests: Newest[int, _OpenRequest] = Newest(_MOST)
+        self._questions: Newest[int, _OpenRequest] = Newest(_MOST)
         self._calls: Newest[str, int] = Newest(_MOST)
         self._http: Newest[int, _Http] = Newest(_MOST)
         takers: Mapping[type, Callable[[Entry, Any], Line | _Lines | None]] = {
@@ -164,7 +164,7 @@ class Exchanges:
         if http := self._http.get(entry.context.exchange or 0):
             http.told = True
         if fact.rpc == "request":
-            self._requests.store(entry.seq, _Asked(_what(fact), entry.mono))
+            self._requests.store(entry.seq, _OpenRequest(_what(fact), entry.mono))
         elif fact.rpc == "notification":
             about = "" if fact.about is None else f" of {fact.about!r}"
             return self._line(entry, f"{fact.method}{about}", _reason(fact.message), "quiet")
@@ -175,7 +175,7 @@ class Exchanges:
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted) -> Line | None:
         if fact.rpc == "request":
-            self._questions.store(entry.seq, _Asked(fact.method or "", entry.mono))
+            self._questions.store(entry.seq, _OpenRequest(fact.method or "", entry.mono))
         elif fact.rpc == "notification":
             if fact.method == "notifications/progress" and (asked := self._asked_by(entry.context.call)):
                 asked.progress += 1
@@ -183,7 +183,7 @@ class Exchanges:
             return self._answered(entry, fact)
         return None
 
-    def _asked_by(self, call: str | None) -> _Asked | None:
+    def _asked_by(self, call: str | None) -> _OpenRequest | None:
         return self._requests.get(self._calls.get(call or "", 0))
 
     def _answered(self, entry: Entry, fact: events.MessageEmitted) -> Line | None:
@@ -203,7 +203,7 @@ class Exchanges:
             return None
         return line
 
-    def _with_facts(self, how: str, asked: _Asked, now: float) -> str:
+    def _with_facts(self, how: str, asked: _OpenRequest, now: float) -> str:
         progress = f", {asked.progress} progress" if asked.progress else ""
         return f"{how}, {_took(now - asked.mono)}{progress}"
 

@@ -38,7 +38,7 @@ _MAX_FRAME: Final = 16 * 1024 * 1024
 _TRY_LATER: Final = frozenset({408, 425, 429})
 
 
-class Ended:
+class EndReason:
     """Why a connection is over, or never began. The first reason that is given counts.
 
     `refused`: trying again would not help. `name_taken`: another host has the name, now.
@@ -55,7 +55,7 @@ class Ended:
             self.why, self.refused, self.name_taken = why, refused, name_taken
 
 
-class Registrant(Protocol):
+class RegisteringHost(Protocol):
     """The host that wants to be registered."""
 
     @property
@@ -69,13 +69,13 @@ class Registrant(Protocol):
         """The server has taken the registration; called before its next message is read."""
 
 
-class Connection:
+class ServerConnection:
     """One connection of a host. `run` is the whole of it, from the first packet to the last."""
 
-    def __init__(self, conversation: Conversation, registrant: Registrant) -> None:
+    def __init__(self, conversation: Conversation, registrant: RegisteringHost) -> None:
         self._conversation = conversation
         self._registrant = registrant
-        self._ended = Ended()
+        self._ended = EndReason()
         self._open = False
         self._read_over = trio.Event()
         self._talking = trio.CancelScope()
@@ -92,7 +92,7 @@ class Connection:
             self._ended.because("the server closes the connection and reads nothing")
             self._talking.cancel()
 
-    async def run(self, address: Address, secret: str, context: ssl.SSLContext | None) -> Ended:
+    async def run(self, address: Address, secret: str, context: ssl.SSLContext | None) -> EndReason:
         """Connect, register, and pass messages on until the connection is over; returns why it is.
 
         If this is cancelled the connection is closed in order, which takes `GOODBYE_S` at most.

@@ -51,7 +51,7 @@ class Runner(Protocol):
 
 
 @dataclass
-class _Asked:
+class _Unanswered:
     """A request of the host that has no answer yet."""
 
     accept: Callable[[Mapping[str, Any]], None]
@@ -68,7 +68,7 @@ class Conversation:
         """The longest message that the server takes."""
         self._runner = runner
         self._dispatches: dict[str, HandlerRun] = {}
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, _Unanswered] = {}
         self._ids = 0
         self._complaints = 0
         self._closed = False
@@ -100,7 +100,7 @@ class Conversation:
         if self._closed:
             return None
         self._ids += 1
-        asked = self._asked[self._ids] = _Asked(accept, trio.Event())
+        asked = self._asked[self._ids] = _Unanswered(accept, trio.Event())
         message = encode(request(self._ids, method, params))
         await self.outbox.send(lambda: message)
         await asked.answered.wait()

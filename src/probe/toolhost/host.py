@@ -14,7 +14,7 @@ from ..wire.jsonrpc import Json, clip
 from ..wire.toolhost import RegisterResult
 from .address import Address
 from .backoff import LONGEST_S, Backoff
-from .connection import REGISTER_S, Connection, read_registered
+from .connection import REGISTER_S, ServerConnection, read_registered
 from .conversation import Conversation
 from .dispatch import HandlerRun
 from .errors import HostRefusedError
@@ -162,7 +162,7 @@ class _Line:
         """Connect, again and again; returns when, and why, the server will not have this host."""
         while True:
             self._conversation = Conversation(self)
-            ended = await Connection(self._conversation, self).run(address, secret, context)
+            ended = await ServerConnection(self._conversation, self).run(address, secret, context)
             if self.registered_in is not None and trio.current_time() - self._registered_at >= _HELD_S:
                 backoff.reset()
             self.registered_in = None

@@ -16,7 +16,7 @@ from quart_trio import QuartTrio
 from ...engine.engine import Engine
 from ...engine.judging import JudgeService
 from ...judge.catalogue import catalogue
-from ...judge.report import Report
+from ...judge.report import Judgement
 from ...judge.reports.as_json import ALL_VERDICTS, as_json, rule_list
 from ...judge.reports.card import card
 from ...judge.reports.junit import junit
@@ -45,7 +45,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
     tag = sha256(rules).hexdigest()[:16]
     service = engine.judging
 
-    async def answer(name: str | None, form: Callable[[Report], Response], query: Query | None = None) -> Response:
+    async def answer(name: str | None, form: Callable[[Judgement], Response], query: Query | None = None) -> Response:
         if service is None:
             return not_found(_OFF)
         if query is not None:
@@ -81,7 +81,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
         return await answer(name, lambda report: _text(junit(report, engine.log.entry), listing.XML))
 
 
-def _json(query: Query) -> Callable[[Report], Response]:
+def _json(query: Query) -> Callable[[Judgement], Response]:
     """How a report is answered. Raises `QueryError`."""
     verdicts = _having(query)
     return lambda report: Response(encode(as_json(report, verdicts)), content_type=listing.JSON)

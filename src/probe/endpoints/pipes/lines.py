@@ -41,7 +41,7 @@ class LineWire:
         self._source = source
         self._sink = sink
         self._facts = facts or StdioFacts()
-        self._lines = _Lines(max_bytes, self._facts.note_once)
+        self._lines = _LineCutter(max_bytes, self._facts.note_once)
         self._over = False
         self._broken = False
 
@@ -95,7 +95,7 @@ class LineWire:
         self._broken = False
 
 
-class _Lines:
+class _LineCutter:
     """Cuts bytes into lines. Holds a line that is not too long, and what came with its end.
 
     `note` hears of line ends and lines that are not as they should be.

@@ -24,7 +24,7 @@ from .scope import CallScope, run
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolCallRequest:
     """A `tools/call` as it was sent. The tool may not exist, and the arguments may not fit."""
 
     request_id: RequestId
@@ -51,7 +51,7 @@ class ToolRuns:
         self,
         context: RequestContext,
         offer: Offer,
-        asked: Asked,
+        asked: ToolCallRequest,
         *,
         task: str | None = None,
         steps_total: float | None = None,

@@ -22,7 +22,7 @@ from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
 from ..calls.running_request import Begun, Start
 from ..calls.scope import CallScope
-from ..calls.tool_runs import Asked, ToolRuns
+from ..calls.tool_runs import ToolCallRequest, ToolRuns
 from ..catalogue.params import ArgumentsError
 from ..catalogue.tool import Tool, ToolResult, failure
 from ..services import Services
@@ -61,7 +61,7 @@ class LegacyToolCalls:
         offer = session.offer
         token = progress_token(request.params, self._services.limits.max_id_length)
         wish = task_wish(params, offer.revision)
-        asked = Asked(request.id, params.name, params.arguments or {}, token)
+        asked = ToolCallRequest(request.id, params.name, params.arguments or {}, token)
         self._note_token(session, token, context)
         try:
             tool = offer.tool(params.name)

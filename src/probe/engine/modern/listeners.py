@@ -14,7 +14,7 @@ from itertools import islice
 
 import trio
 
-from ...core.subscription import Change, Filter, Subscription, Verdict
+from ...core.subscription import Change, ChangeFate, Filter, Subscription
 from ...observe.context import Recorder
 from ...observe.events import LimitReached
 from ...wire.jsonrpc import Json, RequestId, notification
@@ -148,11 +148,11 @@ class Listeners:
         queue, most = listener.stream.replay, self._limits.replay_bytes
         # The other half is room for the largest single message; what it pushed out would be lost.
         verdict = listener.machine.offer(change, len(queue), room=queue.bytes <= most // 2)
-        if verdict is Verdict.END:
+        if verdict is ChangeFate.END:
             limit = LimitReached("max_listen_queue", self._limits.max_listen_queue)
             listener.call.recorder.caused_by(recorder.cause).append(limit)
             listener.ended.set()
-        elif verdict is Verdict.SEND:
+        elif verdict is ChangeFate.SEND:
             self._send(listener, _NOTIFICATIONS[change.kind], params, recorder)
 
     def _send(self, listener: Listener, method: str, params: Json, recorder: Recorder) -> None:

@@ -20,7 +20,7 @@ from ...wire.v2026.registry import CallToolParams, offers
 from ..calls.outcome import Outcome
 from ..calls.running_request import Begun, Start
 from ..calls.scope import CallScope
-from ..calls.tool_runs import Asked, ToolRuns
+from ..calls.tool_runs import ToolCallRequest, ToolRuns
 from ..catalogue.params import ArgumentsError
 from ..catalogue.tool import InputRequiredError, Tool, ToolResult, failure
 from ..services import Services
@@ -55,7 +55,7 @@ class ModernToolCalls:
     def call(self, incoming: Incoming, params: CallToolParams) -> Outcome | Start:
         """The outcome, or how to start the work that gives it."""
         offer, meta, context = incoming.offer, incoming.meta, incoming.context
-        asked = Asked(incoming.request.id, params.name, params.arguments or {}, meta.progress_token)
+        asked = ToolCallRequest(incoming.request.id, params.name, params.arguments or {}, meta.progress_token)
         try:
             tool = offer.tool(params.name)
         except McpError as unknown:

@@ -84,7 +84,7 @@ async def serve_pipe(engine: Engine, wire: Wire, peer: Peer, *, on_end: Callable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Held:
+class _WaitingMessage:
     """A message that may have to wait until the peer has read more of what was answered; `value` is its JSON.
 
     Or the `MalformedError` of what is none.
@@ -109,7 +109,7 @@ class _Pipe:
         self._recorder = recorder.bind(connection=label)
         self._session: Session | None = None
         self._heard = False
-        self._held: deque[_Held] = deque()
+        self._held: deque[_WaitingMessage] = deque()
         self._held_bytes = 0
         self._ending: Ending | None = None
         self._listening = trio.CancelScope()
@@ -247,7 +247,7 @@ class _Pipe:
             value = parse(message, max_depth=self._settings.limits.max_json_depth)
         except MalformedError as error:
             value = error
-        held = _Held(value, message)
+        held = _WaitingMessage(value, message)
         if _is_silent(value):
             self._admit_named(subject(value))
             self._take(held)
@@ -269,12 +269,12 @@ class _Pipe:
         for held in [held for held in self._held if id is not None and _id_of(held.value) == id]:
             self._release(held)
 
-    def _release(self, held: _Held) -> None:
+    def _release(self, held: _WaitingMessage) -> None:
         self._held.remove(held)
         self._held_bytes -= len(held.message) + _MESSAGE_COST
         self._take(held)
 
-    def _take(self, held: _Held) -> None:
+    def _take(self, held: _WaitingMessage) -> None:
         """Judge, answer or start what one message holds; nothing for a peer that reads no more."""
         if self._writer.broken:
             return
@@ -292,7 +292,7 @@ class _Pipe:
         recorder.append(ClientMisuse("not JSON", clause, str(error)))
         self._say_refused(Rejection(Refusal.PARSE_ERROR, str(error)), recorder, modern=self._session is None)
 
-    def _take_modern(self, held: _Held, recorder: Recorder) -> None:
+    def _take_modern(self, held: _WaitingMessage, recorder: Recorder) -> None:
         [own] = record_received(recorder, held.value, held.message, self._settings.limits)[:1]
         context = self._context(own)
         try:
@@ -301,7 +301,7 @@ class _Pipe:
         except Rejection as rejection:
             self._refuse(rejection, context.recorder, modern=True)
 
-    def _take_legacy(self, held: _Held, recorder: Recorder) -> None:
+    def _take_legacy(self, held: _WaitingMessage, recorder: Recorder) -> None:
         session, limits = self._session, self._settings.limits
         if session is None:
             recorders = record_received(recorder, held.value, held.message, limits)
@@ -362,7 +362,7 @@ class _Pipe:
         if isinstance(outcome, Answered):
             self._writer.say(outcome.messages)
 
-    def _initialize(self, held: _Held, context: RequestContext) -> None:
+    def _initialize(self, held: _WaitingMessage, context: RequestContext) -> None:
         request = read_initialize(held.value, len(held.message), self._settings.limits)
         if request is None:
             clause = "2025-11-25 basic/lifecycle: the initialization phase MUST be the first interaction"

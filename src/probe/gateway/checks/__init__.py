@@ -11,7 +11,7 @@ from ..trials import Run
 from . import fidelity, reach, returning, stopping, timing
 from .verdict import Case, Check, Seen, Verdict, not_applicable, unclear
 
-__all__ = ["CHECKS", "Finding", "Verdict", "judge"]
+__all__ = ["CHECKS", "CheckResult", "Verdict", "judge"]
 
 CHECKS: Final[tuple[Check, ...]] = tuple(
     sorted(
@@ -29,7 +29,7 @@ _PRODUCTS: Final = ("server", "via", "x-powered-by", "x-varnish")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What one check says. `calls` are those of the probe that it rests on, by way."""
 
     fault: Known
@@ -46,7 +46,7 @@ class Finding:
         return self.fault.name
 
 
-def judge(run: Run, checks: Iterable[Check] = CHECKS) -> list[Finding]:
+def judge(run: Run, checks: Iterable[Check] = CHECKS) -> list[CheckResult]:
     """The findings of all checks whose steps were done."""
     case = Case(run)
     product = product_of(run)
@@ -54,7 +54,7 @@ def judge(run: Run, checks: Iterable[Check] = CHECKS) -> list[Finding]:
     return [_finding(case, check, product) for check in checks if done.intersection(check.steps)]
 
 
-def _finding(case: Case, check: Check, product: str | None) -> Finding:
+def _finding(case: Case, check: Check, product: str | None) -> CheckResult:
     fault = catalogue()[check.number]
     seen = _hindered(case, check) or check.judge(case)
     if seen.verdict is not None:
@@ -65,7 +65,7 @@ def _finding(case: Case, check: Check, product: str | None) -> Finding:
         verdict = _BY_SEVERITY[fault.severity] if seen.found else Verdict.SAME
     bad = verdict in (Verdict.BROKEN, Verdict.DEGRADED, Verdict.CHANGED)
     hint = fault.hint_for(product) if bad else ""
-    return Finding(fault, verdict, seen.direct, seen.through, seen.evidence, hint, _calls(case, check))
+    return CheckResult(fault, verdict, seen.direct, seen.through, seen.evidence, hint, _calls(case, check))
 
 
 def _hindered(case: Case, check: Check) -> Seen | None:

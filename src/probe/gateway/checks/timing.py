@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from ..behind import Call
+from ..behind import ProbeCall
 from ..client.records import Arrived
 from ..side import WAYS, Way
 from ..trials import Trial
@@ -264,7 +264,7 @@ def streams(case: Case) -> Seen:
     return compared("no limit met", f"{facts['limit']} streams", found=bool(late_ones), evidence=evidence)
 
 
-def call_of(trial: Trial) -> Call | None:
+def call_of(trial: Trial) -> ProbeCall | None:
     """The call of a trial as the probe ran it."""
     return next(iter(trial.behind.calls(trial.mark)), None)
 

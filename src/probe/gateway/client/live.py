@@ -22,7 +22,7 @@ from pydantic_core import from_json
 
 from ...wire.jsonrpc import Json, encode
 from .records import KEPT_BYTES, Arrived, Draft, Exchange, digest
-from .response import Data, Ended, Fault, Head, Headers, Response, Seen
+from .response import Data, Ended, Fault, Headers, ResponseHead, ResponseReader, Seen
 from .response2 import Response2
 from .sse import Comment, EventReader
 from .target import Target, connect
@@ -144,7 +144,7 @@ class Live:
                 self._draft.began = time.time()
                 await self._flush(wire2)
             else:
-                self._wire = Response()
+                self._wire = ResponseReader()
                 await self._send(stream, request_bytes(to, sending))
             await self._read(stream)
         finally:
@@ -189,7 +189,7 @@ class Live:
     def _take(self, seen: Seen, now: float) -> None:
         draft = self._draft
         match seen:
-            case Head(status, headers, framing):
+            case ResponseHead(status, headers, framing):
                 draft.status, draft.headers, draft.framing, draft.head_at = status, headers, framing, now
                 kind = next((value for name, value in headers if name.lower() == "content-type"), "")
                 encoded = any(name.lower() == "content-encoding" for name, _ in headers)

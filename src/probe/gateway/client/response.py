@@ -28,7 +28,7 @@ _NO_BODY = (204, 304)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ResponseHead:
     """The head of the response came."""
 
     status: int
@@ -58,14 +58,14 @@ class Fault:
     what: str
 
 
-Seen: TypeAlias = Head | Data | Ended | Fault
+Seen: TypeAlias = ResponseHead | Data | Ended | Fault
 
 
 class _FaultError(ValueError):
     pass
 
 
-class Response:
+class ResponseReader:
     """One response to a request that is no HEAD and no CONNECT."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Response:
             # An interim response: the real one follows.
             return self._head()
         framing = self._framing(status, headers)
-        return Head(status, headers, framing, f"1.{found[1].decode()}")
+        return ResponseHead(status, headers, framing, f"1.{found[1].decode()}")
 
     def _framing(self, status: int, headers: Headers) -> Framing:
         codings = _values(headers, "transfer-encoding")

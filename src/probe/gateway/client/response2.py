@@ -11,7 +11,7 @@ import h2.events
 import h2.exceptions
 import h2.settings
 
-from .response import Data, Ended, Fault, Head, Headers, Seen
+from .response import Data, Ended, Fault, Headers, ResponseHead, Seen
 
 _WINDOW = 16 * 1024 * 1024
 
@@ -75,7 +75,7 @@ class Response2:
         if isinstance(event, h2.events.ResponseReceived):
             fields = [(str(name), str(value)) for name, value in event.headers or ()]
             status = next(int(value) for name, value in fields if name == ":status")
-            yield Head(status, tuple(pair for pair in fields if not pair[0].startswith(":")), "h2", "2")
+            yield ResponseHead(status, tuple(pair for pair in fields if not pair[0].startswith(":")), "h2", "2")
         elif isinstance(event, h2.events.DataReceived):
             self._connection.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id or 0)
             if event.data:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from ..checks import Finding
+from ..checks import CheckResult
 from ..trials import Run
 from .document import document, json_report
 from .markup import html, junit
@@ -14,7 +14,7 @@ from .summary import Allowed, AllowedError, exit_code, read_allowed, summary
 
 __all__ = ["FORMATS", "Allowed", "AllowedError", "document", "exit_code", "read_allowed", "summary"]
 
-FORMATS: Final[Mapping[str, Callable[[Run, Sequence[Finding], Allowed], str]]] = {
+FORMATS: Final[Mapping[str, Callable[[Run, Sequence[CheckResult], Allowed], str]]] = {
     "table": table,
     "json": json_report,
     "junit": junit,

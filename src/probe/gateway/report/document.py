@@ -19,7 +19,7 @@ from ...wire.gateway_report import (
     GatewayTrial,
 )
 from ..behind import Row
-from ..checks import CHECKS, Finding, Verdict, product_of
+from ..checks import CHECKS, CheckResult, Verdict, product_of
 from ..client.records import Arrived, Exchange
 from ..script import STEPS
 from ..trials import Run, Trial
@@ -36,7 +36,7 @@ _STEPS: Final[Mapping[int, Sequence[str]]] = {check.number: check.steps for chec
 _TOLD: Final = ("method", "rpc", "status", "outcome", "tool", "by", "why", "problem", "revision")
 
 
-def document(run: Run, findings: Sequence[Finding], allowed: Allowed) -> GatewayReport:
+def document(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> GatewayReport:
     """The report of a run."""
     return GatewayReport(
         FORMAT,
@@ -55,12 +55,12 @@ def document(run: Run, findings: Sequence[Finding], allowed: Allowed) -> Gateway
     )
 
 
-def json_report(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+def json_report(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """For programs and pages."""
     return json.dumps(asdict(document(run, findings, allowed)), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _finding(run: Run, finding: Finding, allowed: Allowed) -> GatewayFinding:
+def _finding(run: Run, finding: CheckResult, allowed: Allowed) -> GatewayFinding:
     fault = finding.fault
     steps = [step for step in _STEPS[fault.number] if any(trial.step == step for trial in run.trials)]
     return GatewayFinding(

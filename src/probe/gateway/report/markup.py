@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from xml.sax.saxutils import quoteattr
 
-from ..checks import Finding, Verdict
+from ..checks import CheckResult, Verdict
 from ..trials import Run
 from .plain import clean, row
 from .summary import Allowed, summary
@@ -21,7 +21,7 @@ border-bottom:1px solid #d0d7de}code{font-family:ui-monospace,monospace}.hint{co
 """
 
 
-def junit(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """For build servers: broken is a failure, unclear an error, what is not offered is skipped."""
     cases = "".join(_case(finding, allowed) for finding in findings)
     counted = [finding for finding in findings if not allowed.accepts(finding)]
@@ -39,7 +39,7 @@ def junit(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
     )
 
 
-def _case(finding: Finding, allowed: Allowed) -> str:
+def _case(finding: CheckResult, allowed: Allowed) -> str:
     name, direct, through, _, evidence = row(finding, allowed)
     said = clean(f"direct: {direct}; through: {through}; {evidence}; {finding.hint}")
     inner = ""
@@ -56,7 +56,7 @@ def _case(finding: Finding, allowed: Allowed) -> str:
     return f'<testcase classname="gateway" name={quoteattr(name)} time="0">{inner}</testcase>\n'
 
 
-def html(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+def html(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """One page that needs nothing else."""
     rows = "".join(_row(finding, allowed) for finding in findings)
     title = escape(f"Gateway check of {clean(run.through)}")
@@ -67,7 +67,7 @@ def html(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
     )
 
 
-def _row(finding: Finding, allowed: Allowed) -> str:
+def _row(finding: CheckResult, allowed: Allowed) -> str:
     name, direct, through, verdict, evidence = map(escape, row(finding, allowed))
     hint = (
         f'<div class="hint">{escape(finding.fault.title)}: {escape(clean(finding.hint))}</div>' if finding.hint else ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ..checks import Finding, Verdict
+from ..checks import CheckResult, Verdict
 from ..checks import product_of as product
 from ..trials import Run
 from .summary import Allowed, summary
@@ -21,14 +21,14 @@ def clean(text: str) -> str:
     return _HIDDEN.sub(" ", text)
 
 
-def row(finding: Finding, allowed: Allowed) -> tuple[str, str, str, str, str]:
+def row(finding: CheckResult, allowed: Allowed) -> tuple[str, str, str, str, str]:
     """The cells of a finding: name, direct, through, verdict, evidence."""
     verdict = finding.verdict.upper() if finding.verdict == Verdict.BROKEN else str(finding.verdict)
     cells = (finding.name, finding.direct, finding.through, verdict + allowed.mark(finding), finding.evidence)
     return (clean(cells[0]), clean(cells[1]), clean(cells[2]), cells[3], clean(cells[4]))
 
 
-def table(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+def table(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """For a terminal."""
     rows = [("check", "direct", "through", "verdict", "evidence"), *(row(finding, allowed) for finding in findings)]
     widths = [min(_WIDEST, max(len(cells[at]) for cells in rows)) for at in range(4)]
@@ -47,7 +47,7 @@ def _cell(text: str) -> str:
     return escaped.replace("<", "&lt;").replace("[", "\\[")
 
 
-def markdown(run: Run, findings: Sequence[Finding], allowed: Allowed) -> str:
+def markdown(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """A page, or a comment on a pull request."""
     when = datetime.fromtimestamp(run.started_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     made_by = [f"mcp-probe {run.program}", *map(_cell, filter(None, [product(run)]))]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..checks import Finding, Verdict
+from ..checks import CheckResult, Verdict
 
 _ORDER = (
     Verdict.SAME,
@@ -29,11 +29,11 @@ class Allowed:
 
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
-    def accepts(self, finding: Finding) -> bool:
+    def accepts(self, finding: CheckResult) -> bool:
         """Whether this finding is known and accepted."""
         return self.verdicts.get(finding.name) == finding.verdict
 
-    def mark(self, finding: Finding) -> str:
+    def mark(self, finding: CheckResult) -> str:
         """Stands beside the verdict of an accepted one."""
         return " (allowed)" if self.accepts(finding) else ""
 
@@ -53,7 +53,7 @@ def read_allowed(text: str, names: Iterable[str]) -> Allowed:
     return Allowed(data)
 
 
-def summary(findings: Sequence[Finding]) -> str:
+def summary(findings: Sequence[CheckResult]) -> str:
     """One line of counts."""
     counts = Counter(finding.verdict for finding in findings)
     said = [f"{counts[verdict]} {_shown(verdict)}" for verdict in _ORDER if counts[verdict]]
@@ -64,7 +64,7 @@ def _shown(verdict: Verdict) -> str:
     return verdict.upper() if verdict == Verdict.BROKEN else str(verdict)
 
 
-def exit_code(findings: Sequence[Finding], allowed: Allowed, *, strict: bool = False) -> int:
+def exit_code(findings: Sequence[CheckResult], allowed: Allowed, *, strict: bool = False) -> int:
     """0 nothing broken, 1 broken (with `strict` also degraded), 3 nothing broken and something unclear."""
     left = [finding.verdict for finding in findings if not allowed.accepts(finding)]
     bad = {Verdict.BROKEN, Verdict.DEGRADED} if strict else {Verdict.BROKEN}

@@ -9,7 +9,7 @@ from ...wire.revisions import V2025_03_26, V2025_06_18
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ..client.live import Sending
 from ..client.records import Exchange
-from ..side import Session, Side, in_session, modern, open_session
+from ..side import LegacySession, Side, in_session, modern, open_session
 from .step import Step, Taken
 
 _MOST_PAGES: Final = 20
@@ -28,12 +28,12 @@ async def legacy(side: Side, mark: str) -> Taken:
     if opened.id is not None:
         exchanges.append(await side.ask(Sending("delete", "DELETE", opened.headers)))
         exchanges.append(await side.ask(in_session("after delete", request(2, "ping", None), opened)))
-        unknown = Session((), f"none-{mark}", opened.revision)
+        unknown = LegacySession((), f"none-{mark}", opened.revision)
         exchanges.append(await side.ask(in_session("unknown session", request(3, "ping", None), unknown)))
     return Taken(tuple(exchanges), facts={"lists": lists})
 
 
-async def _pages(side: Side, opened: Session, method: str, member: str) -> tuple[list[Exchange], list[str]]:
+async def _pages(side: Side, opened: LegacySession, method: str, member: str) -> tuple[list[Exchange], list[str]]:
     exchanges: list[Exchange] = []
     names: list[str] = []
     cursor: str | None = None

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from ... import __version__
-from ..catalogue import Bug, Catalogue, Kind, Level, Rule
-from ..report import NOT_VISIBLE, LogReport, Report, RuleReport, SubjectReport
+from ..catalogue import Bug, Kind, Level, Rule, RuleCatalogue
+from ..report import NOT_VISIBLE, Judgement, LogReport, RuleReport, SubjectReport
 from ..verdicts import Verdict
 from .wording import github, link
 
@@ -190,12 +190,12 @@ class RuleList:
     rules: list[RuleInfo]
 
 
-def as_json(report: Report, verdicts: Collection[Verdict] = ALL_VERDICTS) -> dict[str, Any]:
+def as_json(report: Judgement, verdicts: Collection[Verdict] = ALL_VERDICTS) -> dict[str, Any]:
     """The report as JSON has it; of the rules those that have one of these verdicts."""
     return asdict(document(report, verdicts))
 
 
-def document(report: Report, verdicts: Collection[Verdict] = ALL_VERDICTS) -> JudgeReport:
+def document(report: Judgement, verdicts: Collection[Verdict] = ALL_VERDICTS) -> JudgeReport:
     """The report; of the rules those that have one of these verdicts."""
     catalogue = report.catalogue
     return JudgeReport(
@@ -256,12 +256,12 @@ def rule_row(rule: RuleReport) -> JudgedRule:
     )
 
 
-def rule_list(catalogue: Catalogue) -> RuleList:
+def rule_list(catalogue: RuleCatalogue) -> RuleList:
     """The catalogue."""
     return RuleList(catalogue.version, catalogue.digest, [_info(rule, catalogue) for rule in catalogue.rules.values()])
 
 
-def _info(rule: Rule, catalogue: Catalogue) -> RuleInfo:
+def _info(rule: Rule, catalogue: RuleCatalogue) -> RuleInfo:
     return RuleInfo(
         rule.id,
         rule.title,

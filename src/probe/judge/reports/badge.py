@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from xml.sax.saxutils import escape
 
-from ..report import Report
+from ..report import Judgement
 from ..verdicts import Verdict
 
 _LEFT: Final = "MCP client"
@@ -15,7 +15,7 @@ _PADDING: Final = 12
 _RED, _AMBER, _GREEN, _GREY = "#b3261e", "#8a5a00", "#1b6e3c", "#5f6368"
 
 
-def badge(report: Report) -> str:
+def badge(report: Judgement) -> str:
     """The badge of all subjects together."""
     totals = {verdict: sum(subject.counts[verdict] for subject in report.subjects) for verdict in Verdict}
     text = badge_text(totals)

@@ -19,7 +19,7 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, Template, select_au
 from ... import __version__
 from ...observe.log import Entry
 from ...wire.revisions import LEGACY, MODERN
-from ..report import NOT_VISIBLE, Report, RuleReport, SubjectReport
+from ..report import NOT_VISIBLE, Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
 from . import wording
 from .badge import badge_text
@@ -53,7 +53,7 @@ class _Cell:
     text: str
 
 
-def card(report: Report, lookup: Lookup) -> str:
+def card(report: Judgement, lookup: Lookup) -> str:
     """The page."""
     subjects = [subject for subject in report.subjects if subject.requests or subject.worst]
     totals = {verdict: sum(subject.counts[verdict] for subject in subjects) for verdict in Verdict}

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ..report import Report, RuleReport, SubjectReport
+from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
 from .wording import Lookup, entry_line, sentences
 
 
-def junit(report: Report, lookup: Lookup, *, strict: bool = False) -> bytes:
+def junit(report: Judgement, lookup: Lookup, *, strict: bool = False) -> bytes:
     """The document, with its declaration."""
     root = Element("testsuites", name="mcp-probe judge")
     for subject in report.subjects:

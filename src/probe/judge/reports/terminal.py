@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..comparison import Compared
-from ..report import Report, RuleReport, SubjectReport
+from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
 from .wording import Lookup, checklist, counted, entry_line, harmless, sentences, share, spoken, who
 
@@ -22,12 +22,12 @@ _MOST_ACTS: Final = 8
 _MOST_ENTRIES: Final = 3
 
 
-def terminal(report: Report, lookup: Lookup, *, verbose: bool = False, width: int = 100) -> Iterator[str]:
+def terminal(report: Judgement, lookup: Lookup, *, verbose: bool = False, width: int = 100) -> Iterator[str]:
     """The lines of a report, without colour. `verbose` adds what passed, and all that was not observed."""
     return map(harmless, _lines(report, lookup, verbose=verbose, width=width))
 
 
-def _lines(report: Report, lookup: Lookup, *, verbose: bool, width: int) -> Iterator[str]:
+def _lines(report: Judgement, lookup: Lookup, *, verbose: bool, width: int) -> Iterator[str]:
     for log in report.logs:
         if not log.whole:
             yield from _wrapped(

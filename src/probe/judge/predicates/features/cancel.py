@@ -8,7 +8,7 @@ from ....observe.bounded import Newest
 from ....wire.jsonrpc import RequestId, is_id
 from ...predicate import Predicate, judges
 from ...tasks import task_of
-from ...views import Exchange, Message, Scope, Sent, Stream, Unreadable
+from ...views import Exchange, Message, Scope, Sent, ServerStream, Unreadable
 
 _CANCELLED: Final = "notifications/cancelled"
 _MOST: Final = 2_000
@@ -244,7 +244,7 @@ class CancelExplicit(Predicate):
                 due = self.now + self.allowances.alive_s
                 self.wait(due, self._look, message, exchange, stream, of=message, also=(exchange.seq,))
 
-    def _look(self, message: Message, exchange: Exchange, stream: Stream) -> None:
+    def _look(self, message: Message, exchange: Exchange, stream: ServerStream) -> None:
         session, left = exchange.session, exchange.left or 0
         if session is None or message.id is None:
             return

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ....observe.redaction import REDACTED
 from ....wire.v2026.header_params import HeaderParam
 from ....wire.v2026.header_values import SAFE_INTEGER, HeaderValueError, decode, same
-from ...listings import Tool, known_tool
+from ...listings import ListedTool, known_tool
 from ...predicate import Predicate, judges
 from ...views import Exchange, Message, members
 
@@ -34,14 +34,14 @@ class _Calls(Predicate):
         if exchange is not None and tool is not None:
             self.look(message, exchange, tool)
 
-    def tool_of(self, message: Message) -> Tool | None:
+    def tool_of(self, message: Message) -> ListedTool | None:
         """What the client knows of the tool that is called; None where nobody can say that."""
         name = message.params.get("name")
         if not isinstance(name, str):
             return None
         return known_tool(self.life.lists, name, message.began, self.allowances.settle_s, message.revision)
 
-    def look(self, message: Message, exchange: Exchange, tool: Tool) -> None:
+    def look(self, message: Message, exchange: Exchange, tool: ListedTool) -> None:
         """Judge a call."""
         for name, param in tool.headers.items():
             pointer = "/params/arguments" + "".join(
@@ -191,7 +191,7 @@ class ParamAbsentOmitted(_Calls):
 class ParamOnlyAnnotated(_Calls):
     """Mirrors nothing that is not annotated."""
 
-    def look(self, message: Message, exchange: Exchange, tool: Tool) -> None:
+    def look(self, message: Message, exchange: Exchange, tool: ListedTool) -> None:
         sent = set(_mirrors(exchange))
         extra = sent - tool.headers.keys()
         if not sent or tool.is_invalid:

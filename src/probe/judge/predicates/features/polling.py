@@ -11,7 +11,7 @@ from ....observe.bounded import Newest
 from ....wire.revisions import LEGACY
 from ...predicate import Place, Predicate, Wait
 from ...questions import METHODS, Reply
-from ...tasks import Task, Told
+from ...tasks import TaskView, Told
 from ...views import Life, Message, Session, TaskNews
 
 MOST_TASKS: Final = 1_000
@@ -28,17 +28,17 @@ _GETS_AFTER_END: Final = 2
 _MANY_GETS_AFTER_END: Final = 5
 
 
-def patience(task: Task, least_s: float) -> float:
+def patience(task: TaskView, least_s: float) -> float:
     """How long a client that follows a task takes to look again, in seconds; at least `least_s`."""
     return max(_POLLS * (task.poll_s or 0.0), least_s)
 
 
-def speaker(task: Task, life: Life) -> Session | Life:
+def speaker(task: TaskView, life: Life) -> Session | Life:
     """Who has to follow a task: the session that it is of, or the whole client where there are no sessions."""
     return life if task.session is None else task.session
 
 
-def is_gone(task: Task, life: Life) -> bool:
+def is_gone(task: TaskView, life: Life) -> bool:
     """Whether whoever should follow a task has left: its session, or every connection of a client without sessions."""
     if task.session is not None:
         pipes = [pipe for pipe in life.pipes.values() if pipe.session is task.session]
@@ -149,14 +149,14 @@ class Unfollowed(Predicate):
         self._open.store(told.task.id, told)
         self._arm(told.task)
 
-    def follow(self, task: Task, of: Place) -> None:
+    def follow(self, task: TaskView, of: Place) -> None:
         """The client did what was to be done about a task."""
         told = self._open.get(task.id)
         if told is not None:
             self.forget(task)
             self.ok(of, told.seq)
 
-    def forget(self, task: Task) -> None:
+    def forget(self, task: TaskView) -> None:
         """Nobody needs to follow a task any more."""
         self._open.pop(task.id, None)
         wait = self._after.pop(task.id, None)
@@ -168,7 +168,7 @@ class Unfollowed(Predicate):
         if known is not None:
             self._arm(known)
 
-    def _arm(self, task: Task) -> None:
+    def _arm(self, task: TaskView) -> None:
         told = self._open.get(task.id)
         if told is None or task.ended is None or task.id in self._after:
             return

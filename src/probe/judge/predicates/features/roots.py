@@ -44,7 +44,7 @@ class RootsFileUri(_Roots):
 
 
 @dataclass(slots=True)
-class _Known:
+class _SessionRoots:
     """The roots of a session by its last answer, and when it last told that they have changed."""
 
     roots: Mapping[str, Any]
@@ -61,7 +61,7 @@ class RootsChangeTold(_Roots):
     """
 
     def setup(self) -> None:
-        self._known: Newest[Session, _Known] = Newest(_MOST_SESSIONS)
+        self._known: Newest[Session, _SessionRoots] = Newest(_MOST_SESSIONS)
         self._told: Newest[Session, float] = Newest(_MOST_SESSIONS)
         self._told_anywhere = 0.0
 
@@ -85,7 +85,7 @@ class RootsChangeTold(_Roots):
         # What the client told after the question was under way may be about what it answers.
         asked = min(message.at - self.allowances.arrival_s, reply.question.delivered or message.at)
         known = self._known.get(session)
-        self._known.store(session, _Known(roots, asked, message.seq))
+        self._known.store(session, _SessionRoots(roots, asked, message.seq))
         if known is not None and known.roots != roots and _declares(session):
             due = message.at + self.allowances.settle_s
             self.wait(due, self._look, session, message, known, roots, of=message, also=(known.seq,))
@@ -93,7 +93,7 @@ class RootsChangeTold(_Roots):
     def on_gap(self) -> None:
         self._known.clear()
 
-    def _look(self, session: Session, message: Message, known: _Known, roots: Mapping[str, Any]) -> None:
+    def _look(self, session: Session, message: Message, known: _SessionRoots, roots: Mapping[str, Any]) -> None:
         limited = self.life.suspended is not None and self.life.suspended >= known.since
         if self._told.get(session, 0.0) >= known.since:
             self.ok(message, known.seq)

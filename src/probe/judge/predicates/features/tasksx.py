@@ -12,7 +12,7 @@ from ....observe.bounded import Newest
 from ...predicate import Predicate, Wait, judges
 from ...questions import METHODS, Question, Reply
 from ...rounds import CAPABILITIES, are_equal
-from ...tasks import EXTENSION, Task, Told
+from ...tasks import EXTENSION, TaskView, Told
 from ...values import members, pointer
 from ...views import Message, TaskNews
 from .polling import MOST_TASKS, Polling, Stopping, Unfollowed, patience
@@ -186,7 +186,7 @@ class TasksxUpdate(Predicate):
             wait.cancel()
             self._end(question, known)
 
-    def _end(self, question: Question, task: Task) -> None:
+    def _end(self, question: Question, task: TaskView) -> None:
         asked, ended = question.delivered or 0.0, task.ended or self.now
         polled, took = self._polled.get(task.id, 0.0) - asked, self._took.get(question.method)
         if (task.created or 0.0) <= self._missing:
@@ -305,6 +305,6 @@ def _declares(message: Message) -> bool:
     return EXTENSION in members(members(message.meta.get(CAPABILITIES)).get("extensions"))
 
 
-def _asked(task: Task) -> list[int]:
+def _asked(task: TaskView) -> list[int]:
     """The entries that asked a task's questions, the last ones."""
     return sorted({question.seq for question in task.questions.values()})[-3:]

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from ....observe.bounded import Newest
-from ...listings import Tool, known_tool
+from ...listings import ListedTool, known_tool
 from ...predicate import Predicate, judges
 from ...views import Exchange, Message, Pipe, Scope, Sent, Session, members
 
@@ -98,7 +98,7 @@ class _AsTasks(Predicate):
 
     methods = frozenset({"tools/call"})
 
-    def tool_of(self, message: Message) -> Tool | None:
+    def tool_of(self, message: Message) -> ListedTool | None:
         """The tool that is called, as this session knows it; None where nobody can say that."""
         session, name = message.session, message.params.get("name")
         if session is None or not isinstance(name, str):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ....observe.bounded import Newest
 from ...listings import CHANGES, LISTS
 from ...predicate import Predicate, judges
-from ...views import Control, Exchange, Message, Pipe, Scope, Sent, Session, Stream, members
+from ...views import Control, Exchange, Message, Pipe, Scope, Sent, ServerStream, Session, members
 from .requests import same_body, same_request
 
 _MOST: Final = 1_000
@@ -126,7 +126,7 @@ class PoliteReconnectRate(Predicate):
     def on_pipe_end(self, pipe: Pipe) -> None:
         self._failed = True
 
-    def on_control(self, stream: Stream, exchange: Exchange, control: Control) -> None:
+    def on_control(self, stream: ServerStream, exchange: Exchange, control: Control) -> None:
         if control.retry_ms is not None:
             self._times.clear()
 
@@ -161,7 +161,7 @@ class PoliteReconnectRate(Predicate):
         self._failed = False
 
 
-class _Asked:
+class _ListRequests:
     """How often a list was asked for in the last minute."""
 
     def __init__(self, message: Message) -> None:
@@ -181,7 +181,7 @@ class PoliteNoListPolling(Predicate):
     one_process = True
 
     def setup(self) -> None:
-        self._asked: Newest[tuple[Scope, bytes], _Asked] = Newest(_MOST)
+        self._asked: Newest[tuple[Scope, bytes], _ListRequests] = Newest(_MOST)
 
     def on_request(self, message: Message) -> None:
         if message.method not in LISTS:
@@ -193,7 +193,7 @@ class PoliteNoListPolling(Predicate):
         key = (message.scope, same_request(message))
         asked = self._asked.get(key)
         if asked is None:
-            asked = _Asked(message)
+            asked = _ListRequests(message)
             self._asked.store(key, asked)
             self.wait(message.at + _WINDOW_S, self._look, key, asked, of=message)
         asked.count += 1
@@ -216,7 +216,7 @@ class PoliteNoListPolling(Predicate):
             wait.cancel()
         self._asked.clear()
 
-    def _look(self, key: tuple[Scope, bytes], asked: _Asked) -> None:
+    def _look(self, key: tuple[Scope, bytes], asked: _ListRequests) -> None:
         if self._asked.get(key) is not asked:
             return
         if _SOME_LISTS <= asked.count <= _FEW_LISTS:

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 from ....observe.bounded import Newest
 from ....wire.jsonrpc import is_id
 from ...predicate import Predicate, judges
-from ...views import Control, Exchange, Message, Session, Stream
+from ...views import Control, Exchange, Message, ServerStream, Session
 
 Form: TypeAlias = Literal["application/json", "text/event-stream"]
 
@@ -157,7 +157,7 @@ class HttpSseEmptyData(Predicate):
             self.unclear(request, f"{remark}, once", by.seq)
 
 
-def _is_primed(stream: Stream) -> bool:
+def _is_primed(stream: ServerStream) -> bool:
     return any(control.what == "priming" for control in stream.controls)
 
 
@@ -190,7 +190,7 @@ class HttpSseComments(Predicate):
         self._ends: list[tuple[float, int]] = []
         self._survived = False
 
-    def on_control(self, stream: Stream, exchange: Exchange, control: Control) -> None:
+    def on_control(self, stream: ServerStream, exchange: Exchange, control: Control) -> None:
         if control.what == "comment" and exchange.number not in self._first:
             self._first.store(exchange.number, (control.at, _silence(stream, exchange, control)))
 
@@ -233,7 +233,7 @@ class HttpSseComments(Predicate):
         return not _is_timer(silence) and not _is_timer(at - exchange.at)
 
 
-def _silence(stream: Stream, exchange: Exchange, comment: Control) -> float:
+def _silence(stream: ServerStream, exchange: Exchange, comment: Control) -> float:
     """How long nothing was sent before a comment."""
     times = [exchange.responded or exchange.at]
     times += [sent.delivered for sent in stream.sent.values() if sent.delivered is not None]

@@ -8,7 +8,7 @@ from typing import Final
 
 from ....observe.bounded import Newest
 from ...predicate import Predicate, Wait, judges
-from ...views import Exchange, Message, Stream
+from ...views import Exchange, Message, ServerStream
 from .heads import LAST_EVENT
 
 _MOST: Final = 200
@@ -28,7 +28,7 @@ def _event(exchange: Exchange) -> tuple[str, int | None] | None:
     return stream, int(number) if number.isascii() and number.isdecimal() and len(number) <= 12 else None
 
 
-def _lost(exchange: Exchange) -> list[Stream]:
+def _lost(exchange: Exchange) -> list[ServerStream]:
     """The streams whose requests wait for an answer when the server ends the response that carried them."""
     if exchange.by in _NOT_LOST:
         return []
@@ -37,19 +37,19 @@ def _lost(exchange: Exchange) -> list[Stream]:
     return [each for each in streams if each.purpose == "response" and _is_owed(each)]
 
 
-def _is_owed(stream: Stream) -> bool:
+def _is_owed(stream: ServerStream) -> bool:
     """Whether an answer is to come on a stream whose client can have it."""
     session = stream.session
     return stream.request is not None and not stream.is_answered and session is not None and session.closed is None
 
 
-def _retry_s(stream: Stream) -> float:
+def _retry_s(stream: ServerStream) -> float:
     """How long the client was told to wait."""
     given = [control.retry_ms for control in stream.controls if control.retry_ms is not None]
     return given[-1] / 1000 if given else 0.0
 
 
-def _is_marked(stream: Stream) -> bool:
+def _is_marked(stream: ServerStream) -> bool:
     """Whether a socket took an event with an id; all messages of a session's streams over HTTP have one."""
     marked = any(control.event_id is not None for control in stream.controls)
     return marked or next(stream.delivered(), None) is not None
@@ -59,7 +59,7 @@ def _is_marked(stream: Stream) -> bool:
 class _Loss:
     """A stream that was lost at `at`. `exchange` carried it; `back` is the request that came back for it."""
 
-    stream: Stream
+    stream: ServerStream
     exchange: Exchange
     at: float
     back: Exchange | None = None
