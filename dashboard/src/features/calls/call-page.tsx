@@ -1,8 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
+import { clientOf } from "~/api/client-name";
 import { useCallDetail } from "~/api/call-detail";
-import { ApiError, get } from "~/api/client";
-import type { CallDetail, CallPage as Page_, CallRow } from "~/api/schema";
+import { ApiError, apiUrl, get } from "~/api/client";
+import { conclusionOf } from "~/api/conclusion";
+import { curlOf } from "~/api/curl";
+import type { CallDetail, CallPage as Page_, CallRow, Entry } from "~/api/schema";
+import { useMcpAddress } from "~/api/use-server";
 import { useFeed } from "~/feed/use-feed";
 import { FindingMarks } from "~/judged/finding-mark";
 import { useCallFindings } from "~/judged/use-call-findings";
@@ -11,6 +15,8 @@ import { CopyButton } from "~/ui/copy-button";
 import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { Panel, Panels, Stack } from "~/ui/panel";
+import { stateOf } from "~/ui/states";
+import { Time } from "~/ui/time";
 import { CallFacts } from "./call-facts";
 import { compareHref, stateOfCall } from "./calls";
 import styles from "./calls.module.css";
@@ -23,7 +29,7 @@ export function CallPage({ id }: { id: string }) {
   const row = useFeed((snapshot) => snapshot.tables.calls.find((call) => call.id === id));
   const detail = useCallDetail(id, row);
   return (
-    <Page title={`Call ${id}`} tools={<Tools id={id} call={detail.data?.call} current={detail.data?.call.run === run} />} scroll>
+    <Page title={`Call ${id}`} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
       {detail.data === undefined ? <Missing id={id} error={detail.error} /> : <Detail detail={detail.data} row={row} run={run} />}
     </Page>
   );
@@ -36,12 +42,12 @@ function Detail({ detail, row, run }: { detail: CallDetail; row: CallRow | undef
   const findings = useCallFindings()(call);
   return (
     <Stack>
+      <Conclusion call={call} entries={detail.evidence.events} />
       {findings.length > 0 && (
         <p>
           Findings of the judge on it: <FindingMarks findings={findings} />
         </p>
       )}
-      <CallFacts call={call} entries={detail.evidence.events} current={current} />
       <Panels>
         <Panel title="Arguments">
           <JsonPart title={`arguments of ${call.tool}`} value={call.arguments} />
@@ -55,11 +61,36 @@ function Detail({ detail, row, run }: { detail: CallDetail; row: CallRow | undef
         </Panel>
       </Panels>
       <EvidencePanel evidence={detail.evidence} current={current} />
+      <CallFacts call={call} entries={detail.evidence.events} current={current} />
     </Stack>
   );
 }
 
-function Tools({ id, call, current }: { id: string; call: CallRow | undefined; current: boolean }) {
+/** The answer of the page, before all that it rests on. */
+function Conclusion({ call, entries }: { call: CallRow; entries: readonly Entry[] }) {
+  const { tone } = stateOf(stateOfCall(call));
+  const says = conclusionOf(call, entries);
+  return (
+    <section className={`${styles["conclusion"]} ${styles[tone]}`} aria-label="Conclusion">
+      <p className={styles["says"]} role="status">
+        {/* the text of a tool may have a full stop of its own */}
+        {/[.!?…]$/.test(says) ? says : `${says}.`}
+      </p>
+      <p>
+        {call.tool}, called by {call.session ?? "an unknown client"} {clientOf(call)} at <Time at={call.started_at} look="both" />
+      </p>
+    </section>
+  );
+}
+
+interface ToolsProps {
+  id: string;
+  detail: CallDetail | undefined;
+  current: boolean;
+}
+
+function Tools({ id, detail, current }: ToolsProps) {
+  const call = detail?.call;
   const before = useQuery({
     queryKey: ["call before", call?.id],
     queryFn: ({ signal }) => get<Page_>("/calls", { tool: call?.tool, until: call?.started_at, limit: 1 }, signal),
@@ -73,8 +104,16 @@ function Tools({ id, call, current }: { id: string; call: CallRow | undefined; c
       {call && current && <Link href={`/live?call=${encodeURIComponent(call.call)}`}>Its entries in Live</Link>}
       {before.data != null && <Link href={compareHref(before.data, id)}>Compare with the previous {call?.tool}</Link>}
       <CopyButton text={() => location.href} label="Copy link" />
+      <CopyButton text={() => new URL(apiUrl(`/calls/${encodeURIComponent(id)}`), location.href).href} label="Copy API link" />
+      {detail && <CopyCurl detail={detail} />}
     </nav>
   );
+}
+
+function CopyCurl({ detail: { call, evidence } }: { detail: CallDetail }) {
+  const address = useMcpAddress();
+  const command = address === null ? null : curlOf(call, evidence.events, address);
+  return command === null ? null : <CopyButton text={command} label="Copy as curl" />;
 }
 
 function Missing({ id, error }: { id: string; error: Error | null }) {

@@ -165,6 +165,20 @@ test("one call shows every group, its evidence with times, and links to each ent
   await inBothThemes(() => expectAccessible());
 });
 
+test("the page of a call begins with what became of it, then has its payload, its evidence and the rest", async () => {
+  answerApi((path) => (path === "/api/calls/run.c1" ? { call: cancelledCall(), evidence: { complete: true, events: EVENTS } } : { calls: [], next: null }));
+  const { show } = await openView(CallsView, ROUTE, "/calls/run.c1");
+  show({}, "run");
+  const conclusion = page.getByRole("region", { name: "Conclusion" });
+  await expect.element(conclusion).toMatchTextContent(
+    /^cancelled by the client \("the user pressed Stop"\) after 4 of 10 steps, stopped in 2.1 ms, nothing sent afterwards; .*progress, called by s1 agent 1\.2 at/,
+  );
+  const regions = page.getByRole("region").elements().map((element) => element.getAttribute("aria-label") ?? element.querySelector("h2")?.textContent);
+  expect(regions.slice(0, 5)).toEqual(["Conclusion", "Arguments", "Result", "Evidence", "What was asked"]);
+  await expect.element(page.getByRole("button", { name: "Copy as curl" })).toBeVisible();
+  await expect.element(page.getByRole("button", { name: "Copy API link" })).toBeVisible();
+});
+
 test("a call that was asked to stop and still runs says so", async () => {
   const running = callRow({ outcome: null, done: false, result: null });
   answerApi((path) =>

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { callRow, entry } from "~/testing/rows";
+import { curlOf } from "./curl";
+
+const ADDRESS = "http://127.0.0.1:8000/mcp";
+const modern = callRow({ era: "modern", revision: "2026-07-28", session: "m1" });
+const MESSAGE = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "progress", arguments: { label: "it's" } } };
+
+const request = (headers: readonly (readonly string[])[], more: object = {}) =>
+  entry(1, -2, "http.request", { method: "POST", path: "/mcp", query: "", headers, hidden: [], ...more });
+const received = (more: object = {}) => entry(2, -1, "message.received", { rpc: "request", method: "tools/call", id: 7, message: MESSAGE, cause: 1, hidden: [], ...more });
+
+test("a modern call is repeated with the headers that it had, also wrong ones", () => {
+  const headers = [["host", "x"], ["content-length", "9"], ["mcp-method", "tools/call"], ["mcp-name", "other"]];
+  expect(curlOf(modern, [request(headers, { query: "client=lab" }), received()], ADDRESS)).toBe(
+    [
+      `curl -N '${ADDRESS}?client=lab' \\`,
+      "  -H Content-Type:application/json -H Accept:application/json,text/event-stream \\",
+      "  -H 'mcp-method: tools/call' -H 'mcp-name: other' \\",
+      `  -d '${JSON.stringify(MESSAGE, null, 2).replace("'", String.raw`'\''`)}'`,
+    ].join("\n"),
+  );
+});
+
+test("without its entries, the row makes the message and its headers", () => {
+  const made = curlOf(modern, [], ADDRESS) ?? "";
+  expect(made).toContain("-H MCP-Protocol-Version:2026-07-28 -H Mcp-Method:tools/call -H 'Mcp-Name: progress'");
+  const body = JSON.parse(/-d '([^]*)'$/.exec(made)?.[1] ?? "") as object;
+  expect(body).toMatchObject({ id: 5, params: { name: "progress", arguments: { steps: 10 }, _meta: { progressToken: 0, "io.modelcontextprotocol/protocolVersion": "2026-07-28" } } });
+});
+
+test("a call of the older revisions opens a session first, and never sends the id that was cut", () => {
+  const made = curlOf(callRow(), [request([["mcp-session-id", "abc…"], ["mcp-protocol-version", "2025-11-25"]]), received()], ADDRESS) ?? "";
+  expect(made).toMatch(/^U='http:[^]*S=\$\(curl -si "\$U" \$H -d '.*"protocolVersion":"2025-11-25"[^]*notifications\/initialized/);
+  expect(made).toContain(`$H -H "Mcp-Session-Id: $S" -H 'mcp-protocol-version: 2025-11-25'`);
+  expect(made).not.toContain("abc…");
+});
+
+test("what the log hides is named", () => {
+  const made = curlOf(modern, [request([], { hidden: ["authorization"] }), received({ hidden: [["/params/arguments/token", "string"]] })], ADDRESS) ?? "";
+  expect(made).toMatch(/^# hidden in the log, to be filled in: \/params\/arguments\/token, authorization\ncurl/);
+});
+
+test("of arguments that were cut no command is made", () => {
+  expect(curlOf(callRow({ arguments: { cut: '{"a":', bytes: 99_999 } }), [], ADDRESS)).toBeNull();
+});
