@@ -157,6 +157,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** what an export would have in it */
+        get: operations["api_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/export.mcpprobe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** log, calls and verdicts as one file, for `mcp-probe open` */
+        get: operations["api_export_mcpprobe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/hosts": {
         parameters: {
             query?: never;
@@ -1082,6 +1116,18 @@ export interface components {
             complete: boolean;
             events: components["schemas"]["Entry"][];
         };
+        /**
+         * @description What an export would have in it now.
+         *
+         *     `client` and `call` are what was asked for; both are null where nothing is left out. `judged`: a report is in it.
+         */
+        Export: {
+            call: string | null;
+            client: string | null;
+            contains: components["schemas"]["Overview"];
+            judged: boolean;
+            run: string;
+        };
         /** @description Entries that this reader of the feed does not get; null where nothing is known of what came between. */
         FeedGap: {
             first: number | null;
@@ -1897,6 +1943,30 @@ export interface components {
             task: string | null;
         };
         /**
+         * @description What is in a part of a log. Times are seconds since the epoch, null where there are no entries.
+         *
+         *     `kinds` counts entries by their kind. `clients` are the labels of sessions and modern clients, and the names that
+         *     clients were given. `calls` counts tool calls. `hidden` counts values that the server did not keep, by the name of
+         *     the header, of the query parameter (`?name`) or of the member; `…` are further names. `gaps` are entries that belong
+         *     here and are lost.
+         */
+        Overview: {
+            calls: number;
+            clients: string[];
+            entries: number;
+            first: number | null;
+            first_at: number | null;
+            gaps: components["schemas"]["Gap"][];
+            hidden: {
+                [key: string]: number;
+            };
+            kinds: {
+                [key: string]: number;
+            };
+            last: number | null;
+            last_at: number | null;
+        };
+        /**
          * @description Why a request is refused (RFC 9457).
          *
          *     `known` are the parameters that there are, or the values of one, where an unknown one was given.
@@ -2606,6 +2676,7 @@ export type DispatchStopped = components['schemas']['DispatchStopped'];
 export type Entry = components['schemas']['Entry'];
 export type EventPage = components['schemas']['EventPage'];
 export type Evidence = components['schemas']['Evidence'];
+export type Export = components['schemas']['Export'];
 export type FeedGap = components['schemas']['FeedGap'];
 export type FeedHello = components['schemas']['FeedHello'];
 export type FeedReader = components['schemas']['FeedReader'];
@@ -2647,6 +2718,7 @@ export type MessageReceived = components['schemas']['MessageReceived'];
 export type MessageRefused = components['schemas']['MessageRefused'];
 export type MessagesDelivered = components['schemas']['MessagesDelivered'];
 export type MessageUnreadable = components['schemas']['MessageUnreadable'];
+export type Overview = components['schemas']['Overview'];
 export type Problem = components['schemas']['Problem'];
 export type PublicReport = components['schemas']['PublicReport'];
 export type RefusalRow = components['schemas']['RefusalRow'];
@@ -3383,6 +3455,146 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is nothing of that name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_export: {
+        parameters: {
+            query?: {
+                /** @description Only what is about this call, by its id. */
+                call?: string;
+                /** @description Only what is about this client: the label of a session, or the name that it was given. */
+                client?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description what an export would have in it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Export"];
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is nothing of that name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_export_mcpprobe: {
+        parameters: {
+            query?: {
+                /** @description Only what is about this call, by its id. */
+                call?: string;
+                /** @description Only what is about this client: the label of a session, or the name that it was given. */
+                client?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description log, calls and verdicts as one file, for `mcp-probe open` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
             };
             /** @description A parameter is unknown, or is not what it must be. */
             400: {

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ...engine.audit import AuditStatus
 from ...engine.catalogue.tool import TaskSupport
+from ...exports.overview import Overview
 from ...observe.log import Entry, Gap
 from ...observe.records import CallRecord
 from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
@@ -147,6 +148,20 @@ class CallDetail:
 
     call: CallRecord
     evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What an export would have in it now.
+
+    `client` and `call` are what was asked for; both are null where nothing is left out. `judged`: a report is in it.
+    """
+
+    run: str
+    client: str | None
+    call: str | None
+    judged: bool
+    contains: Overview
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quart_trio import QuartTrio
 
 from ...engine.engine import Engine
-from . import calls, events, interaction, judge, listing, problems, responses, server, tables
+from . import calls, events, exports, interaction, judge, listing, problems, responses, server, tables
 from .server import Beside
 
 
@@ -24,6 +24,7 @@ def create(engine: Engine, beside: Beside) -> QuartTrio:
     events.register(app, engine)
     calls.register(app, engine)
     judge.register(app, engine)
+    exports.register(app, engine)
     interaction.register(app, engine)
     return app
 

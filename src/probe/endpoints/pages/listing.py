@@ -23,6 +23,7 @@ NDJSON = "application/x-ndjson"
 CSV = "text/csv"
 HTML = "text/html"
 XML = "application/xml"
+ZIP = "application/zip"
 
 _NUMBER: Json = {"type": "integer", "minimum": 0}
 
@@ -165,6 +166,19 @@ CALLS_NDJSON = Route(
 )
 CALLS_CSV = Route("/api/calls.csv", "tool calls as a table", media=CSV, filters=CALL_FILTER, refuses=(503,))
 
+_PART = (
+    Parameter("client", "Only what is about this client: the label of a session, or the name that it was given."),
+    Parameter("call", "Only what is about this call, by its id."),
+)
+EXPORT = Route("/api/export", "what an export would have in it", answers.Export, own=_PART, refuses=(404,))
+EXPORT_FILE = Route(
+    "/api/export.mcpprobe",
+    "log, calls and verdicts as one file, for `mcp-probe open`",
+    media=ZIP,
+    own=_PART,
+    refuses=(404,),
+)
+
 FEED = Route(
     "/dashboard/events",
     "the feed: entries and changed rows as they come",
@@ -201,5 +215,7 @@ API = (
     JUDGE_SUBJECT,
     JUDGE_CARD,
     JUDGE_JUNIT,
+    EXPORT,
+    EXPORT_FILE,
 )
 """Every page under `/api`."""

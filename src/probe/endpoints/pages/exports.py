@@ -1,0 +1,157 @@
+"""`/api/export…`: the log, or what is about one client or one call, as a file for somebody else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+import trio
+from quart import Response
+from quart_trio import QuartTrio
+
+from ...engine.engine import Engine
+from ...engine.turns import Turns
+from ...exports.archive import SUFFIX, Archive
+from ...exports.extract import ClientEntries, Extract
+from ...exports.overview import Tally
+from ...judge.reports.as_json import as_json
+from ...observe.log import Entry, Gap
+from ...observe.query import QueryError
+from ...wire.jsonrpc import clip, encode
+from . import answers, listing, responses
+from .problems import not_found
+from .queries import read
+
+# Entries that are looked at between two checkpoints: half a millisecond.
+_PIECE: Final = 250
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]")
+_LONGEST_NAME: Final = 64
+
+
+class NothingToExportError(Exception):
+    """The log has nothing about what was asked for; the message says what that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The numbers of the entries to export, up to which the log was looked at, and what it had lost before."""
+
+    extract: Extract
+    numbers: list[int]
+    last: int
+    lost: Gap | None
+    about: str | None
+
+
+def register(app: QuartTrio, engine: Engine) -> None:
+    """Add the pages of one engine."""
+
+    @app.get(listing.EXPORT.rule)
+    async def export() -> Response:
+        found = await _find(engine, _asked(listing.EXPORT))
+        tally, turns = Tally(), Turns()
+        for item in _items(engine, found):
+            _count(tally, item)
+            await turns.done(0)
+        extract, judged = found.extract, engine.judging is not None
+        seen = answers.Export(engine.run, extract.client, extract.call, judged, tally.overview())
+        return responses.json_answer(asdict(seen))
+
+    @app.get(listing.EXPORT_FILE.rule)
+    async def export_file() -> Response:
+        found = await _find(engine, _asked(listing.EXPORT_FILE))
+        return responses.streamed(_archived(engine, found), listing.ZIP, f"{_stem(engine, found)}{SUFFIX}")
+
+    @app.errorhandler(NothingToExportError)
+    async def nothing(error: NothingToExportError) -> Response:
+        return not_found(str(error))
+
+
+def _asked(page: listing.Route) -> Extract:
+    query = read(page.own)
+    if len(query.own) > 1:
+        raise QueryError("client and call exclude each other")
+    if "" in query.own.values():
+        raise QueryError("client or call is empty; leave it out to have all")
+    return Extract(query.own.get("client"), query.own.get("call"))
+
+
+async def _find(engine: Engine, extract: Extract) -> Found:
+    """Raises `NothingToExportError`."""
+    log = engine.log
+    last, lost = log.last, Gap(1, log.first - 1) if log.first > 1 else None
+    if extract.call is not None:
+        # Its id is known with the run before it, and without.
+        run, _, call = extract.call.rpartition(".")
+        record = engine.records.get(call) if run in ("", engine.run) else None
+        evidence = engine.observer.evidence
+        if record is None:
+            raise NothingToExportError(f"there is no call {clip(extract.call)!r}, or the log keeps it no longer")
+        lost = None if evidence.complete(call) else lost
+        return Found(replace(extract, call=call), evidence.of(call), last, lost, record.label or record.session)
+    if extract.client is None:
+        return Found(extract, [*range(log.first, last + 1)], last, lost, None)
+    client = ClientEntries(extract.client)
+    async for entry in _all(engine, last):
+        client.look(entry)
+    if not client:
+        raise NothingToExportError(f"no client {clip(extract.client)!r} is in the log")
+    numbers = [entry.seq async for entry in _all(engine, last) if client.has(entry)]
+    return Found(extract, numbers, last, lost, extract.client)
+
+
+async def _all(engine: Engine, last: int) -> AsyncIterator[Entry]:
+    """The entries of the log up to one of them; others run meanwhile."""
+    after = 0
+    while after < last:
+        page = engine.log.since(after, min(_PIECE, last - after))
+        for entry in page.entries:
+            yield entry
+        after = page.next
+        await trio.lowlevel.checkpoint()
+
+
+def _items(engine: Engine, found: Found) -> Iterator[Entry | Gap]:
+    """What was found, as far as the log still has it."""
+    if found.lost is not None:
+        yield found.lost
+    for number in found.numbers:
+        yield engine.log.entry(number) or Gap(number, number)
+
+
+def _count(tally: Tally, item: Entry | Gap) -> None:
+    if isinstance(item, Gap):
+        tally.miss(item)
+    else:
+        tally.take(item)
+
+
+async def _archived(engine: Engine, found: Found) -> AsyncIterator[bytes]:
+    turns = Turns()
+    with closing(Archive(found.extract, engine.header(), engine.clock.wall())) as archive:
+        for item in _items(engine, found):
+            line = None if isinstance(item, Gap) else item.encoded()
+            archive.add(item, line)
+            if packed := archive.take():
+                yield packed
+            await turns.done(0 if line is None else len(line))
+        archive.finish(found.last, _records(engine, archive.calls), await _report(engine, found.about))
+        yield archive.take()
+
+
+def _records(engine: Engine, calls: set[str]) -> list[bytes]:
+    records = (engine.records.get(call) for call in sorted(calls))
+    return [record.encoded() for record in records if record is not None]
+
+
+async def _report(engine: Engine, about: str | None) -> bytes | None:
+    return None if engine.judging is None else encode(as_json(await engine.judging.report(about)))
+
+
+def _stem(engine: Engine, found: Found) -> str:
+    """What the file is called, without its suffix; `client` may be any text."""
+    part = found.extract.client or found.extract.call
+    return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

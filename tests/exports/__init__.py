@@ -1,0 +1,1 @@
+"""Logs as files for others: session files, HAR, pages."""
