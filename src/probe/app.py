@@ -292,7 +292,7 @@ async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
 
 def _listen(paths: Paths, settings: Settings, sockets: Sequence[socket.socket]) -> Callable[..., Awaitable[NoReturn]]:
     serving = partial(listener.serve, paths, settings, sockets)
-    return partial(serving, reserve=paths.beyond, log=paths.sockets, goes_on=goes_on)
+    return partial(serving, reserve=paths.beyond, hooks=listener.Hooks(paths.sockets, goes_on))
 
 
 def _hosts(settings: Settings, url: str) -> str:

@@ -12,7 +12,7 @@ from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.client.live import Sending, exchange, exchanging
 from probe.gateway.client.target import Target, TargetError, target
 from probe.gateway.client.websocket import converse
-from probe.gateway.side import Side, modern, modern_call
+from probe.gateway.side import Side, modern, modern_call, with_headers
 from probe.wire.jsonrpc import request
 
 from .runs import probe
@@ -115,7 +115,7 @@ async def test_http2_and_websockets_tell_the_same() -> None:
         assert (record.protocol, record.status, record.end) == ("HTTP/2", 200, "complete")
         large = await side.ask(modern_call(side, "x", "long_output", {"blocks": 64, "chars": 65536}, mark="m"))
         assert large.messages[0].size > 64 * 65536
-        padded = modern("x", "server/discover", mark="m", more=(("X-Pad", "x" * 2000),))
+        padded = with_headers(modern("x", "server/discover", mark="m"), ("X-Pad", "x" * 2000))
         assert (await side.ask(padded)).status == 200
         async with side.asking(modern_call(side, "x", "progress", {"steps": 50}, mark="m", token=1)) as live:
             await live.wait_messages(1)

@@ -30,7 +30,7 @@ async def served(**values: Any) -> AsyncIterator[tuple[Probe, int]]:
         settings = build({"port": 0, **values})
         sockets = listener.open_sockets(settings)
         paths = Paths(probe.engine)
-        await nursery.start(partial(listener.serve, paths, settings, sockets, log=paths.sockets))
+        await nursery.start(partial(listener.serve, paths, settings, sockets, hooks=listener.Hooks(paths.sockets)))
         with trio.fail_after(30):
             yield probe, int(sockets[0].getsockname()[1])
         nursery.cancel_scope.cancel()

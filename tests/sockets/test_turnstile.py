@@ -424,7 +424,7 @@ async def test_a_request_that_goes_on_with_what_has_begun_does_not_queue_behind_
     head = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n"
     settings = build({"port": 0})
     sockets = listener.open_sockets(settings)
-    serve = partial(listener.serve, goes_on=lambda body: body == b"stop")
+    serve = partial(listener.serve, hooks=listener.Hooks(goes_on=lambda body: body == b"stop"))
     async with trio.open_nursery() as nursery:
         await nursery.start(serve, Recorder({"/": noted}), settings, sockets)
         wires = [await dial.wire(sockets[0].getsockname()[1]) for _ in range(MANY)]

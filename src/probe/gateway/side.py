@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from ..wire.jsonrpc import Json, notification, request
@@ -125,29 +125,34 @@ def modern(
     *,
     mark: str,
     id: int | str = 1,
-    token: int | str | None = None,
-    capabilities: Json | None = None,
-    more: Headers = (),
-    omit: tuple[str, ...] = (),
 ) -> Sending:
-    """A POST of the modern era; of its own headers those in `omit` are left out."""
+    """A POST of the modern era. Members of `_meta` in `params` are added to its own, or replace them."""
+    given = dict(params or {})
     meta: Json = {
         PROTOCOL_VERSION: V2026_07_28,
-        CLIENT_CAPABILITIES: capabilities or {},
+        CLIENT_CAPABILITIES: {},
         CLIENT_INFO: {"name": mark, "version": "1"},
+        **given.pop("_meta", {}),
     }
-    if token is not None:
-        meta[PROGRESS_TOKEN] = token
-    body = request(id, method, {**(params or {}), "_meta": meta})
+    body = request(id, method, {**given, "_meta": meta})
     named = _NAMED.get(method)
     own: list[tuple[str, str]] = [JSON_TYPE, ACCEPT, ("MCP-Protocol-Version", V2026_07_28), ("Mcp-Method", method)]
     if named is not None and params is not None:
         own.append(("Mcp-Name", header_value(str(params[named]))))
-    kept = [pair for pair in own if pair[0] not in omit]
-    return message_sending(name, body, (*kept, (MARK_HEADER, mark), *more))
+    return message_sending(name, body, (*own, (MARK_HEADER, mark)))
 
 
-def modern_call(side: Side, name: str, tool: str, arguments: Mapping[str, Any], *, mark: str, **more: Any) -> Sending:
-    """`tools/call` of the modern era."""
-    params = {"name": side.tool(tool), "arguments": dict(arguments)}
-    return modern(name, "tools/call", params, mark=mark, **more)
+def modern_call(
+    side: Side, name: str, tool: str, arguments: Mapping[str, Any], *, mark: str, token: int | str | None = None
+) -> Sending:
+    """`tools/call` of the modern era, with progress where there is a token."""
+    meta = {} if token is None else {PROGRESS_TOKEN: token}
+    params = {"name": side.tool(tool), "arguments": dict(arguments), "_meta": meta}
+    return modern(name, "tools/call", params, mark=mark)
+
+
+def with_headers(sending: Sending, *more: tuple[str, str]) -> Sending:
+    """The same with more headers, which replace those of the same name."""
+    names = {name.lower() for name, _ in more}
+    kept = [(name, value) for name, value in sending.headers if name.lower() not in names]
+    return replace(sending, headers=(*kept, *more))

@@ -19,9 +19,9 @@ import click
 from .. import app
 from ..core.client_label import LABEL_RULE, is_client_label
 from ..judge.catalogue import catalogue
-from ..judge.comparison import compare
-from ..judge.expectations import Expectation, ExpectationError, load
-from ..judge.outcome import CLEAN, FOUND, MINIMUM, Demands, ExitStatus, outcome
+from ..judge.outcome.comparison import compare
+from ..judge.outcome.exit_status import CLEAN, FOUND, MINIMUM, Demands, ExitStatus, outcome
+from ..judge.outcome.expectations import Expectation, ExpectationError, load
 from ..judge.predicates.all import PREDICATES
 from ..judge.reports.as_json import as_json
 from ..judge.reports.badge import badge

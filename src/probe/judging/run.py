@@ -23,8 +23,8 @@ import trio
 
 from .. import app
 from ..judge.catalogue import catalogue
-from ..judge.expectations import findings
 from ..judge.judge import Judge
+from ..judge.outcome.expectations import findings
 from ..judge.predicates.all import PREDICATES
 from ..judge.report import Judgement, report_of
 from ..judge.reports.wording import Lookup

@@ -23,5 +23,6 @@ from .calls import App
 from .open_files import fit
 from .server import serve
 from .sockets import ListenError, open_sockets, tls_context
+from .transport import Hooks
 
-__all__ = ["App", "ListenError", "fit", "open_sockets", "serve", "tls_context"]
+__all__ = ["App", "Hooks", "ListenError", "fit", "open_sockets", "serve", "tls_context"]

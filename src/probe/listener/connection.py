@@ -40,8 +40,8 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
     except OSError:
         return
     number, by, requests = next(service.numbers), _SAID_NOTHING, 0
-    if service.log is not None:
-        service.log.opened(number, *(peer or ("", None)))
+    if service.hooks.log is not None:
+        service.hooks.log.opened(number, *(peer or ("", None)))
     try:
         opened = await _open(service, accepted)
         if opened is not None:
@@ -51,8 +51,8 @@ async def converse(service: Service, accepted: trio.SocketStream) -> None:
             finally:
                 by, requests = connection.ended_by, connection.requests
     finally:
-        if service.log is not None:
-            service.log.closed(number, by, requests)
+        if service.hooks.log is not None:
+            service.hooks.log.closed(number, by, requests)
 
 
 async def serve_transport(service: Service, transport: Transport) -> None:

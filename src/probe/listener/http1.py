@@ -90,13 +90,13 @@ class Http1Connection:
 
     def _note_dropped(self) -> None:
         """Record the requests behind one that is not answered: their responses could not be told from its own."""
-        if self.parser.bytes_behind and self.service.log is not None:
-            self.service.log.refused(self.transport.number, None, UNANSWERED)
+        if self.parser.bytes_behind and self.service.hooks.log is not None:
+            self.service.hooks.log.refused(self.transport.number, None, UNANSWERED)
 
     def _note_refused(self, status: int | None, why: str) -> None:
         self._why_closed = "no valid HTTP request"
-        if self.service.log is not None:
-            self.service.log.refused(self.transport.number, status, why)
+        if self.service.hooks.log is not None:
+            self.service.hooks.log.refused(self.transport.number, status, why)
 
     async def check(self, now: float) -> None:
         """Cut off a peer that does not read, and close a connection on which no request has been for too long."""
@@ -132,7 +132,7 @@ class Http1Connection:
         return await self._call(head)
 
     def _goes_on(self) -> bool:
-        goes_on = self.service.goes_on
+        goes_on = self.service.hooks.goes_on
         return goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
 
     async def _next_head(self) -> RequestHead | None:

@@ -16,7 +16,7 @@ from .connection import watch
 from .door import Door
 from .incomplete import Incomplete
 from .sockets import tls_context, urls
-from .transport import ConnectionLog, GoesOn, Service
+from .transport import NO_HOOKS, Hooks, Service
 
 
 async def serve(
@@ -25,8 +25,7 @@ async def serve(
     sockets: Sequence[socket.socket],
     *,
     reserve: App | None = None,
-    log: ConnectionLog | None = None,
-    goes_on: GoesOn | None = None,
+    hooks: Hooks = NO_HOOKS,
     task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
 ) -> NoReturn:
     """Serve `app` on listening `sockets` until cancelled, which is the only way to stop it.
@@ -34,8 +33,6 @@ async def serve(
     `task_status.started` receives the base URLs. `app` is called for the scopes `http` and `websocket`; there is no
     `lifespan`, because whoever calls `serve` has started what the application needs and will stop it. `reserve` answers
     in its place on the `reserved_connections`; without it connections beyond `max_connections` are closed at once.
-    `log` is told of each connection. `goes_on` is asked of short bodies which requests go on with what others began:
-    they do not queue behind requests that begin something.
 
     Resource handling: takes over `sockets` and closes them. When cancelled, the listening sockets are closed at once,
     the application calls are cancelled, and every connection ends within a second, whatever its peer does.
@@ -49,7 +46,7 @@ async def serve(
         tls = tls_context(settings)
         incomplete = Incomplete(settings.limits.max_incoming_bytes, settings.limits.address_share)
         trusted = networks(settings.trusted_proxies.split(","))
-        service = Service(app, settings, tls, incomplete, trusted, log, goes_on)
+        service = Service(app, settings, tls, incomplete, trusted, hooks)
         task_status.started(urls(sockets, secure=tls is not None))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, service)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from itertools import count
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import trio
 from trio.lowlevel import ParkingLot
@@ -101,19 +101,30 @@ class DateField:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """What all connections of a listener share. `running` are those that `watch` looks at, `log` is told of all.
+class Hooks:
+    """What a listener tells its program, and asks it. `log` is told of each connection.
 
-    `goes_on` is asked about HTTP/1.1 requests whose body is short and has come with the head.
+    `goes_on` is asked about HTTP/1.1 requests whose body is short and has come with the head: those that go on with
+    what others began do not queue behind requests that begin something.
     """
+
+    log: ConnectionLog | None = None
+    goes_on: GoesOn | None = None
+
+
+NO_HOOKS: Final = Hooks()
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What all connections of a listener share. `running` are those that `watch` looks at."""
 
     app: App
     settings: Settings
     tls: ssl.SSLContext | None
     incomplete: Incomplete
     trusted: Sequence[Network]
-    log: ConnectionLog | None = None
-    goes_on: GoesOn | None = None
+    hooks: Hooks = NO_HOOKS
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     running: set[WatchedConnection] = field(default_factory=set)
     turnstile: Turnstile = field(default_factory=Turnstile)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probe.wire.v2026.codec import complete, create_task, describe_task, detailed_task, input_required
+from probe.wire.v2026.codec import TaskTimes, complete, create_task, describe_task, detailed_task, input_required
 from probe.wire.v2026.meta import SERVER_INFO, SUBSCRIPTION_ID
 
 from ...support.schemas import schema
@@ -105,15 +105,8 @@ def test_input_required_without_either_is_a_defect() -> None:
 
 
 def task(status: str, message: str | None = None, ttl_ms: int | None = 300_000) -> dict[str, Any]:
-    return describe_task(
-        id="786512e2",
-        status=status,
-        message=message,
-        created_at="2026-07-28T10:00:00.000Z",
-        updated_at="2026-07-28T10:00:01.000Z",
-        ttl_ms=ttl_ms,
-        poll_ms=500,
-    )
+    times = TaskTimes("2026-07-28T10:00:00.000Z", "2026-07-28T10:00:01.000Z", ttl_ms, poll_ms=500)
+    return describe_task("786512e2", status, message, times)
 
 
 def test_a_task_is_flat_and_has_the_new_names() -> None:

@@ -16,7 +16,7 @@ from ...core.task import Input, Status
 from ...observe.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
-from ...wire.v2026.codec import describe_task, detailed_task, modern_error
+from ...wire.v2026.codec import TaskTimes, describe_task, detailed_task, modern_error
 from ...wire.v2026.registry import TaskParams, UpdateTaskParams
 from ..calls.context import CallContext
 from ..calls.outcome import Outcome
@@ -126,15 +126,9 @@ class ModernTaskMethods:
 
     def _describe(self, task: Task) -> Json:
         machine = task.machine
-        return describe_task(
-            id=task.id,
-            status=machine.status.value,
-            message=machine.message,
-            created_at=iso(machine.created_at),
-            updated_at=iso(machine.updated_at),
-            ttl_ms=task.ttl_ms,
-            poll_ms=self._settings.task_poll_ms,
-        )
+        created, updated = iso(machine.created_at), iso(machine.updated_at)
+        times = TaskTimes(created, updated, task.ttl_ms, self._settings.task_poll_ms)
+        return describe_task(task.id, machine.status.value, machine.message, times)
 
 
 def _detail(task: Task) -> Json | None:

@@ -8,7 +8,7 @@ from ...wire.jsonrpc import request
 from ...wire.revisions import V2026_07_28
 from ..client.live import Sending
 from ..client.records import Exchange
-from ..side import ACCEPT, JSON_TYPE, Side, call, in_session, modern, modern_call, session
+from ..side import ACCEPT, JSON_TYPE, Side, call, in_session, modern, modern_call, session, with_headers
 from .step import Step, Taken
 
 IDS: Final[tuple[int | str, ...]] = (0, "", 2**53 + 1, "é 中 \U0001f511", 7)
@@ -51,7 +51,7 @@ async def errors(side: Side, mark: str) -> Taken:
 
 async def modern_errors(side: Side, mark: str) -> Taken:
     """The refusals of the modern era."""
-    mismatch = modern("headers mismatch", "tools/list", mark=mark, omit=("Mcp-Method",), more=(("Mcp-Method", "ping"),))
+    mismatch = with_headers(modern("headers mismatch", "tools/list", mark=mark), ("Mcp-Method", "ping"))
     unknown = modern("no such method", "no/such", mark=mark)
     no_session = Sending("GET", "GET", (ACCEPT, ("MCP-Protocol-Version", V2026_07_28)))
     return Taken((await side.ask(mismatch), await side.ask(unknown), await side.ask(no_session)))
@@ -115,7 +115,7 @@ HEADS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 async def heads(side: Side, mark: str) -> Taken:
     """Heads that the probe takes: below 32 KB and 100 headers."""
     exchanges = (
-        [await side.ask(modern(name, "tools/list", mark=mark, more=headers)) for name, headers in HEADS]
+        [await side.ask(with_headers(modern(name, "tools/list", mark=mark), *headers)) for name, headers in HEADS]
         if "modern" in side.offers
         else []
     )
@@ -141,19 +141,19 @@ async def headers(side: Side, mark: str) -> Taken:
     arguments = {"region": "us-east", "priority": 3, "dry_run": True}
     mirrored = (("Mcp-Param-Region", "us-east"), ("Mcp-Param-Priority", "3"), ("Mcp-Param-Dry-Run", "true"))
     marked = sent_headers(side, mark)
-    exchanges = [await side.ask(modern_call(side, "marked", "simple_tool", {"label": mark}, mark=mark, more=marked))]
+    simple = modern_call(side, "marked", "simple_tool", {"label": mark}, mark=mark)
+    exchanges = [await side.ask(with_headers(simple, *marked))]
     if "tool:routed_tool" in side.offers:
-        routed = modern_call(side, "mirrored", "routed_tool", arguments, mark=mark, more=mirrored)
-        exchanges.append(await side.ask(routed))
+        routed = modern_call(side, "mirrored", "routed_tool", arguments, mark=mark)
+        exchanges.append(await side.ask(with_headers(routed, *mirrored)))
     return Taken(tuple(exchanges))
 
 
 async def encoding(side: Side, mark: str) -> Taken:
     """A stream for a client that would take it compressed."""
     arguments = {"steps": 4, "step_ms": 50, "label": mark}
-    more = (("Accept-Encoding", "gzip"),)
-    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=mark, more=more)
-    return Taken((await side.ask(sending),))
+    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=mark)
+    return Taken((await side.ask(with_headers(sending, ("Accept-Encoding", "gzip"))),))
 
 
 async def origins(side: Side, mark: str) -> Taken:

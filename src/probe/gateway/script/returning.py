@@ -8,7 +8,7 @@ from typing import Final
 import trio
 
 from ...wire.jsonrpc import Json, request, result_response
-from ...wire.v2026.meta import TASKS_EXTENSION
+from ...wire.v2026.meta import CLIENT_CAPABILITIES, TASKS_EXTENSION
 from ..client.live import Live, Sending, exchanging
 from ..client.records import Exchange
 from ..side import ACCEPT, CAPABILITIES, Side, call, in_session, modern, modern_call, open_session, session
@@ -87,13 +87,13 @@ async def legacy_task(side: Side, mark: str) -> Taken:
 
 async def modern_task(side: Side, mark: str) -> Taken:
     """A task of the extension: made and asked for."""
-    declared: Json = {"extensions": {TASKS_EXTENSION: {}}}
-    sending = modern_call(side, "make", "pure_task", {"durationMs": 1000}, mark=mark, capabilities=declared)
-    made = await side.ask(sending)
+    declared: Json = {CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
+    params = {"name": side.tool("pure_task"), "arguments": {"durationMs": 1000}, "_meta": declared}
+    made = await side.ask(modern("make", "tools/call", params, mark=mark))
     got: list[Exchange] = []
     id = made.result.get("taskId")
     if isinstance(id, str):
-        asking = modern("get", "tasks/get", {"taskId": id}, mark=mark, id=2, capabilities=declared)
+        asking = modern("get", "tasks/get", {"taskId": id, "_meta": declared}, mark=mark, id=2)
         got.append(await side.ask(asking))
     return Taken((made, *got))
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..comparison import Compared
+from ..outcome.comparison import Compared
 from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
 from .wording import Lookup, checklist, counted, entry_line, harmless, sentences, share, spoken, who

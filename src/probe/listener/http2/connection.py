@@ -39,7 +39,7 @@ class Http2Connection:
 
     def __init__(self, service: Service, transport: Transport) -> None:
         self._settings = service.settings
-        self._log = service.log
+        self._log = service.hooks.log
         self._transport = transport
         self._outbox = Outbox()
         self._tasks = AppTasks(self._outbox, way := entrance(service, transport), transport.extensions)

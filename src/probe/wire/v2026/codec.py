@@ -7,6 +7,7 @@ Each result that leaves the server goes through one of `complete`, `input_requir
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import Code
@@ -83,26 +84,27 @@ def input_required(requests: Mapping[str, Json], state: str | None, *, server_in
     return _signed(members if state is None else {**members, "requestState": state}, "input_required", server_info)
 
 
-def describe_task(
-    *,
-    id: str,
-    status: str,
-    message: str | None,
-    created_at: str,
-    updated_at: str,
-    ttl_ms: int | None,
-    poll_ms: int,
-) -> Json:
-    """The flat `Task` of the extension; times are ISO 8601, `ttl_ms` None is without limit."""
+@dataclass(frozen=True, slots=True)
+class TaskTimes:
+    """The times of a task as they are sent: ISO 8601 and milliseconds; `ttl_ms` None is without limit."""
+
+    created_at: str
+    updated_at: str
+    ttl_ms: int | None
+    poll_ms: int
+
+
+def describe_task(id: str, status: str, message: str | None, times: TaskTimes) -> Json:
+    """The flat `Task` of the extension."""
     said = {} if message is None else {"statusMessage": message}
     return {
         "taskId": id,
         "status": status,
         **said,
-        "createdAt": created_at,
-        "lastUpdatedAt": updated_at,
-        "ttlMs": ttl_ms,
-        "pollIntervalMs": poll_ms,
+        "createdAt": times.created_at,
+        "lastUpdatedAt": times.updated_at,
+        "ttlMs": times.ttl_ms,
+        "pollIntervalMs": times.poll_ms,
     }
 
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
-from .catalogue import RuleCatalogue
-from .report import Judgement
-from .verdicts import Verdict
+from ..catalogue import RuleCatalogue
+from ..report import Judgement
+from ..verdicts import Verdict
 
 _VERDICTS: Final = {"FAIL": Verdict.FAIL, "WARN": Verdict.WARN}
 _MEMBERS: Final = frozenset({"rule", "verdict", "reason", "until", "client"})

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
+from ..report import Judgement
+from ..verdicts import Verdict
 from .expectations import Expectation, stale, unexpected
-from .report import Judgement
-from .verdicts import Verdict
 
 CLEAN, FOUND, NOTHING_SAID = 0, 1, 2
 MINIMUM: Final = ("message", "list", "call")

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from .report import Judgement, RuleReport
-from .verdicts import Verdict
+from ..report import Judgement, RuleReport
+from ..verdicts import Verdict
 
 Change: TypeAlias = Literal["better", "worse", "same", "only here", "only there"]
 """What became of a rule: compared with the other report."""
