@@ -12,8 +12,9 @@ const chromium = {
   args: CHROMIUM_ARGS,
 };
 
-export default defineConfig({
-  base: "/dashboard/",
+export default defineConfig(({ command }) => ({
+  // relative in the built pages, which may be mounted below any path: the server completes index.html for each view
+  base: command === "build" ? "./" : "/dashboard/",
   plugins: [react()],
   resolve: { alias: { "~": fileURLToPath(new URL("src", import.meta.url)) } },
   build: {
@@ -60,4 +61,4 @@ export default defineConfig({
       },
     ],
   },
-});
+}));

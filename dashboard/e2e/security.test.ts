@@ -90,7 +90,7 @@ test("a page of any other origin is none, and opens no WebSocket", async () => {
 /** Whether the icon of the dashboard is shown in a page. */
 async function icon(page: Page): Promise<unknown> {
   const index = await (await fetch(`${server.url}/dashboard`)).text();
-  const source = `${server.url}${/href="(\/dashboard\/assets\/icon[^"]+)"/.exec(index)?.[1] ?? "no icon"}`;
+  const source = `${server.url}/${/href="(dashboard\/assets\/icon[^"]+)"/.exec(index)?.[1] ?? "no icon"}`;
   return page.evaluate(
     (src) =>
       new Promise((resolve) => {

@@ -1,6 +1,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { Router } from "wouter";
+import { DASHBOARD } from "~/api/address";
 import { ApiError } from "~/api/client";
 import type { Feed } from "~/feed/feed";
 import { FeedContext } from "~/feed/use-feed";
@@ -30,7 +31,7 @@ export function App({ feed }: { feed: Feed }) {
     <QueryClientProvider client={queries}>
       <FeedContext value={feed}>
         <JudgedProvider>
-          <Router base="/dashboard">
+          <Router base={DASHBOARD}>
             <News>
               <div className={styles["shell"]}>
                 <SkipLink to="content" />

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 
@@ -15,6 +16,7 @@ from ..support.probe import Probe, running
 LOCAL = {"host": "127.0.0.1:8000"}
 SCRIPT = b"export const a = '\xc3\xa4';"
 INDEX = b'<!doctype html><div id="root"></div>'
+LOADS = b'<script src="./assets/index-abc.js"></script>'
 FILES = {
     "index.html": INDEX,
     "assets/index-abc.js": SCRIPT,
@@ -58,6 +60,23 @@ async def test_every_view_is_the_same_page_which_is_asked_for_again_each_time(pa
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "no-cache"
     assert answer.headers["content-length"] == str(len(INDEX))
+
+
+@pytest.mark.parametrize("mounted", ["", "/probe", "/a/b"])
+@pytest.mark.parametrize("path", [*VIEWS, "/dashboard/a/b/", "/dashboard/calls/a%2Fb", "/dashboard/a?b=/c/d"])
+async def test_a_view_finds_its_assets_below_any_path_that_a_gateway_takes_off(
+    path: str, mounted: str, site: Path
+) -> None:
+    (site / "index.html").write_bytes(INDEX + LOADS)
+    _, body = await ask(Dashboard(site), path)
+    script = body.partition(b'src="')[2].partition(b'"')[0].decode()
+    seen = urljoin(f"http://gateway{mounted}{path}", script)
+    assert seen == f"http://gateway{mounted}/dashboard/assets/index-abc.js"
+
+
+async def test_a_path_that_is_too_deep_is_no_view(site: Path) -> None:
+    assert (await ask(Dashboard(site), "/dashboard" + "/a" * 16))[0].status == 200
+    assert (await ask(Dashboard(site), "/dashboard" + "/a" * 17))[0].status == 404
 
 
 @pytest.mark.parametrize(
@@ -185,7 +204,7 @@ async def test_the_files_are_read_with_the_first_request_and_only_once(site: Pat
 
 async def test_the_server_has_it_at_its_root(probe: Probe) -> None:
     async with exchange(probe.app, "GET", "/", LOCAL) as answer:
-        assert (answer.status, answer.headers["location"]) == (302, "/dashboard")
+        assert (answer.status, answer.headers["location"]) == (302, "dashboard")
 
 
 @pytest.mark.parametrize("path", ["/", "/dashboard", "/dashboard/assets/index-abc.js"])

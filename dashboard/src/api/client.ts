@@ -1,4 +1,5 @@
 import { parseJson } from "~/ui/json";
+import { ROOT } from "./address";
 
 /** An answer of the API that is no success: an RFC 9457 problem, or what comes nearest to one. */
 export class ApiError extends Error {
@@ -18,7 +19,7 @@ export type Query = Readonly<Record<string, string | number | null | undefined>>
 export function apiUrl(path: string, query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return `/api${path}${search === "" ? "" : `?${search}`}`;
+  return `${ROOT}/api${path}${search === "" ? "" : `?${search}`}`;
 }
 
 /** One JSON value of the API. Throws `ApiError`, and what `fetch` throws when there is no server. */

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { ROOT } from "./address";
 import { get } from "./client";
 import type { Server } from "./schema";
 
@@ -13,9 +14,9 @@ export function useServer(every?: number) {
 
 /**
  * Where clients connect to, null where the server speaks MCP on its standard input and output; until the server has said
- * it, the usual path at the origin of this page.
+ * it, the usual path beside this page.
  */
 export function useMcpAddress(): string | null {
   const { data } = useServer();
-  return data === undefined ? `${location.origin}/mcp` : data.mcp;
+  return data === undefined ? `${location.origin}${ROOT}/mcp` : data.mcp;
 }

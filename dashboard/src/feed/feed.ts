@@ -1,3 +1,4 @@
+import { DASHBOARD } from "~/api/address";
 import type { Entry, FeedGap, FeedHello, FeedRows } from "~/api/schema";
 import { parseJson } from "~/ui/json";
 import { type Item, type Rows, TABLES, type Table } from "./entry";
@@ -156,7 +157,7 @@ export class Feed {
     const query = new URLSearchParams({ tables: TABLES.join(","), tail: String(TAIL) });
     if (this.#resume !== "") query.set("since", this.#resume);
     if (this.#session !== null) query.set("session", this.#session);
-    const source = this.#around.open(`/dashboard/events?${query}`);
+    const source = this.#around.open(`${DASHBOARD}/events?${query}`);
     this.#source = source;
     source.addEventListener("hello", (event) => this.#onHello(parseJson(event.data) as FeedHello));
     source.addEventListener("message", (event) => this.#onEntry(parseJson(event.data) as Entry, event.lastEventId));

@@ -1,11 +1,17 @@
-"""`/dashboard`: the built pages of dashboard/, served from memory. Read-only, and nothing here knows the protocol."""
+"""`/dashboard`: the built pages of dashboard/, served from memory. Read-only, and nothing here knows the protocol.
+
+A gateway may mount the server below a path that it takes off before it passes a request on. So no address in the pages
+is absolute: `index.html`, which stands for every view, names its assets by the way from the view to them, which is the
+same with the gateway's path and without. Neither the gateway nor the operator has to say what that path is, and a
+`<base>` would need to know it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import mimetypes
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +29,10 @@ _BASE = "/dashboard"
 _INDEX = "index.html"
 # Vite writes every file but index.html here, with a digest of its content in its name
 _ASSETS = "assets/"
+# As Vite names them in index.html, by `base` in vite.config.ts
+_RELATIVE = b'"./' + _ASSETS.encode()
+# Views have three parts at most; each more costs a few bytes of every answer.
+_DEEPEST = 16
 _PLAIN = (b"content-type", b"text/plain; charset=utf-8")
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -61,15 +71,15 @@ class Dashboard:
         if scope["method"] not in ("GET", "HEAD"):
             await _answer(scope, send, 405, [_PLAIN, (b"allow", b"GET, HEAD")], b"this page takes GET and HEAD\n")
         elif scope["path"] == "/":
-            await _answer(scope, send, 302, [_PLAIN, (b"location", _BASE.encode())], b"see /dashboard\n")
+            # relative, as the gateway's path stands before it (RFC 9110, section 10.2.2)
+            await _answer(scope, send, 302, [_PLAIN, (b"location", b"dashboard")], b"see /dashboard\n")
         else:
             await self._page(scope, send)
 
     async def _page(self, scope: Scope, send: Send) -> None:
         site = await self._site()
         name = scope["path"].removeprefix(_BASE).lstrip("/")
-        # every other path is a view, which the script shows
-        file = site.get(name if name.startswith(_ASSETS) else _INDEX)
+        file = site.get(name) if name.startswith(_ASSETS) else _view(site, scope["raw_path"])
         if _INDEX not in site:
             await _answer(scope, send, 503, [_PLAIN, (b"cache-control", b"no-store")], NOT_BUILT)
         elif file is None:
@@ -85,6 +95,17 @@ class Dashboard:
             if self._files is None:
                 self._files = await trio.to_thread.run_sync(_read, self._path)
         return self._files
+
+
+def _view(site: _Site, raw_path: bytes) -> _File | None:
+    """The page of a view, which its script shows; None where the path is too deep for one, or nothing was built."""
+    index = site.get(_INDEX)
+    # As the browser resolves it: %2F is no slash there.
+    below = raw_path.partition(b"?")[0].count(b"/") - _BASE.count("/")
+    if index is None or below > _DEEPEST:
+        return None
+    up = b"../" * (below - 1) if below else b"dashboard/"
+    return replace(index, body=index.body.replace(_RELATIVE, b'"' + up + _ASSETS.encode()))
 
 
 def _read(site: Path) -> _Site:

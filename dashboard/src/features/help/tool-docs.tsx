@@ -1,3 +1,4 @@
+import { DASHBOARD } from "~/api/address";
 import type { Tool } from "~/api/schema";
 import { Link } from "wouter";
 import { Badge } from "~/ui/badge";
@@ -43,7 +44,7 @@ export function ToolDocs({ tool, address, isDefault }: ToolDocsProps) {
         ))}
         <span className={styles["links"]}>
           <Link href={`/calls?tool=${tool.name}`}>its calls</Link>
-          <CopyButton label="Copy link" text={() => `${location.origin}/dashboard/help#${tool.name}`} />
+          <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/help#${tool.name}`} />
         </span>
       </header>
       <p>{tool.description}</p>

@@ -1,4 +1,6 @@
 import { type ReactNode, useState } from "react";
+import { DASHBOARD } from "~/api/address";
+import { apiUrl } from "~/api/client";
 import { directionOf } from "~/api/evidence";
 import type { Entry } from "~/api/schema";
 import { EntryMarks } from "~/judged/finding-mark";
@@ -38,7 +40,7 @@ export function EntryPanel({ run, entry, url, newer, older, onClose }: EntryPane
       <Button small disabled={older === null} onClick={() => older?.()}>
         ↓ Older
       </Button>
-      <CopyButton label="Copy link" text={() => `${location.origin}/dashboard/live?at=${run}-${entry.seq}`} />
+      <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/live?at=${run}-${entry.seq}`} />
       <CopyButton label="Copy JSON" text={() => writeJson(entry, 2)} />
     </>
   );
@@ -133,7 +135,7 @@ function Whole({ run, entry }: { run: string; entry: Entry }) {
         <Button small aria-expanded={open} onClick={() => setOpen(!open)}>
           {open ? "Hide the whole entry" : "Show the whole entry"}
         </Button>
-        {current && <a href={`/api/events/${entry.seq}`}>as the API gives it</a>}
+        {current && <a href={apiUrl(`/events/${entry.seq}`)}>as the API gives it</a>}
       </p>
       {open && <JsonView title="Whole entry" value={entry} open={3} />}
     </>

@@ -1,0 +1,10 @@
+// A gateway may mount the server below a path, say of it or not, and serve other things beside it. The only one who
+// always knows where these pages are is the browser: it has loaded this module from `…/dashboard/assets/`.
+const here = import.meta.url;
+const base = import.meta.env.PROD ? new URL("../", here).pathname : "/dashboard/";
+
+/** The path of the dashboard, without a slash at its end: `/dashboard`, or `/probe/dashboard` below a path. */
+export const DASHBOARD = base.replace(/\/$/, "");
+
+/** The path below which the server is: empty, or `/probe`. What is asked of it begins with this. */
+export const ROOT = DASHBOARD.replace(/\/dashboard$/, "");
