@@ -32,20 +32,12 @@ export function StatusBadge({ status, title }: { status: string; title?: string 
 
 /** Which era of the protocol; `revision` is shown where it is known. */
 export function EraBadge({ era, revision }: { era: string; revision?: string | null | undefined }) {
-  return (
-    <Badge tone={era === "modern" ? "violet" : "neutral"} title={revision ?? undefined}>
-      {era}
-    </Badge>
-  );
+  return <Badge title={revision ?? undefined}>{era}</Badge>;
 }
 
 /** What carries a client's messages; `short` where there is little room. */
 export function TransportBadge({ transport, short = false }: { transport: string; short?: boolean }) {
-  return (
-    <Badge tone={transport === "http" ? "neutral" : "info"} title={`over ${transport}`}>
-      {short && transport === "websocket" ? "ws" : transport}
-    </Badge>
-  );
+  return <Badge title={`over ${transport}`}>{short && transport === "websocket" ? "ws" : transport}</Badge>;
 }
 
 /** `in`: to this server from its `peer`; `out`: the other way. A peer that is no client is named. */
@@ -56,7 +48,7 @@ export function DirectionBadge({ direction, peer = "client" }: { direction: "in"
       → in{who}
     </Badge>
   ) : (
-    <Badge tone="good" title={`to the ${peer}`}>
+    <Badge title={`to the ${peer}`}>
       ← out{who}
     </Badge>
   );

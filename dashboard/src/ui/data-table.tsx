@@ -60,7 +60,7 @@ function target(key: string, from: number, count: number, page: number): number 
  * One row is in the tab order; arrows, Page, Home and End move from it, Enter selects.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowKey, selected, onSelect, rowHeight = 30, empty } = props;
+  const { label, columns, rows, rowKey, selected, onSelect, rowHeight = 32, empty } = props;
   const [active, setActive] = useState<string | null>(null);
   // the row that gets the focus as soon as it exists
   const wanted = useRef<string | null>(null);

@@ -1,6 +1,7 @@
 import { UNATTRIBUTED, clientOf } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
 import { Badge, EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
+import { ClientMark } from "~/ui/client-mark";
 import type { Column } from "~/ui/data-table";
 import { Time } from "~/ui/time";
 
@@ -25,7 +26,7 @@ function Bad({ count }: { count: number }) {
 const NONE = "–";
 
 export const COLUMNS: readonly Column<SessionRow>[] = [
-  { key: "id", head: "Session", width: "6rem", cell: (row) => <code>{row.id}</code> },
+  { key: "id", head: "Session", width: "6rem", cell: (row) => (row.era === null ? row.id : <ClientMark label={row.id} />) },
   { key: "client", head: "Client", width: "minmax(6.5rem, 1fr)", cell: nameOf },
   { key: "era", head: "Era", width: "4.5rem", cell: (row) => (row.era === null ? NONE : <EraBadge era={row.era} revision={row.revision} />) },
   { key: "transport", head: "Over", width: "5.6rem", cell: (row) => (row.transport === null ? NONE : <TransportBadge transport={row.transport} />) },
