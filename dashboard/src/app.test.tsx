@@ -49,11 +49,32 @@ test("the connection is shown", async () => {
 
 test("the theme can be chosen and is remembered", async () => {
   await opened("/live");
-  await page.getByRole("radio", { name: "Dark" }).click({ force: true });
+  const button = page.getByRole("button", { name: /^Theme/ });
+  await expect.element(button).toHaveAccessibleName("Theme: system");
+  await button.click();
+  expect(document.documentElement.dataset["theme"]).toBe("light");
+  await button.click();
   expect(document.documentElement.dataset["theme"]).toBe("dark");
   expect(localStorage.getItem("mcp-probe-theme")).toBe("dark");
-  await page.getByRole("radio", { name: "System" }).click({ force: true });
+  await button.click();
   expect(document.documentElement.dataset["theme"]).toBeUndefined();
+});
+
+test("where the views have no room in a line, a button shows them until one is chosen or Escape is pressed", async () => {
+  await page.viewport(390, 844);
+  await opened("/live");
+  const views = page.getByRole("navigation", { name: "Views" });
+  await expect.element(page.getByRole("button", { name: "Live" })).toBeVisible();
+  await expect.element(views).not.toBeInTheDocument();
+  await page.getByRole("button", { name: "Live" }).click();
+  await expectAccessible();
+  await userEvent.keyboard("{Escape}");
+  await expect.element(views).not.toBeInTheDocument();
+  await page.getByRole("button", { name: "Live" }).click();
+  await views.getByRole("link", { name: "Calls" }).click();
+  await expect.element(page.getByRole("button", { name: "Calls" })).toBeVisible();
+  await expect.element(views).not.toBeInTheDocument();
+  await page.viewport(1280, 800);
 });
 
 test("? shows the keys and Escape hides them", async () => {

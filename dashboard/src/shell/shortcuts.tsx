@@ -1,5 +1,7 @@
+import { X } from "lucide";
 import { useEffect, useRef } from "react";
 import { Button } from "~/ui/button";
+import { Icon } from "~/ui/icon";
 import { KeyValues } from "~/ui/key-values";
 import styles from "./shell.module.css";
 
@@ -37,7 +39,7 @@ export function Shortcuts() {
       <header>
         <h2 id="shortcuts">Keys</h2>
         <Button look="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>
-          ✕
+          <Icon of={X} />
         </Button>
       </header>
       <KeyValues items={SHORTCUTS.map(([keys, meaning]) => [keys, meaning])} />

@@ -18,7 +18,7 @@ export function applyTheme(): void {
   else document.documentElement.dataset["theme"] = theme;
 }
 
-function set(theme: string): void {
+function set(theme: Theme): void {
   localStorage.setItem(KEY, theme);
   applyTheme();
   for (const listener of listeners) listener();
@@ -39,6 +39,6 @@ function subscribe(listener: () => void): () => void {
 }
 
 /** The chosen theme, and how to choose another; it is remembered. */
-export function useTheme(): [Theme, (theme: string) => void] {
+export function useTheme(): [Theme, (theme: Theme) => void] {
   return [useSyncExternalStore(subscribe, read), set];
 }

@@ -1,6 +1,8 @@
+import { X } from "lucide";
 import { type ReactNode, useEffect, useId, useRef } from "react";
 import { Button } from "./button";
 import styles from "./drawer.module.css";
+import { Icon } from "./icon";
 
 interface DrawerProps {
   title: string;
@@ -42,7 +44,7 @@ export function Drawer({ title, of, onClose, actions, children }: DrawerProps) {
         <h2 id={heading}>{title}</h2>
         {actions}
         <Button look="quiet" aria-label="Close" title="Close (Escape)" onClick={onClose}>
-          ✕
+          <Icon of={X} />
         </Button>
       </div>
       {/* what scrolls must be reachable by keyboard */}
