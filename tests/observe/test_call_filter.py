@@ -9,7 +9,8 @@ import pytest
 
 from probe.observe.call_filter import NAMES, OUTCOMES, CallFilter, parse, same
 from probe.observe.query import QueryError
-from probe.observe.records import CallRecord, bounded
+from probe.observe.records import CallRecord
+from probe.observe.redaction import bounded
 
 from ..support.shown import EVERY_CALL
 from .calls import RUN, record

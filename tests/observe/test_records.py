@@ -22,7 +22,8 @@ from probe.observe.events import (
     StreamLost,
 )
 from probe.observe.log import EventLog
-from probe.observe.records import CallRecord, CallRecords, bounded
+from probe.observe.records import CallRecord, CallRecords
+from probe.observe.redaction import bounded
 from probe.wire.jsonrpc import encode
 
 from ..support.facts import record, settled, started

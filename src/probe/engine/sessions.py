@@ -24,8 +24,7 @@ from ..core.used_ids import UsedIds
 from ..observe.bounded import Newest
 from ..observe.context import Recorder
 from ..observe.events import ClientMisuse, SessionClosed, SessionOpened
-from ..observe.records import MOST_CAPABILITIES, bounded
-from ..observe.redaction import fingerprint
+from ..observe.redaction import MOST_CAPABILITIES, bounded, fingerprint
 from ..wire.jsonrpc import RequestId, clip
 from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities

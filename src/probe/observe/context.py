@@ -15,11 +15,9 @@ Bound loggers and the span contexts of OpenTelemetry have the same shape.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, Unpack
+from typing import Final, NamedTuple, Protocol, TypedDict, Unpack
 
-if TYPE_CHECKING:
-    from .events import Event
-    from .log import EventLog
+from .events import Event
 
 
 class Context(NamedTuple):
@@ -63,12 +61,19 @@ NO_CONTEXT: Final = Context()
 """The context of facts about the server as a whole."""
 
 
+class Appends(Protocol):
+    """What a recorder needs of the event log. A log knows contexts, so this file cannot know the log."""
+
+    def append(self, fact: Event, context: Context, cause: int | None) -> int:
+        """Record a fact without waiting; returns its sequence number."""
+
+
 class Recorder:
     """Appends facts to one log, with the context and the cause that it is bound to. Immutable; never waits."""
 
     __slots__ = ("_log", "cause", "context")
 
-    def __init__(self, log: EventLog, context: Context = NO_CONTEXT, cause: int | None = None) -> None:
+    def __init__(self, log: Appends, context: Context = NO_CONTEXT, cause: int | None = None) -> None:
         self._log = log
         self.context = context
         self.cause = cause

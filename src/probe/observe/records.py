@@ -25,14 +25,11 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from ..wire.jsonrpc import ProgressToken, RequestId, encode
-from . import events, redaction
+from ..wire.jsonrpc import ProgressToken, RequestId
+from . import events
 from .context import Context
 from .log import Entry
 from .stored import encode_with
-
-MOST_CAPABILITIES = 4096
-"""Bytes of a client's declared capabilities that are kept; real ones have a few hundred."""
 
 APART = frozenset({"arguments", "result"})
 """Not as the other fields of a record: they are JSON."""
@@ -112,18 +109,6 @@ class CallRecord:
         fields = {name: getattr(self, name) for name in self.__slots__ if name not in APART}
         members = {"id": self.id, **fields, "progress_token_type": kind}
         return encode_with(members, [("arguments", self.arguments), ("result", self.result or b"null")])
-
-
-def bounded(value: Mapping[str, Any], max_bytes: int, body: bytes | None = None) -> bytes:
-    """JSON as a record keeps it: whole, or its beginning when it is larger than that; secrets hidden.
-
-    `body` is the value's JSON, where somebody has it already.
-    """
-    if body is None or redaction.has_secret(value):
-        body = encode(redaction.message(value))
-    if len(body) <= max_bytes:
-        return body
-    return encode({"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)})
 
 
 Lane: TypeAlias = tuple[str | None, str] | int | None
