@@ -20,7 +20,7 @@ _OF_EXTENSION = {
 
 def last_event(url: str) -> int:
     """The number of the newest event of the server that serves this `/mcp` URL."""
-    with urlopen(url.replace("/mcp", "/api/events?limit=1"), timeout=10) as answer:
+    with urlopen(url.replace("/mcp", "/api/events?limit=1"), timeout=30) as answer:
         return int(json.load(answer)["last"])
 
 
@@ -28,7 +28,7 @@ def events_of(url: str, since: int = 0) -> list[dict[str, Any]]:
     """Every event after `since` of the server that serves this `/mcp` URL."""
     found: list[dict[str, Any]] = []
     while True:
-        with urlopen(url.replace("/mcp", f"/api/events?since={since}"), timeout=10) as answer:
+        with urlopen(url.replace("/mcp", f"/api/events?since={since}"), timeout=30) as answer:
             page = json.load(answer)
         assert page["gap"] is None, "the log has pushed out what is to be judged"
         if not page["events"]:
@@ -162,5 +162,5 @@ def misuses(events: Iterable[dict[str, Any]]) -> list[str]:
 
 def call_records(url: str) -> list[dict[str, Any]]:
     """The newest call records of the server, newest first."""
-    with urlopen(url.replace("/mcp", "/api/calls?limit=500"), timeout=10) as answer:
+    with urlopen(url.replace("/mcp", "/api/calls?limit=500"), timeout=30) as answer:
         return list(json.load(answer)["calls"])
