@@ -1,0 +1,175 @@
+"""The vocabulary of the event log. Each class is one kind of fact; its docstring says when it is recorded.
+
+A fact has no ids: its connection, exchange, session, call, task and stream are the context of its entry, and the entry
+because of which it happened is the cause (`context.py`). Each docstring says which cause a fact has.
+
+The `rpc`, `method` and `id` of a message are stored beside it, so that a reader can find a message without parsing it.
+
+    http.py         HTTP requests and responses, and the connections below them
+    connections.py  connections that carry all messages both ways, and the processes at their ends
+    messages.py     messages of JSON-RPC, and what they are found by
+    clients.py      sessions, modern clients, and what a client does wrong
+    calls.py        calls and tasks
+    dispatches.py   tool calls with deadlines, here or at a tool host
+    hosts.py        tool hosts
+    streams.py      streams of messages
+    server.py       the server as a whole
+
+A new class belongs into one of these, and below into the imports, `__all__` and `Event`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from .calls import CallCancelled, CallProgressed, CallSettled, CallStarted, TaskChanged, TaskRemoved
+from .clients import ClientMisuse, ClientSeen, SessionClosed, SessionOpened, is_session
+from .connections import (
+    ClientChange,
+    ClientProcess,
+    ConnectionClosed,
+    ConnectionOpened,
+    Direction,
+    Opcode,
+    StdioChange,
+    StdioChanged,
+    WebSocketFrame,
+)
+from .dispatches import (
+    DispatchCancelled,
+    DispatchExpired,
+    DispatchExtended,
+    DispatchLate,
+    DispatchSent,
+    DispatchSettled,
+    DispatchStopped,
+)
+from .hosts import HostClosed, HostConnected, HostMessage, HostMisuse, HostRegistered, HostUpdated
+from .http import HttpClosed, HttpRequest, HttpResponse, SocketClosed, SocketOpened, SocketRefused
+from .messages import (
+    MessageDropped,
+    MessageEmitted,
+    MessageReceived,
+    MessageRefused,
+    MessagesDelivered,
+    MessageUnreadable,
+    Rpc,
+    UnreadableFault,
+    essentials,
+    subject,
+)
+from .server import AuditState, LimitReached, ServerState
+from .streams import Control, StreamControl, StreamEnded, StreamLost, StreamOpened, StreamResumed
+
+__all__ = [
+    "AuditState",
+    "CallCancelled",
+    "CallProgressed",
+    "CallSettled",
+    "CallStarted",
+    "ClientChange",
+    "ClientMisuse",
+    "ClientProcess",
+    "ClientSeen",
+    "ConnectionClosed",
+    "ConnectionOpened",
+    "Control",
+    "Direction",
+    "DispatchCancelled",
+    "DispatchExpired",
+    "DispatchExtended",
+    "DispatchLate",
+    "DispatchSent",
+    "DispatchSettled",
+    "DispatchStopped",
+    "Event",
+    "HostClosed",
+    "HostConnected",
+    "HostMessage",
+    "HostMisuse",
+    "HostRegistered",
+    "HostUpdated",
+    "HttpClosed",
+    "HttpRequest",
+    "HttpResponse",
+    "LimitReached",
+    "MessageDropped",
+    "MessageEmitted",
+    "MessageReceived",
+    "MessageRefused",
+    "MessageUnreadable",
+    "MessagesDelivered",
+    "Opcode",
+    "Rpc",
+    "ServerState",
+    "SessionClosed",
+    "SessionOpened",
+    "SocketClosed",
+    "SocketOpened",
+    "SocketRefused",
+    "StdioChange",
+    "StdioChanged",
+    "StreamControl",
+    "StreamEnded",
+    "StreamLost",
+    "StreamOpened",
+    "StreamResumed",
+    "TaskChanged",
+    "TaskRemoved",
+    "UnreadableFault",
+    "WebSocketFrame",
+    "essentials",
+    "is_session",
+    "subject",
+]
+
+Event: TypeAlias = (
+    HttpRequest
+    | HttpResponse
+    | HttpClosed
+    | ConnectionOpened
+    | ConnectionClosed
+    | MessageReceived
+    | MessageUnreadable
+    | MessageRefused
+    | MessageEmitted
+    | MessagesDelivered
+    | MessageDropped
+    | SessionOpened
+    | SessionClosed
+    | ClientSeen
+    | CallStarted
+    | CallProgressed
+    | CallCancelled
+    | CallSettled
+    | DispatchSent
+    | DispatchExtended
+    | DispatchExpired
+    | DispatchSettled
+    | DispatchCancelled
+    | DispatchLate
+    | DispatchStopped
+    | HostConnected
+    | HostRegistered
+    | HostUpdated
+    | HostMessage
+    | HostMisuse
+    | HostClosed
+    | TaskChanged
+    | TaskRemoved
+    | StreamOpened
+    | StreamEnded
+    | StreamResumed
+    | StreamLost
+    | StreamControl
+    | SocketOpened
+    | SocketClosed
+    | SocketRefused
+    | WebSocketFrame
+    | StdioChanged
+    | ClientProcess
+    | ClientMisuse
+    | LimitReached
+    | AuditState
+    | ServerState
+)

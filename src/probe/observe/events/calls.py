@@ -1,0 +1,107 @@
+"""Calls: the work of requests and of tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ...wire.jsonrpc import ProgressToken, RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A request, or the work of a task, began to run in its own nursery. Cause: its `message.received`.
+
+    `tool` and what follows it describe a tool call; for another request `tool` is None and the others are empty.
+    `arguments` is JSON with its secrets hidden, and cut at `record_argument_bytes`. `steps_total` is how many steps the
+    tool has with these arguments, where it counts steps.
+    """
+
+    kind: ClassVar[str] = "call.started"
+    request_id: RequestId
+    method: str
+    tool: str | None
+    progress_token: ProgressToken | None
+    toolset: str
+    era: str
+    revision: str
+    transport: str
+    client_name: str
+    client_version: str
+    steps_total: float | None
+    arguments: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CallProgressed:
+    """The work reported progress that no notification carries, because the client gave no token for it.
+
+    Cause: the `call.started`. A report for a token is a `message.emitted`.
+    """
+
+    kind: ClassVar[str] = "call.progressed"
+    progress: float
+    total: float | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallCancelled:
+    """The work was asked to stop; that is not yet its end. `effect` is false when it was over already.
+
+    Cause: the `message.received` or the `http.request` that asked for it, the `dispatch.expired` of a deadline, else
+    none.
+    """
+
+    kind: ClassVar[str] = "call.cancelled"
+    request_id: RequestId
+    by: str
+    reason: str | None
+    effect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettled:
+    """The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation.
+
+    Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden,
+    and cut at `record_result_bytes`: what is answered, or what `tasks/result` gives; `{"error": ...}` for a JSON-RPC
+    error; null where there is none, and for a request that is no tool call. `coalesced` is how many progress reports
+    made room for newer ones.
+    """
+
+    kind: ClassVar[str] = "call.settled"
+    request_id: RequestId
+    outcome: str
+    answered: bool
+    duration_ms: float
+    cancelled_by: str | None
+    cancel_reason: str | None
+    scope_exit_ms: float | None
+    steps_done: float | None
+    steps_total: float | None
+    sent_after_cancel: int
+    coalesced: int
+    result: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """A task has a new status or message. `queued` exists only here, before the protocol's `working`.
+
+    Cause: the `message.received` that made it so, else the `call.started`.
+    """
+
+    kind: ClassVar[str] = "task.changed"
+    tool: str
+    status: str
+    message: str | None
+    ttl_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRemoved:
+    """A task and its result were forgotten: `expired`, `stopped` with the server, or why its session ended."""
+
+    kind: ClassVar[str] = "task.removed"
+    why: str

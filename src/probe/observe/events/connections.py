@@ -1,0 +1,114 @@
+"""Connections that carry all messages both ways, and the processes at the ends of standard streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOpened:
+    """A connection that carries all messages both ways is open; `transport` is `websocket` or `stdio`.
+
+    Cause: the `http.request` that became a WebSocket, none for standard streams. The exchange in the context is that
+    request; for standard streams it is a number that no request has. `client` and `peer` are those of the request; on
+    standard streams they are `stdio` and None.
+    """
+
+    kind: ClassVar[str] = "connection.opened"
+    transport: str
+    client: str
+    peer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionClosed:
+    """Such a connection is over. Cause: its `connection.opened`.
+
+    `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket,
+    None where there was none. `messages` is how many the peer was sent.
+    """
+
+    kind: ClassVar[str] = "connection.closed"
+    code: int | None
+    by: str
+    messages: int
+
+
+Direction: TypeAlias = Literal["received", "sent"]
+
+
+Opcode: TypeAlias = Literal["ping", "pong", "close", "text", "binary", "continuation", "reserved"]
+"""What a frame is by its opcode: RFC 6455 section 5.2."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebSocketFrame:
+    """A control frame of a WebSocket, or a frame of the client that was refused. Cause: the `connection.opened`.
+
+    Whose `close` comes first has ended the connection. Of pings and pongs the first 20 of a connection are recorded,
+    then one every two seconds. `size` is that of the payload in bytes. `refused` says why a frame was refused, None for
+    one that was not.
+    """
+
+    kind: ClassVar[str] = "websocket.frame"
+    direction: Direction
+    opcode: Opcode
+    size: int
+    refused: str | None
+
+
+StdioChange: TypeAlias = Literal[
+    "end_of_input",
+    "input_broken",
+    "output_broken",
+    "SIGTERM",
+    "SIGINT",
+    "SIGHUP",
+    "exit",
+    "crlf",
+    "empty_line",
+    "no_final_newline",
+]
+"""What can happen to a server on standard streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class StdioChanged:
+    """Something happened to a server on standard streams. Cause: its `connection.opened`.
+
+    `what`: the client closed standard input (`end_of_input`), reading or writing failed (`input_broken`,
+    `output_broken`), a signal came (`SIGTERM`, `SIGINT`, `SIGHUP`, each time), or this process is about to `exit`. And
+    the first time only: a line ended with CRLF (`crlf`), an `empty_line` came, the last line had no end
+    (`no_final_newline`). `pid` is the number of this process, `status` its exit status at `exit`, else None;
+    `stderr_lines` is how many lines it has written to standard error.
+    """
+
+    kind: ClassVar[str] = "stdio.changed"
+    what: StdioChange
+    pid: int
+    status: int | None
+    stderr_lines: int
+
+
+ClientChange: TypeAlias = Literal["started", "exited", "killed", "timed_out"]
+"""What can happen to a client that `mcp-probe judge` runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProcess:
+    """Something happened to the process of a client that `mcp-probe judge -- COMMAND` runs. No cause.
+
+    `what`: it was `started`; it has had all the time that it was given (`timed_out`); the judge sent it a signal so
+    that it ends (`killed`, each time); it is over (`exited`). A process that `exited` and was not `killed` before has
+    ended by itself. `status` is its exit status at `exited`, None where a signal ended it; `signal` is the name of the
+    signal that was sent at `killed`, or that ended it at `exited`. `asked` is its command line at `started`, with its
+    secrets hidden.
+    """
+
+    kind: ClassVar[str] = "client.process"
+    what: ClientChange
+    pid: int
+    status: int | None = None
+    signal: str | None = None
+    asked: str | None = None
