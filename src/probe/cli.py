@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from . import __version__
-from .commands import doctor, gateway, judge, serve, settings, stdio, tail, toolhost_demo
+from .commands import doctor, export, gateway, judge, serve, settings, stdio, tail, toolhost_demo
 
 # what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
 _REFUSED = 2
@@ -61,6 +61,7 @@ for _command in (
     gateway.command,
     stdio.command,
     tail.command,
+    export.command,
     toolhost_demo.command,
     doctor.command,
     settings.command,

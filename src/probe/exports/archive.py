@@ -21,7 +21,7 @@ from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, Header
 from ..wire.jsonrpc import encode
 from .extract import Extract
-from .overview import Overview, Tally
+from .overview import Overview, OverviewTally
 
 SUFFIX: Final = ".mcpprobe"
 LOG: Final = "log.ndjson"
@@ -56,7 +56,7 @@ class Manifest:
     contains: Overview
 
 
-class _Unsent(io.RawIOBase):
+class _Packed(io.RawIOBase):
     """Where the zip is written to: bytes that wait to be taken. It cannot seek, so nothing is gone back to."""
 
     def __init__(self) -> None:
@@ -86,12 +86,12 @@ class Archive:
         self._extract = extract
         self._header = header
         self._saved_at = saved_at
-        self._out = _Unsent()
+        self._out = _Packed()
         self._zip = zipfile.ZipFile(self._out, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL)
         # A log has no size that is known before, and may be larger than 2 GiB.
         self._log = self._zip.open(LOG, "w", force_zip64=True)
         self._log.write(ndjson.header(header))
-        self._tally = Tally()
+        self._tally = OverviewTally()
         self._last = 0
 
     @property

@@ -38,7 +38,7 @@ class Overview:
     gaps: list[Gap]
 
 
-class Tally:
+class OverviewTally:
     """Makes an overview of entries that it is given in their order."""
 
     def __init__(self) -> None:

@@ -151,7 +151,7 @@ class CallDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class ExportOverview:
     """What an export would have in it now.
 
     `client` and `call` are what was asked for; both are null where nothing is left out. `judged`: a report is in it.

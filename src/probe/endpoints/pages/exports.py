@@ -16,7 +16,7 @@ from ...engine.engine import Engine
 from ...engine.turns import Turns
 from ...exports.archive import SUFFIX, Archive
 from ...exports.extract import ClientEntries, Extract
-from ...exports.overview import Tally
+from ...exports.overview import OverviewTally
 from ...judge.reports.as_json import as_json
 from ...observe.log import Entry, Gap
 from ...observe.query import QueryError
@@ -36,7 +36,7 @@ class NothingToExportError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Chosen:
     """The numbers of the entries to export, up to which the log was looked at, and what it had lost before."""
 
     extract: Extract
@@ -52,12 +52,12 @@ def register(app: QuartTrio, engine: Engine) -> None:
     @app.get(listing.EXPORT.rule)
     async def export() -> Response:
         found = await _find(engine, _asked(listing.EXPORT))
-        tally, turns = Tally(), Turns()
+        tally, turns = OverviewTally(), Turns()
         for item in _items(engine, found):
             _count(tally, item)
             await turns.done(0)
         extract, judged = found.extract, engine.judging is not None
-        seen = answers.Export(engine.run, extract.client, extract.call, judged, tally.overview())
+        seen = answers.ExportOverview(engine.run, extract.client, extract.call, judged, tally.overview())
         return responses.json_answer(asdict(seen))
 
     @app.get(listing.EXPORT_FILE.rule)
@@ -79,7 +79,7 @@ def _asked(page: listing.Route) -> Extract:
     return Extract(query.own.get("client"), query.own.get("call"))
 
 
-async def _find(engine: Engine, extract: Extract) -> Found:
+async def _find(engine: Engine, extract: Extract) -> Chosen:
     """Raises `NothingToExportError`."""
     log = engine.log
     last, lost = log.last, Gap(1, log.first - 1) if log.first > 1 else None
@@ -91,16 +91,16 @@ async def _find(engine: Engine, extract: Extract) -> Found:
         if record is None:
             raise NothingToExportError(f"there is no call {clip(extract.call)!r}, or the log keeps it no longer")
         lost = None if evidence.complete(call) else lost
-        return Found(replace(extract, call=call), evidence.of(call), last, lost, record.label or record.session)
+        return Chosen(replace(extract, call=call), evidence.of(call), last, lost, record.label or record.session)
     if extract.client is None:
-        return Found(extract, [*range(log.first, last + 1)], last, lost, None)
+        return Chosen(extract, [*range(log.first, last + 1)], last, lost, None)
     client = ClientEntries(extract.client)
     async for entry in _all(engine, last):
         client.look(entry)
     if not client:
         raise NothingToExportError(f"no client {clip(extract.client)!r} is in the log")
     numbers = [entry.seq async for entry in _all(engine, last) if client.has(entry)]
-    return Found(extract, numbers, last, lost, extract.client)
+    return Chosen(extract, numbers, last, lost, extract.client)
 
 
 async def _all(engine: Engine, last: int) -> AsyncIterator[Entry]:
@@ -114,7 +114,7 @@ async def _all(engine: Engine, last: int) -> AsyncIterator[Entry]:
         await trio.lowlevel.checkpoint()
 
 
-def _items(engine: Engine, found: Found) -> Iterator[Entry | Gap]:
+def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
     """What was found, as far as the log still has it."""
     if found.lost is not None:
         yield found.lost
@@ -122,14 +122,14 @@ def _items(engine: Engine, found: Found) -> Iterator[Entry | Gap]:
         yield engine.log.entry(number) or Gap(number, number)
 
 
-def _count(tally: Tally, item: Entry | Gap) -> None:
+def _count(tally: OverviewTally, item: Entry | Gap) -> None:
     if isinstance(item, Gap):
         tally.miss(item)
     else:
         tally.take(item)
 
 
-async def _archived(engine: Engine, found: Found) -> AsyncIterator[bytes]:
+async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     turns = Turns()
     with closing(Archive(found.extract, engine.header(), engine.clock.wall())) as archive:
         for item in _items(engine, found):
@@ -151,7 +151,7 @@ async def _report(engine: Engine, about: str | None) -> bytes | None:
     return None if engine.judging is None else encode(as_json(await engine.judging.report(about)))
 
 
-def _stem(engine: Engine, found: Found) -> str:
+def _stem(engine: Engine, found: Chosen) -> str:
     """What the file is called, without its suffix; `client` may be any text."""
     part = found.extract.client or found.extract.call
     return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

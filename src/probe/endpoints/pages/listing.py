@@ -170,7 +170,7 @@ _PART = (
     Parameter("client", "Only what is about this client: the label of a session, or the name that it was given."),
     Parameter("call", "Only what is about this call, by its id."),
 )
-EXPORT = Route("/api/export", "what an export would have in it", answers.Export, own=_PART, refuses=(404,))
+EXPORT = Route("/api/export", "what an export would have in it", answers.ExportOverview, own=_PART, refuses=(404,))
 EXPORT_FILE = Route(
     "/api/export.mcpprobe",
     "log, calls and verdicts as one file, for `mcp-probe open`",
