@@ -41,7 +41,8 @@ from .engine.messages import goes_on
 from .engine.pipes.pipe import serve_pipe
 from .engine.pipes.wires import Peer
 from .observe.audit.claim import AuditFileError
-from .settings import Settings
+from .observe.opened import OpenedFile
+from .settings import Settings, build
 from .telemetry.printer import Printer, adopt_logging
 from .telemetry.service import TelemetryError, following
 from .telemetry.standard_error import StandardError
@@ -64,6 +65,9 @@ _GONE_S = 7.0
 # What is said last has so long to be read.
 _SAID_S = 0.5
 
+
+# A file is shown whole to one person, so its records and its pages may be larger than those of a server.
+_SHOWING = {"host": "127.0.0.1", "judge": True, "call_records": 100_000}
 
 _Result = TypeVar("_Result")
 
@@ -111,6 +115,16 @@ def stdio(settings: Settings, options: StdioOptions) -> int:
     printer = _printer(settings)
     settings = settings if options.dashboard is None else listener.fit(settings)
     return _run(partial(serve_stdio, settings, options, announce=printer.say, printer=printer), printer)
+
+
+def show(opened: OpenedFile, *, port: int, open_pages: bool = False) -> int:
+    """Serve the dashboard over a file until a signal; returns the exit code. Raises `StartError`.
+
+    Only this machine is served, on a free port where that is 0.
+    """
+    settings = build({**_SHOWING, "port": port})
+    printer = _printer(settings)
+    return _run(partial(serve_file, opened, settings, announce=printer.say, open_pages=open_pages), printer)
 
 
 def _printer(settings: Settings) -> Printer:
@@ -222,12 +236,14 @@ async def running(
     *,
     announce: Callable[[str], None] = lambda line: None,
     printer: Printer | None = None,
+    opened: OpenedFile | None = None,
 ) -> AsyncIterator[RunningServer]:
     """A server for as long as the block; what runs when it is left is cancelled. Owns its sockets.
 
-    Raises `listener.ListenError`, `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
+    With an `opened` file it shows that, and serves no protocol. Raises `listener.ListenError`, `UnknownSelectionError`,
+    `TelemetryError` and `AuditFileError`.
     """
-    engine = _engine(settings)
+    engine = _engine(settings, opened)
     async with following(engine, printer) as page:
         metrics = None if page is None else Metrics(page)
         # Before any socket is open: it is what can refuse its settings.
@@ -238,6 +254,35 @@ async def running(
             yield RunningServer(engine, paths, await root.start(_listen(paths, settings, sockets)))
             leaving.set()
             root.cancel_scope.cancel()
+
+
+async def serve_file(
+    opened: OpenedFile,
+    settings: Settings,
+    *,
+    announce: Callable[[str], None] = lambda line: None,
+    open_pages: bool = False,
+    task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Show a file until cancelled or told to stop by a signal. Starts with its URLs. Owns its sockets.
+
+    Raises `listener.ListenError`.
+    """
+    async with running(settings, announce=announce, opened=opened) as server:
+        with trio.open_signal_receiver(*_ending_signals()) as signals:
+            # Before anybody looks, since a page would have to wait for it in one piece.
+            await server.engine.observer.reach(server.engine.log.last)
+            announce(f"{opened.name}: {len(server.engine.log)} entries; Ctrl-C ends this")
+            announce(f"Dashboard: {server.urls[0]}/dashboard")
+            task_status.started(server.urls)
+            async with trio.open_nursery() as opening:
+                if open_pages:
+                    opening.start_soon(_open_browser, f"{server.urls[0]}/dashboard", announce)
+                await anext(signals)
+                opening.cancel_scope.cancel()
+            await server.engine.drain()
+            with trio.move_on_after(_FLUSH_S):
+                await server.paths.wait_idle()
 
 
 async def serve_stdio(
@@ -299,8 +344,9 @@ def _hosts(settings: Settings, url: str) -> str:
     return f"; tool hosts: ws{url.removeprefix('http')}/toolhost" if settings.toolhost_secret else ""
 
 
-def _engine(settings: Settings) -> Engine:
-    engine = Engine(settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
+def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
+    made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id)
+    engine = made(random_bytes=secrets.token_bytes, opened=opened)
     engine.check_selection(settings.tools)
     return engine
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from . import __version__
-from .commands import doctor, export, gateway, judge, serve, settings, stdio, tail, toolhost_demo
+from .commands import doctor, export, gateway, judge, open_file, serve, settings, stdio, tail, toolhost_demo
 
 # what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
 _REFUSED = 2
@@ -62,6 +62,7 @@ for _command in (
     stdio.command,
     tail.command,
     export.command,
+    open_file.command,
     toolhost_demo.command,
     doctor.command,
     settings.command,

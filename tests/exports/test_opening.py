@@ -16,11 +16,12 @@ import pytest
 from probe.exports import opening
 from probe.exports.archive import AUDIT, LOG, MANIFEST, REPORT, Archive
 from probe.exports.extract import Extract
-from probe.exports.opening import OpenedFile, OpeningError, open_file
+from probe.exports.opening import OpeningError, open_file
 from probe.observe import ndjson
 from probe.observe.context import Context
 from probe.observe.log import Entry, Gap
 from probe.observe.ndjson import Header
+from probe.observe.opened import OpenedFile
 from probe.wire.jsonrpc import encode
 
 from ..support.facts import received
@@ -30,15 +31,17 @@ ITEMS = [Gap(1, 2), *(Entry(seq, 1.5, 2.5, Context(exchange=seq), received({"n":
 
 
 ALL = Extract()
+REPORTED = {"format": "mcp-probe-judge", "version": 1, "subjects": []}
 
 
-def written(extract: Extract = ALL, report: bytes | None = b'{"format":"mcp-probe-judge"}') -> bytes:
+def written(extract: Extract = ALL, report: bytes | None = b"") -> bytes:
     with closing(Archive(extract, HEADER, 2000.5)) as archive:
         parts = [archive.take()]
         for item in ITEMS:
             archive.add(item)
             parts.append(archive.take())
-        archive.finish(9, [b'{"id":"r1.c1"}'], report)
+        end = ndjson.End(9, "complete" if extract.is_all else "filtered")
+        archive.finish(end, [b'{"id":"r1.c1"}'], encode(REPORTED) if report == b"" else report)
         return b"".join([*parts, archive.take()])
 
 
@@ -73,7 +76,7 @@ def refused(folder: Path, body: bytes) -> str:
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     found = opened(tmp_path, written())
-    assert (found.name, found.saved_at, found.report) == ("s.mcpprobe", 2000.5, {"format": "mcp-probe-judge"})
+    assert (found.name, found.saved_at, found.report) == ("s.mcpprobe", 2000.5, REPORTED)
     assert found.log.header == HEADER
     assert list(found.log.items) == ITEMS
     assert found.log.end == ndjson.End(9, "complete")
@@ -146,13 +149,15 @@ def changed(**values: Any) -> bytes:
         (packed({LOG: members(written())[LOG]}), "manifest.json is missing"),
         (packed({**members(written()), MANIFEST: b"{"}), "manifest.json is no JSON"),
         (packed({**members(written()), REPORT: b"[]"}), "report.json is no JSON object"),
+        (packed({**members(written()), REPORT: encode({**REPORTED, "version": 2})}), "is no report that this"),
+        (packed({**members(written()), REPORT: encode({**REPORTED, "subjects": [{"label": 1}]})}), "is no report"),
         (
             packed({**members(written()), LOG: ndjson.header(HEADER) + b'{"seq":1,"kind":"future.kind"}\n'}),
             "line 2",
         ),
         (packed({str(number): b"" for number in range(90)}), "no session file"),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_a_bad_file_is_refused_with_its_reason(body: bytes, why: str, tmp_path: Path) -> None:
     assert why in refused(tmp_path, body)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from probe.exports.archive import AUDIT, LOG, MANIFEST, REPORT
-from probe.exports.opening import OpenedFile, open_file
+from probe.exports.opening import open_file
 from probe.observe.events import ServerState
+from probe.observe.opened import OpenedFile
 
 from ..support.api import LOCAL, page, refusal
 from ..support.http import exchange

@@ -14,6 +14,7 @@ from trio.testing import MockClock
 from probe.endpoints.paths import Paths
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.engine import Engine
+from probe.observe.opened import OpenedFile
 from probe.settings import Settings, build
 from probe.tools.catalogue import TOOLSETS
 
@@ -59,9 +60,12 @@ class Probe:
 
 @asynccontextmanager
 async def running(
-    settings: Settings | None = None, toolsets: Sequence[Toolset] = TOOLSETS, **values: Any
+    settings: Settings | None = None,
+    toolsets: Sequence[Toolset] = TOOLSETS,
+    opened: OpenedFile | None = None,
+    **values: Any,
 ) -> AsyncIterator[Probe]:
-    """A probe that runs while the block does. `values` are settings by name.
+    """A probe that runs while the block does, or shows an `opened` file. `values` are settings by name.
 
     Raises `trio.TooSlowError` when the block lasts beyond any reason, so that no wait in a test is without bound:
     with nothing left to happen but keep-alive comments, virtual time would run on for ever.
@@ -73,6 +77,7 @@ async def running(
         epoch=EPOCH,
         new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef",
         random_bytes=lambda size: next(numbers).to_bytes(size, "big"),
+        opened=opened,
     )
     virtual = isinstance(trio.lowlevel.current_clock(), MockClock)
     with trio.fail_after(20_000 if virtual else 100):

@@ -1121,7 +1121,7 @@ export interface components {
          *
          *     `client` and `call` are what was asked for; both are null where nothing is left out. `judged`: a report is in it.
          */
-        Export: {
+        ExportOverview: {
             call: string | null;
             client: string | null;
             contains: components["schemas"]["Overview"];
@@ -1152,6 +1152,23 @@ export interface components {
         };
         /** @description Rows of one table that have changed, whole, by their `id`. */
         FeedRows: components["schemas"]["ChangedTasks"] | components["schemas"]["ChangedCalls"] | components["schemas"]["ChangedSessions"] | components["schemas"]["ChangedStreams"] | components["schemas"]["ChangedHosts"] | components["schemas"]["ChangedRefusals"] | components["schemas"]["ChangedCounts"];
+        /**
+         * @description The file that `mcp-probe open` shows: its name, and when it was saved, null where it does not say.
+         *
+         *     `client` and `call` are what it was saved of; both are null where it is of all. `filtered` says that entries were
+         *     left out on purpose, `cut_off` that its end is missing, and `gaps` are entries that are lost. `program` is the
+         *     version of the server that wrote the log.
+         */
+        FileInfo: {
+            call: string | null;
+            client: string | null;
+            cut_off: boolean;
+            filtered: boolean;
+            gaps: components["schemas"]["Gap"][];
+            name: string;
+            program: string;
+            saved_at: number | null;
+        };
         /** @description Entries from `first` to `last`, both included, were pushed out of the log before this reader came. */
         Gap: {
             first: number;
@@ -2060,11 +2077,13 @@ export interface components {
         /**
          * @description The server itself: what it is, how it is set, and how much of its limits is used.
          *
-         *     `mcp` is where clients connect, null where the server speaks MCP on its standard input and output.
+         *     `mcp` is where clients connect, null where the server speaks MCP on its standard input and output, and where it
+         *     shows a `file`, which is null for all others. Of a file the run and the start are those of the server that wrote it.
          */
         Server: {
             audit: components["schemas"]["AuditInfo"];
             feed: components["schemas"]["FeedReader"][];
+            file: components["schemas"]["FileInfo"] | null;
             limits: components["schemas"]["LimitInfo"][];
             log: components["schemas"]["LogInfo"];
             mcp: string | null;
@@ -2676,11 +2695,12 @@ export type DispatchStopped = components['schemas']['DispatchStopped'];
 export type Entry = components['schemas']['Entry'];
 export type EventPage = components['schemas']['EventPage'];
 export type Evidence = components['schemas']['Evidence'];
-export type Export = components['schemas']['Export'];
+export type ExportOverview = components['schemas']['ExportOverview'];
 export type FeedGap = components['schemas']['FeedGap'];
 export type FeedHello = components['schemas']['FeedHello'];
 export type FeedReader = components['schemas']['FeedReader'];
 export type FeedRows = components['schemas']['FeedRows'];
+export type FileInfo = components['schemas']['FileInfo'];
 export type Gap = components['schemas']['Gap'];
 export type GatewayArrival = components['schemas']['GatewayArrival'];
 export type GatewayEntry = components['schemas']['GatewayEntry'];
@@ -3523,7 +3543,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Export"];
+                    "application/json": components["schemas"]["ExportOverview"];
                 };
             };
             /** @description A parameter is unknown, or is not what it must be. */

@@ -25,8 +25,8 @@ import click
 def command(url: str, client: str | None, call: str | None, path: Path | None) -> int:
     """Save a session of a running server as a file.
 
-    The file has the log, the calls and the verdicts; secrets are hidden in it as they are in the log. URL is the address
-    of the server, http://127.0.0.1:8000 without one. `mcp-probe open FILE` shows it.
+    The file has the log, the calls and the verdicts; secrets are hidden in it as they are in the log. URL is the
+    address of the server, http://127.0.0.1:8000 without one. `mcp-probe open FILE` shows it.
     """
     from ..exports.archive import SUFFIX
     from ..exports.download import DownloadError, download, overview
@@ -39,18 +39,17 @@ def command(url: str, client: str | None, call: str | None, path: Path | None) -
         raise click.UsageError(f"FILE must end with {SUFFIX}")
     try:
         extract = Extract(client, call)
-        told = overview(url, extract)
+        contains = overview(url, extract)
         download(url, path.suffix, extract, path)
     except DownloadError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"{path}: {_said(told['contains'])}")
+    click.echo(f"{path}: {_said(contains)}")
     return 0
 
 
 def _said(contains: Mapping[str, Any]) -> str:
     parts = [_counted(contains["entries"], "entry", "entries"), _counted(contains["calls"], "call", "calls")]
-    if contains["entries"]:
-        parts.append(f"{_at(contains['first_at'])} to {_at(contains['last_at'])}")
+    parts.append(f"{_at(contains['first_at'])} to {_at(contains['last_at'])}")
     if contains["gaps"]:
         parts.append("earlier entries are gone")
     hidden = ", ".join(f"{name} ({count})" for name, count in contains["hidden"].items())

@@ -33,13 +33,14 @@ _OBSERVERS = ("/dashboard/", "/api/", "/health/", "/ready/", "/metrics/")
 _NO_CONNECTION = {"number": 0}
 _RETRY_S = 5
 _ELSEWHERE = "This server speaks MCP on its standard input and output; here are only pages about it: /dashboard, /api"
+_NOWHERE = "This server shows a file and speaks no MCP; here are only pages about it: /dashboard, /api"
 
 
 class Paths:
     """The ASGI application of one engine.
 
     `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `feed` what its dashboards read,
-    and `readers` are those of all lasting answers. With `pages_only`, no protocol is served, only what shows it.
+    and `readers` are those of all lasting answers. With `pages_only`, and for a file, no protocol is served.
     `metrics` serves `/metrics`, which is not there without. `beyond` is the application for connections that have no
     place. The listener tells `sockets` of its connections.
 
@@ -63,7 +64,7 @@ class Paths:
         self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
         self.sockets = SocketFacts(engine.log, settings.limits, engine.clock.now)
         self._engine = engine
-        self._pages_only = pages_only
+        self._pages_only = pages_only or engine.opened is not None
         self._pages: App | None = None
         self._loading = trio.Lock()
 
@@ -118,7 +119,7 @@ class Paths:
         if scope["path"] == "/toolhost":
             await self.toolhost(scope, receive, send)
         elif self._pages_only and (scope["type"] == "websocket" or scope["path"] in _PROTOCOL):
-            await _served_elsewhere(scope, receive, send)
+            await _served_elsewhere(_ELSEWHERE if self._engine.opened is None else _NOWHERE, scope, receive, send)
         elif scope["path"] == "/ws":
             await self.websocket(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -177,8 +178,8 @@ class Paths:
         return cast("App", create(self._engine, beside))
 
 
-async def _served_elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
-    refused = RefusedError(404, _ELSEWHERE)
+async def _served_elsewhere(where: str, scope: Scope, receive: Receive, send: Send) -> None:
+    refused = RefusedError(404, where)
     if scope["type"] == "http":
         await refuse(send, http_head(scope), refused)
     else:

@@ -18,6 +18,7 @@ from ..observe import ndjson
 from ..observe.context import Recorder
 from ..observe.events import ServerState
 from ..observe.log import EventLog
+from ..observe.opened import OpenedFile, ReadLog
 from ..observe.records import CallRecords
 from ..settings import Settings
 from ..wire.errors import McpError, shutting_down
@@ -73,7 +74,8 @@ class Engine:
     """Everything between the wire and the tools. Made inside a trio run; `serve` owns its services.
 
     `epoch` is the wall clock at the moment of making it, in seconds since 1970; `new_id` gives unguessable ids of
-    visible ASCII characters, `random_bytes` so many fresh bytes. `run` names this life of the server. Raises
+    visible ASCII characters, `random_bytes` so many fresh bytes. `run` names this life of the server. With an `opened`
+    file the log is that of the file, and so are the run and the start; nothing is recorded. Raises
     `SettingError` for unusable request state keys. `stopped` is the last entry of its work, once it is there.
     """
 
@@ -85,13 +87,18 @@ class Engine:
         epoch: float,
         new_id: Callable[[], str],
         random_bytes: Callable[[int], bytes],
+        opened: OpenedFile | None = None,
     ) -> None:
         limits = settings.limits
-        self.run = random_bytes(_RUN_BYTES).hex()
-        self.started_at = epoch
         self.settings = settings
         self.clock = Clock(epoch)
-        self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
+        self.opened = opened
+        if opened is None:
+            self.run, self.started_at = random_bytes(_RUN_BYTES).hex(), epoch
+            self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
+        else:
+            self.run, self.started_at = opened.log.run, opened.log.header.started_at
+            self.log = ReadLog(opened.log)
         self.observer = Observer(self.log, self.run, limits)
         self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)
         self.shares = AddressShares(limits)
@@ -126,16 +133,21 @@ class Engine:
 
     def header(self, catalogue: str | None = None) -> ndjson.Header:
         """What the log is of; `catalogue` is the version of the rules that it is judged by."""
+        if self.opened is not None:
+            return self.opened.log.header
         settings = ndjson.settings_for_rules(self.settings)
         return ndjson.Header(self.run, __version__, self.started_at, settings, catalogue)
 
     def _judging(self) -> JudgeService:
         # A tenth of a second of imports that most servers do not need.
         from ..judge.catalogue import catalogue
+        from ..judge.judge import Judge
         from ..judge.predicates.all import PREDICATES
 
         rules = catalogue()
-        return JudgeService(self.log, self.clock, self.header(str(rules.version)), rules, PREDICATES)
+        judge = Judge(rules, PREDICATES)
+        judge.begin(self.header(str(rules.version)), living=self.opened is None)
+        return JudgeService(self.log, self.clock, judge, None if self.opened is None else self.opened.log)
 
     @property
     def records(self) -> CallRecords:

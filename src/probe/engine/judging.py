@@ -7,19 +7,17 @@ Whoever asks for a report waits until the judge has read all entries that are th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import trio
 
-from ..judge.catalogue import RuleCatalogue
 from ..judge.judge import Judge, Subject
-from ..judge.predicate import Predicate
 from ..judge.report import Judgement, report_with, subject_report
 from ..judge.verdicts import Verdict
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog, Gap
-from ..observe.ndjson import Header
+from ..observe.ndjson import SavedLog
 from .clock import Clock
 
 # How much of the time that passes may be spent on judging.
@@ -27,23 +25,16 @@ _SHARE: Final = 0.05
 
 
 class JudgeService:
-    """The judge of one engine's log. `changed` counts up whenever it has read something."""
+    """The judge of one engine's log, which has begun that log. A log that was `saved` ends where its file does."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        clock: Clock,
-        header: Header,
-        catalogue: RuleCatalogue,
-        predicates: Mapping[str, type[Predicate]],
-    ) -> None:
+    def __init__(self, log: EventLog, clock: Clock, judge: Judge, saved: SavedLog | None = None) -> None:
         self._log = log
         self._clock = clock
-        self._judge = Judge(catalogue, predicates)
-        self._judge.begin(header, living=True)
+        self._judge = judge
+        self._saved = saved
+        self._ended = False
         self._spent = 0.0
         self._asked = 0
-        self.catalogue = catalogue
         self._follower = LogFollower(log, self._take, self._missed, pause=self._pause)
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -73,7 +64,11 @@ class JudgeService:
             await self._follower.reach(self._log.last)
         finally:
             self._asked -= 1
-        self._judge.tick(self._clock.now())
+        if self._saved is None:
+            self._judge.tick(self._clock.now())
+        elif not self._ended:
+            self._ended = True
+            self._judge.end(self._saved.end)
 
     def _subjects(self, name: str | None) -> Sequence[Subject]:
         """The subjects of a name: the one that was given it, else those that this server calls so."""

@@ -113,10 +113,11 @@ class Archive:
             self._tally.take(item)
             self._last = item.seq
 
-    def finish(self, last: int, calls: Sequence[bytes], report: bytes | None) -> None:
-        """Write what is left: `last` is up to where the log tells, `calls` are rows of the audit in JSON."""
-        why: ndjson.Why = "complete" if self._extract.is_all else "filtered"
-        self._log.write(ndjson.line(End(max(last, self._last), why)))
+    def finish(self, end: End | None, calls: Sequence[bytes], report: bytes | None) -> None:
+        """Write what is left: `end` where the log has one, `calls` are rows of the audit in JSON."""
+        if end is not None:
+            # Entries that came while this was written, and have gone again, are in a gap beyond it.
+            self._log.write(ndjson.line(End(max(end.last, self._last), end.why)))
         self._log.close()
         self._put(AUDIT, b'{"calls":[%b]}\n' % b",".join(calls))
         if report is not None:

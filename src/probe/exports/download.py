@@ -22,6 +22,8 @@ _PIECE: Final = 64 * 1024
 # Packed. A server keeps 64 MiB by default, which is a tenth of that in a zip.
 _MOST_BYTES: Final = 1024 * 1024 * 1024
 _MOST_SAID: Final = 1024 * 1024
+# What the overview must have to be shown; nothing is exported where there are no entries.
+_SHOWN: Final = {"entries": int, "calls": int, "first_at": float, "last_at": float, "hidden": dict, "gaps": list}
 
 
 class DownloadError(Exception):
@@ -29,12 +31,13 @@ class DownloadError(Exception):
 
 
 def overview(url: str, extract: Extract) -> dict[str, Any]:
-    """What an export would have in it, as `/api/export` says. Raises `DownloadError`."""
+    """What an export would have in it: `contains` of `/api/export`. Raises `DownloadError`."""
     with _answer(url, "/api/export", extract) as answer:
         value = _json(answer)
-    if not isinstance(value.get("contains"), dict):
+    contains = value.get("contains")
+    if not isinstance(contains, dict) or any(type(contains.get(name)) is not kind for name, kind in _SHOWN.items()):
         raise DownloadError(f"{url} gives no overview of an export")
-    return value
+    return contains
 
 
 def download(url: str, suffix: str, extract: Extract, path: Path) -> int:
@@ -46,6 +49,9 @@ def download(url: str, suffix: str, extract: Extract, path: Path) -> int:
             if size > _MOST_BYTES:
                 raise DownloadError(f"{url} gives more than {_MOST_BYTES >> 20} MiB")
             os.write(descriptor, piece)
+        # The library takes it for the end when the connection breaks, where the length was told.
+        if answer.length:
+            raise DownloadError(f"no export comes from {url}: it broke off")
         return size
 
 

@@ -3,7 +3,8 @@
     1  every entry whose context has the client: the label that it was given, or the label of its session
     2  the other entries of its exchanges that name no client: the head of a request comes before anybody is known
     3  those of its connections that name neither an exchange nor a client
-    4  those about the server as a whole, which say when it began and ended
+    4  what says who the clients of its sessions are: programs of one kind share a modern client's label
+    5  those about the server as a whole, which say when it began and ended
 
 What is about one call is its evidence (`observe.evidence`).
 """
@@ -13,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..observe.context import NO_CONTEXT, Context
-from ..observe.events import ServerState
+from ..observe.events import ClientSeen, ServerState, SessionOpened
 from ..observe.log import Entry
+
+_INTRODUCTIONS = (SessionOpened, ClientSeen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class ClientEntries:
         self._client = client
         self._exchanges: set[int] = set()
         self._connections: set[str] = set()
+        self._sessions: set[str] = set()
 
     def look(self, entry: Entry) -> None:
         """Learn from an entry which exchanges and connections are the client's."""
@@ -50,6 +54,8 @@ class ClientEntries:
                 self._exchanges.add(context.exchange)
             if context.connection is not None:
                 self._connections.add(context.connection)
+            if context.session is not None:
+                self._sessions.add(context.session)
 
     def has(self, entry: Entry) -> bool:
         """Whether an entry is about the client."""
@@ -57,7 +63,7 @@ class ClientEntries:
         if self._names(context):
             return True
         if context.session is not None or context.label is not None:
-            return False
+            return isinstance(entry.fact, _INTRODUCTIONS) and context.session in self._sessions
         if context.exchange is not None:
             return context.exchange in self._exchanges
         if context == NO_CONTEXT:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
 from pydantic_core import from_json
 
+from ..judge.reports import as_json
 from ..observe import ndjson
 from ..observe.ndjson import NdjsonError, SavedLog
+from ..observe.opened import OpenedFile
 from . import archive
 
 # What a log may have when it is unpacked: eight times what a server keeps by default. In memory it takes twice that.
@@ -47,25 +48,6 @@ class OpeningError(Exception):
     """The file cannot be opened; the message is one line that says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedFile:
-    """A file that was read: its `name` without folders, the log, and what a session file has beside it.
-
-    `manifest` and `report` are JSON objects, None where the file has none.
-    """
-
-    name: str
-    log: SavedLog
-    manifest: Mapping[str, Any] | None = None
-    report: Mapping[str, Any] | None = None
-
-    @property
-    def saved_at(self) -> float | None:
-        """When it was saved, in seconds since the epoch; None where the file does not say."""
-        at = (self.manifest or {}).get("saved_at")
-        return at if isinstance(at, float) else None
-
-
 def open_file(path: Path) -> OpenedFile:
     """Read a `.mcpprobe` file, or the lines of a log. Raises `OpeningError`."""
     try:
@@ -88,7 +70,7 @@ def _from_zip(name: str, file: IO[bytes]) -> OpenedFile:
             _check_names(members.namelist())
             manifest = _manifest(_object(members, archive.MANIFEST, _MOST_MANIFEST))
             judged = archive.REPORT in members.namelist()
-            report = _object(members, archive.REPORT, _MOST_REPORT) if judged else None
+            report = _report(_object(members, archive.REPORT, _MOST_REPORT)) if judged else None
             with members.open(archive.LOG) as log:
                 return OpenedFile(name, _log(log), manifest, report)
     except NdjsonError:
@@ -133,6 +115,22 @@ def _object(members: zipfile.ZipFile, name: str, most: int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise OpeningError(f"{name} is no JSON object")
     return value
+
+
+def _report(value: dict[str, Any]) -> dict[str, Any]:
+    """A report as far as its readers rely on it."""
+    subjects = value.get("subjects")
+    known = value.get("format") == as_json.FORMAT and value.get("version") == as_json.VERSION
+    if not known or not isinstance(subjects, list) or not all(map(_is_subject, subjects)):
+        raise OpeningError(f"its {archive.REPORT} is no report that this program reads")
+    return value
+
+
+def _is_subject(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("label"), str):
+        return False
+    rules = value.get("verdicts")
+    return isinstance(rules, list) and all(isinstance(rule, dict) and "verdict" in rule for rule in rules)
 
 
 def _manifest(value: dict[str, Any]) -> dict[str, Any]:

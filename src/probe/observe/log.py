@@ -128,7 +128,7 @@ class EventLog:
         """Record a fact; returns its sequence number. The oldest entries make room."""
         seq = self.last = self.last + 1
         at, mono = self._now()
-        cost = _cost(fact)
+        cost = cost_of(fact)
         self._slots.append((Entry(seq, at, mono, context, fact, cause), cost))
         self._length += 1
         self.bytes += cost
@@ -154,7 +154,8 @@ class EventLog:
 
     def entry(self, seq: int) -> Entry | None:
         """One entry; None where it is not there any more, or not yet."""
-        return self._between(seq, seq)[0] if self.first <= seq <= self.last else None
+        found = self._between(seq, seq) if self.first <= seq <= self.last else []
+        return found[0] if found else None
 
     def since(self, seq: int, limit: int) -> LogPage:
         """At most `limit` entries after `seq`, oldest first. A cursor beyond the end gives an empty page."""
@@ -164,13 +165,23 @@ class EventLog:
         entries = self._between(start, min(self.last, start + limit - 1))
         return LogPage(gap, entries, entries[-1].seq if entries else max(seq, start - 1))
 
+    def until(self, seq: int, limit: int) -> list[Entry]:
+        """The last entries up to `seq`, at most `limit` of them, oldest first."""
+        end = min(seq, self.last)
+        return self._between(max(self.first, end - limit + 1), end)
+
+    def tail(self, count: int) -> int:
+        """The number behind which the last `count` entries follow, or all where there are not so many."""
+        return max(self.first - 1, self.last - count)
+
     def _between(self, start: int, end: int) -> list[Entry]:
         """The entries from `start` to `end`, both included, as far as they are kept."""
         offset = len(self._slots) - self.last - 1
         return [slot[0] for slot in self._slots[start + offset : end + offset + 1] if slot is not None]
 
 
-def _cost(fact: Event) -> int:
+def cost_of(fact: Event) -> int:
+    """About how many bytes an entry with this fact takes in memory."""
     # Every message passes here several times, so one loop asks for exact types, which `isinstance` and `sum` do not.
     size = _ENTRY_OVERHEAD
     for value in _SHAPES[type(fact)].weighed(fact):

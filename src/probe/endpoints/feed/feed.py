@@ -178,7 +178,7 @@ class _Reader:
         """Where to begin, so that as many entries follow as were asked for, unless finding them costs too much."""
         wishes, at = self._wishes, self._log.last
         if wishes.wanted.passes_all:
-            return max(self._log.first - 1, at - wishes.tail)
+            return self._log.tail(wishes.tail)
         left, may = wishes.tail, float(self._engine.settings.limits.feed_burst)
         while left and may > 0 and at >= self._log.first:
             at, found, cost = tail_start(self._log, wishes.wanted, at, left)

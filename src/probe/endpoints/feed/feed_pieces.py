@@ -114,8 +114,10 @@ class Pieces:
 
     def _entries(self, span: Span, wanted: EventFilter) -> FeedFrame:
         self._made = True
-        parts, size, cost, reached = list[bytes](), 0, 0.0, span.last
-        for entry in self._log.since(span.after, span.last - span.after).entries:
+        page = self._log.since(span.after, span.last - span.after)
+        # Of a file numbers may be left out behind the span.
+        parts, size, cost, reached = list[bytes](), 0, 0.0, max(span.last, page.next)
+        for entry in page.entries:
             if not wanted.fits(entry):
                 cost += _LOOKED_AT
                 continue
@@ -169,9 +171,10 @@ class Pieces:
 
 def tail_start(log: EventLog, wanted: EventFilter, before: int, count: int) -> tuple[int, int, float]:
     """Look for entries that pass, backwards from `before`, over one piece: where that ends, how many, what it cost."""
-    after = max(log.first - 1, before - PIECE)
+    entries = log.until(before, PIECE)
+    after = entries[0].seq - 1 if entries else log.first - 1
     found, cost, size = 0, 0.0, 0
-    for entry in reversed(log.since(after, before - after).entries):
+    for entry in reversed(entries):
         fits = wanted.fits(entry)
         row = entry.encoded() if fits and wanted.text is not None else b""
         cost += 1 + (len(row) >> 10) if row else _LOOKED_AT

@@ -226,10 +226,30 @@ class ToolHostsInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class FileInfo:
+    """The file that `mcp-probe open` shows: its name, and when it was saved, null where it does not say.
+
+    `client` and `call` are what it was saved of; both are null where it is of all. `filtered` says that entries were
+    left out on purpose, `cut_off` that its end is missing, and `gaps` are entries that are lost. `program` is the
+    version of the server that wrote the log.
+    """
+
+    name: str
+    saved_at: float | None
+    program: str
+    client: str | None
+    call: str | None
+    filtered: bool
+    cut_off: bool
+    gaps: list[Gap]
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """The server itself: what it is, how it is set, and how much of its limits is used.
 
-    `mcp` is where clients connect, null where the server speaks MCP on its standard input and output.
+    `mcp` is where clients connect, null where the server speaks MCP on its standard input and output, and where it
+    shows a `file`, which is null for all others. Of a file the run and the start are those of the server that wrote it.
     """
 
     name: str
@@ -247,6 +267,7 @@ class Server:
     feed: list[FeedReader]
     audit: AuditStatus
     tool_hosts: ToolHostsInfo
+    file: FileInfo | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,21 +79,25 @@ async def forward(log: EventLog, scan: Scan, since: int) -> None:
         page = log.since(scan.next, scan.piece)
         if page.gap is not None and scan.looked:
             return
-        scan.gap, scan.next = scan.gap or page.gap, max(scan.next, log.first - 1)
-        if not page.entries:
+        scan.gap, before, scan.next = scan.gap or page.gap, scan.next, max(scan.next, log.first - 1)
+        if page.next == before:
             return
         for entry in page.entries:
             if not await scan.take(entry):
                 return
             scan.next = entry.seq
+        scan.next = page.next
 
 
 async def backward(log: EventLog, scan: Scan, before: int) -> None:
     """Entries before `before`, newest first; what is older than the log keeps is a gap at the end."""
     upper = min(before, log.last + 1)
     while not scan.full and upper > log.first:
-        lower = max(upper - scan.piece, log.first)
-        for entry in reversed(log.since(lower - 1, upper - lower).entries):
+        found = log.until(upper - 1, scan.piece)
+        if not found:
+            # Of a file numbers may be left out.
+            upper = log.first
+        for entry in reversed(found):
             if not await scan.take(entry):
                 break
             upper = entry.seq

@@ -19,6 +19,7 @@ from ...exports.extract import ClientEntries, Extract
 from ...exports.overview import OverviewTally
 from ...judge.reports.as_json import as_json
 from ...observe.log import Entry, Gap
+from ...observe.ndjson import End
 from ...observe.query import QueryError
 from ...wire.jsonrpc import clip, encode
 from . import answers, listing, responses
@@ -37,12 +38,12 @@ class NothingToExportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The numbers of the entries to export, up to which the log was looked at, and what it had lost before."""
+    """The numbers of the entries to export, what is lost among them, the end of the export, and whom it is about."""
 
     extract: Extract
     numbers: list[int]
-    last: int
-    lost: Gap | None
+    lost: list[Gap]
+    end: End | None
     about: str | None
 
 
@@ -81,8 +82,7 @@ def _asked(page: listing.Route) -> Extract:
 
 async def _find(engine: Engine, extract: Extract) -> Chosen:
     """Raises `NothingToExportError`."""
-    log = engine.log
-    last, lost = log.last, Gap(1, log.first - 1) if log.first > 1 else None
+    lost, end = _bounds(engine, extract)
     if extract.call is not None:
         # Its id is known with the run before it, and without.
         run, _, call = extract.call.rpartition(".")
@@ -90,17 +90,30 @@ async def _find(engine: Engine, extract: Extract) -> Chosen:
         evidence = engine.observer.evidence
         if record is None:
             raise NothingToExportError(f"there is no call {clip(extract.call)!r}, or the log keeps it no longer")
-        lost = None if evidence.complete(call) else lost
-        return Chosen(replace(extract, call=call), evidence.of(call), last, lost, record.label or record.session)
+        lost = [] if evidence.complete(call) else lost
+        return Chosen(replace(extract, call=call), evidence.of(call), lost, end, record.label or record.session)
+    last = engine.log.last
     if extract.client is None:
-        return Chosen(extract, [*range(log.first, last + 1)], last, lost, None)
+        return Chosen(extract, [entry.seq async for entry in _all(engine, last)], lost, end, None)
     client = ClientEntries(extract.client)
     async for entry in _all(engine, last):
         client.look(entry)
     if not client:
         raise NothingToExportError(f"no client {clip(extract.client)!r} is in the log")
     numbers = [entry.seq async for entry in _all(engine, last) if client.has(entry)]
-    return Chosen(extract, numbers, last, lost, extract.client)
+    return Chosen(extract, numbers, lost, end, extract.client)
+
+
+def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
+    """What the log has lost, and how an export of it ends: that of a file that was cut off has no end either."""
+    log, opened = engine.log, engine.opened
+    if opened is None:
+        lost = [Gap(1, log.first - 1)] if log.first > 1 else []
+        return lost, End(log.last, "complete" if extract.is_all else "filtered")
+    end = opened.log.end
+    if end is not None and not extract.is_all:
+        end = End(end.last, "filtered")
+    return opened.log.gaps, end
 
 
 async def _all(engine: Engine, last: int) -> AsyncIterator[Entry]:
@@ -115,11 +128,13 @@ async def _all(engine: Engine, last: int) -> AsyncIterator[Entry]:
 
 
 def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
-    """What was found, as far as the log still has it."""
-    if found.lost is not None:
-        yield found.lost
+    """What was found, as far as the log still has it, and what is lost, in order."""
+    lost = [*found.lost]
     for number in found.numbers:
+        while lost and lost[0].first < number:
+            yield lost.pop(0)
         yield engine.log.entry(number) or Gap(number, number)
+    yield from lost
 
 
 def _count(tally: OverviewTally, item: Entry | Gap) -> None:
@@ -138,7 +153,7 @@ async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
             if packed := archive.take():
                 yield packed
             await turns.done(0 if line is None else len(line))
-        archive.finish(found.last, _records(engine, archive.calls), await _report(engine, found.about))
+        archive.finish(found.end, _records(engine, archive.calls), await _report(engine, found.about))
         yield archive.take()
 
 
@@ -148,6 +163,9 @@ def _records(engine: Engine, calls: set[str]) -> list[bytes]:
 
 
 async def _report(engine: Engine, about: str | None) -> bytes | None:
+    opened = engine.opened
+    if opened is not None and opened.is_filtered:
+        return None if opened.report is None else encode(opened.report)
     return None if engine.judging is None else encode(as_json(await engine.judging.report(about)))
 
 

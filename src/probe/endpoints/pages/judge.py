@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
+from functools import partial
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import trio
 from quart import Response
@@ -43,17 +44,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
     # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
     tag = sha256(rules).hexdigest()[:16]
-    service = engine.judging
-
-    async def answer(name: str | None, form: Callable[[Judgement], Response], query: Query | None = None) -> Response:
-        if service is None:
-            return not_found(_OFF)
-        if query is not None:
-            await _wait(service, name, query)
-        report = await service.report(name)
-        if name is not None and not report.subjects:
-            return not_found(f"no client {clip(name)!r} was seen")
-        return form(report)
+    answer = partial(_answer, engine)
 
     @app.get(listing.JUDGE.rule)
     async def judge() -> Response:
@@ -79,6 +70,44 @@ def register(app: QuartTrio, engine: Engine) -> None:
     async def judge_junit(name: str) -> Response:
         read()
         return await answer(name, lambda report: _text(junit(report, engine.log.entry), listing.XML))
+
+
+async def _answer(
+    engine: Engine, name: str | None, form: Callable[[Judgement], Response], query: Query | None = None
+) -> Response:
+    """A report in one of its forms; only where that is JSON there is a query. Raises `QueryError`."""
+    service, stored = engine.judging, _stored_report(engine)
+    if service is None:
+        return not_found(_OFF)
+    if stored is not None:
+        return _stored(stored, name, query)
+    if query is not None:
+        await _wait(service, name, query)
+    report = await service.report(name)
+    if name is not None and not report.subjects:
+        return not_found(f"no client {clip(name)!r} was seen")
+    return form(report)
+
+
+def _stored_report(engine: Engine) -> Mapping[str, Any] | None:
+    # Of entries that were left out nothing can be judged, but the server that had them all has said what it found.
+    opened = engine.opened
+    return opened.report if opened is not None and opened.is_filtered else None
+
+
+def _stored(report: Mapping[str, Any], name: str | None, query: Query | None) -> Response:
+    """The report of a file, as far as it has what is asked for. Raises `QueryError`."""
+    if query is None:
+        return not_found("the file has its report as JSON only: /api/judge")
+    verdicts = {verdict.name for verdict in _having(query)}
+    subjects = [_with_verdicts(each, verdicts) for each in report.get("subjects", ()) if name in (None, each["label"])]
+    if name is not None and not subjects:
+        return not_found(f"the report of the file has no client {clip(name)!r}")
+    return Response(encode({**report, "subjects": subjects}), content_type=listing.JSON)
+
+
+def _with_verdicts(subject: Mapping[str, Any], verdicts: Collection[str]) -> Mapping[str, Any]:
+    return {**subject, "verdicts": [rule for rule in subject["verdicts"] if rule["verdict"] in verdicts]}
 
 
 def _json(query: Query) -> Callable[[Judgement], Response]:

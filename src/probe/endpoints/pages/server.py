@@ -14,6 +14,7 @@ from ... import __version__
 from ...engine.catalogue.catalogue import HOSTS
 from ...engine.catalogue.tool import Tool
 from ...engine.engine import SERVER_INFO, Engine
+from ...observe.opened import OpenedFile
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN
@@ -89,6 +90,21 @@ def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
         feed=list(beside.feed_readers()),
         audit=engine.audit.status,
         tool_hosts=answers.ToolHostsInfo(enabled=engine.hosted.enabled, connected=hosts),
+        file=None if engine.opened is None else _file(engine.opened),
+    )
+
+
+def _file(opened: OpenedFile) -> answers.FileInfo:
+    saved_of = opened.manifest or {}
+    return answers.FileInfo(
+        name=opened.name,
+        saved_at=opened.saved_at,
+        program=opened.log.header.program,
+        client=saved_of.get("client"),
+        call=saved_of.get("call"),
+        filtered=opened.is_filtered,
+        cut_off=opened.is_cut_off,
+        gaps=opened.log.gaps,
     )
 
 
