@@ -71,6 +71,27 @@ def test_only_first_pages(lists: int, wait: float, gap: bool, uses: bool, verdic
     expect(log, "page.followed", verdict)
 
 
+@pytest.mark.parametrize(
+    ("uses", "what", "status", "verdict"),
+    [
+        (True, "exited", 0, Verdict.WARN),
+        (False, "exited", 0, Verdict.NOT_OBSERVED),
+        (True, "exited", 1, Verdict.NOT_OBSERVED),
+        (True, "killed", None, Verdict.NOT_OBSERVED),
+    ],
+)
+def test_who_has_left_will_not_ask_for_more(uses: bool, what: str, status: int | None, verdict: Verdict):
+    log = Log()
+    log.process("started")
+    session = log.http().session()
+    for _ in range(2):
+        read(session)
+    if uses:
+        session.call("progress")
+    log.process(what, status)
+    expect(log, "page.followed", verdict)
+
+
 def test_a_list_that_is_followed_in_one_session_is_followed():
     log = Log()
     client = log.http()

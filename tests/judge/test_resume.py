@@ -162,9 +162,23 @@ def test_who_has_the_answer_stays_away(revision: str, returns: int, after: float
     log = Log()
     session = log.http().session(revision)
     stream = session.client.stream(session.call("progress"), event_ids=True)
+    stream.tell("notifications/message", {"level": "info", "data": "x"})
     stream.answer({"content": []})
     log.after(after)
     for _ in range(returns):
+        session.resume(stream, f"{stream.context.stream}-1").close("end of stream")
+    check(log, STOPS, verdict, only={STOPS})
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+@pytest.mark.parametrize(("streams", "verdict"), [(1, SILENT), (2, WARN)])
+def test_who_names_the_event_of_the_answer_has_read_it(revision: str, streams: int, verdict: Verdict) -> None:
+    log = Log()
+    session = log.http().session(revision)
+    for _ in range(streams):
+        stream = session.client.stream(session.call("progress"), event_ids=True)
+        stream.answer({"content": []})
+        log.after(0.5)
         session.resume(stream).close("end of stream")
     check(log, STOPS, verdict, only={STOPS})
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ....observe.bounded import Newest
 from ...listings import LISTS, Lists
 from ...predicate import Predicate, judges
-from ...views import Message, Scope
+from ...views import Message, ProcessChange, Scope
 
 _LISTS: Final = frozenset(LISTS)
 _USES: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
@@ -26,7 +26,8 @@ _MOST: Final = 1_000
 class PageFollowed(Predicate):
     """Follows nextCursor to the last page.
 
-    A client may show one page and a button for more, so it takes two lists, a minute, and work that goes on.
+    A client may show one page and a button for more, so it takes two lists, work that goes on, and a minute for it; or
+    the client's process has ended by its own will.
     """
 
     methods = _LISTS | _USES
@@ -34,15 +35,25 @@ class PageFollowed(Predicate):
     def setup(self) -> None:
         self._has_followed = False
         self._firsts: tuple[Message, ...] = ()
+        self._use: Message | None = None
 
     def on_request(self, message: Message) -> None:
         if message.method in _LISTS:
             self._has_followed |= isinstance(message.params.get("cursor"), str)
             return
-        firsts = self._firsts
-        if self._has_followed or len(firsts) < _FIRST_PAGES or self.now - (firsts[-1].answered or 0) < _FOLLOW_S:
+        if self._has_followed or len(self._firsts) < _FIRST_PAGES:
             return
-        self._firsts = ()
+        self._use = message
+        if self.now - (self._firsts[-1].answered or 0) >= _FOLLOW_S:
+            self._accuse(message)
+
+    def on_process(self, change: ProcessChange) -> None:
+        has_left = change.of == "client" and change.what == "exited" and change.status == 0
+        if has_left and self._use is not None and not self._has_followed:
+            self._accuse(self._use)
+
+    def _accuse(self, message: Message) -> None:
+        firsts, self._firsts, self._use = self._firsts, (), None
         lists = " and ".join(sorted({str(first.method) for first in firsts}))
         remark = f"shows the first page only of {lists}"
         if self.life.whole:
