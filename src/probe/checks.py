@@ -126,3 +126,8 @@ def check_order(lower: str, low: float, upper: str, high: float) -> None:
     """Two settings of which one must not be above the other."""
     if low > high:
         raise SettingError(f"{lower} must be at most {upper}, got {low} and {high}")
+
+
+def for_large(most: int) -> int:
+    """The part of a limit in bytes that large items may use; the rest is for small ones (`core/shares.py`)."""
+    return most - most // 8

@@ -124,7 +124,7 @@ BEYOND: Mapping[str, str] = {
 _PAGE = """\
 # Limits
 
-Made by `python -m tests.limits.page`; change `settings.py` instead. Each limit and each time is a setting, but for
+Made by `python -m tests.limits.page`; change `settings/` instead. Each limit and each time is a setting, but for
 those that are *fixed*: `max_sessions` is the flag `--max-sessions` and the variable `MCP_PROBE_MAX_SESSIONS`. What is
 used of the shared ones is at `/api/server`; what was refused is in the event log as `limit.reached`.
 [errors.md](errors.md) has the errors.

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..settings import for_large
+from ..checks import for_large
 
 SMALL_BYTES = 64 * 1024
 """A body, message or answer of at most this size may use the last eighth of a limit in bytes."""

@@ -1,0 +1,17 @@
+"""Every default of the server: its value, its unit and the reason for it. Nowhere else.
+
+Each field of `Settings` and `Limits` that is not fixed is also a command line flag (`max_sessions` is
+`--max-sessions`) and an environment variable (`MCP_PROBE_MAX_SESSIONS`); `mcp-probe settings` prints these, in groups.
+
+    description.py  what a setting is
+    limits.py       the limits of what clients may use
+    server.py       all other settings
+"""
+
+from __future__ import annotations
+
+from .description import ENV_PREFIX, Described, described
+from .limits import Limits
+from .server import LOG_FORMATS, LOG_LEVELS, Settings, build
+
+__all__ = ["ENV_PREFIX", "LOG_FORMATS", "LOG_LEVELS", "Described", "Limits", "Settings", "build", "described"]
