@@ -109,7 +109,7 @@ test("a host that dies takes its calls with it, is shown closed, and comes back 
 });
 
 test("the live view tells of hosts in words, and never what a host proves itself with", async () => {
-  const live = await open("/live?show=hosts");
+  const live = await open("/live?view=all&show=hosts");
   await live.getByRole("row").filter({ hasText: "host.registered" }).filter({ hasText: /with 5 tools/ }).first().waitFor(SOON);
   const log = await (await fetch(`${server.url}/api/events.ndjson`)).text();
   expect(log).toContain('"method":"host.register"');

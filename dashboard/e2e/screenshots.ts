@@ -38,7 +38,7 @@ try {
   const story = await tell(server.url);
   const { cancelled, closed, event, task, session } = story;
   const pictures: readonly Picture[] = [
-    { name: "live", path: "/live", ready: row("notifications/progress") },
+    { name: "live", path: "/live", ready: row("tools/call") },
     { name: "live-entry", path: `/live?at=${event}`, ready: text(/^Answer #/) },
     { name: "timeline", path: "/timeline?show=call&span=30", ready: text("cancelled by notification") },
     { name: "tasks", path: "/tasks", ready: row("task_with_progress", "working") },

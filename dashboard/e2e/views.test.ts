@@ -52,7 +52,8 @@ test("each view says how to connect a client until one has, and is accessible th
 
 /** Each view: its address, and a text that it has when it is complete. */
 const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, shows: string | RegExp])[] = [
-  ["Live", () => "/live", "notifications/progress"],
+  ["Live", () => "/live", "tools/call"],
+  ["Live with all entries", () => "/live?view=all", "notifications/progress"],
   ["Live with an entry", ({ event }) => `/live?at=${event}`, "Show the whole entry"],
   ["Live of one client", ({ session }) => `/live?session=${session}`, "desk-agent"],
   ["Tasks", () => "/tasks", "task_with_progress"],
@@ -106,7 +107,7 @@ test.each([
   ["Live", "/live", /\/live\?at=/],
 ])("a row of %s opens by arrow and Enter", async (_name, path, address) => {
   const { page } = await openPage(browser, `${server.url}/dashboard${path}`);
-  const grid = page.getByRole("grid");
+  const grid = page.locator("[role=grid], [role=treegrid]");
   await grid.getByRole("row").nth(2).waitFor(SOON);
   await grid.locator("[role=row][tabindex='0']").focus();
   await page.keyboard.press("ArrowDown");

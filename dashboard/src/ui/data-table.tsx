@@ -26,22 +26,39 @@ interface DataTableProps<Row> {
   rowHeight?: number;
   /** Shown instead of the table when there are no rows. */
   empty?: ReactNode;
+  /** For rows that unfold: the table is a tree. */
+  tree?: Tree<Row>;
 }
 
-/** The box that scrolls. It keeps the rows in view in place when others come in above, unless its top is in view. */
+/** How the rows of a tree stand: those below a row follow it in `rows` as long as it is open. */
+export interface Tree<Row> {
+  /** From 1. */
+  level: (row: Row) => number;
+  /** Undefined for a row with nothing below it. */
+  isOpen: (row: Row) => boolean | undefined;
+  /** The right arrow opens, the left one closes. */
+  onToggle: (row: Row) => void;
+}
+
+// beyond this many rows the place is given up: looking for it must stay quick
+const FAR = 5000;
+
+/** The box that scrolls. It keeps the rows in view in place when others come or go above, unless its top is in view. */
 function useAnchoredBox(keyAt: (index: number) => string | undefined, rowHeight: number) {
   const box = useRef<HTMLDivElement>(null);
-  const first = useRef<string | undefined>(undefined);
+  const previous = useRef<(index: number) => string | undefined>(keyAt);
   useLayoutEffect(() => {
-    const before = first.current;
-    first.current = keyAt(0);
-    if (before === undefined || before === first.current || box.current === null || box.current.scrollTop === 0) return;
-    // beyond this many new rows the place is given up: looking for it must stay quick
-    for (let index = 1; index < 5000 && keyAt(index) !== undefined; index += 1) {
-      if (keyAt(index) === before) {
-        box.current.scrollTop += index * rowHeight;
-        return;
-      }
+    const before = previous.current;
+    previous.current = keyAt;
+    if (box.current === null || box.current.scrollTop === 0) return;
+    const index = Math.floor(box.current.scrollTop / rowHeight);
+    const key = before(index);
+    if (key === undefined || keyAt(index) === key) return;
+    for (let step = 1; step < FAR; step += 1) {
+      const found = [index + step, index - step].find((each) => each >= 0 && keyAt(each) === key);
+      if (found === undefined) continue;
+      box.current.scrollTop += (found - index) * rowHeight;
+      return;
     }
   });
   return box;
@@ -54,13 +71,18 @@ function target(key: string, from: number, count: number, page: number): number 
   return step === undefined ? undefined : Math.max(0, Math.min(count - 1, from + step));
 }
 
+/** Whether a key opens or closes a row of a tree that is open, closed, or (undefined) neither. */
+function togglesWith(key: string, open: boolean | undefined): boolean {
+  return (key === "ArrowRight" && open === false) || (key === "ArrowLeft" && open === true);
+}
+
 /**
  * A table of any number of rows, of which only those in view exist. It fills its parent, which must be a flex column.
  *
- * One row is in the tab order; arrows, Page, Home and End move from it, Enter selects.
+ * One row is in the tab order; arrows, Page, Home and End move from it, Enter selects; in a tree, left and right fold and unfold.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowKey, selected, onSelect, rowHeight = 32, empty } = props;
+  const { label, columns, rows, rowKey, selected, onSelect, rowHeight = 32, empty, tree } = props;
   const [active, setActive] = useState<string | null>(null);
   // the row that gets the focus as soon as it exists
   const wanted = useRef<string | null>(null);
@@ -85,6 +107,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const move = (event: KeyboardEvent, index: number) => {
     const row = rows[index];
     if (event.key === "Enter" && row !== undefined && event.target === event.currentTarget) onSelect?.(row);
+    if (row !== undefined && togglesWith(event.key, tree?.isOpen(row))) {
+      event.preventDefault();
+      tree?.onToggle(row);
+    }
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 0) / rowHeight) - 2);
     const next = target(event.key, index, rows.length, page);
     const key = next === undefined ? undefined : keyAt(next);
@@ -106,7 +132,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const style = useMemo(() => ({ "--columns": columns.map((column) => column.width).join(" ") }) as CSSProperties, [columns]);
   if (rows.length === 0 && empty !== undefined) return empty;
   return (
-    <div ref={box} className={styles["table"]} role="grid" aria-label={label} aria-rowcount={rows.length + 1} style={style}>
+    <div ref={box} className={styles["table"]} role={tree === undefined ? "grid" : "treegrid"} aria-label={label} aria-rowcount={rows.length + 1} style={style}>
       <Head columns={columns} />
       <div className={styles["rows"]} role="rowgroup" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, start }) => {
@@ -120,6 +146,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               role="row"
               aria-rowindex={index + 2}
               aria-selected={key === selected}
+              aria-level={tree?.level(row)}
+              aria-expanded={tree?.isOpen(row)}
               tabIndex={index === current ? 0 : -1}
               className={`${styles["row"]} ${styles["line"]} ${onSelect ? styles["open"] : ""}`}
               style={{ height: rowHeight, transform: `translateY(${start}px)` }}

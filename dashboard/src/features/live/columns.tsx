@@ -6,8 +6,8 @@ import { Time } from "~/ui/time";
 import { Era, Id, Line, Pair, Way, What, Who } from "./cells";
 import { GapBadge, GapText, Older } from "./gap-cells";
 import styles from "./live.module.css";
-import type { ListRow } from "./merge";
 import type { History } from "./use-history";
+import type { LiveRow } from "./wire-rows";
 
 interface Options {
   run: string;
@@ -19,11 +19,11 @@ interface Options {
 }
 
 /** A cell that only entries have. */
-const entryCell = (cell: (entry: Entry, life: string) => ReactNode) => (row: ListRow) => (row.type === "entry" ? cell(row.entry, row.run) : null);
+const entryCell = (cell: (entry: Entry, life: string) => ReactNode) => (row: LiveRow) => (row.type === "entry" ? cell(row.entry, row.run) : null);
 
 /** The columns of the list. */
-export function columnsOf({ run, history, oldest, narrow, onOpen }: Options): readonly Column<ListRow>[] {
-  const all: readonly (Column<ListRow> & { wide?: true })[] = [
+export function columnsOf({ run, history, oldest, narrow, onOpen }: Options): readonly Column<LiveRow>[] {
+  const all: readonly (Column<LiveRow> & { wide?: true })[] = [
     { key: "time", head: "Time", width: "6.3rem", cell: entryCell((entry) => <Time at={entry.at} />) },
     { key: "seq", head: "#", width: "2.8rem", align: "end", cell: entryCell((entry) => <span className={styles["quiet"]}>{entry.seq}</span>) },
     { key: "who", head: "Client", width: narrow ? "4.2rem" : "7.6rem", cell: entryCell((entry, life) => <Who run={life} entry={entry} />) },
@@ -50,7 +50,7 @@ export function columnsOf({ run, history, oldest, narrow, onOpen }: Options): re
           );
         }
         if (row.type === "gap") return <GapText line={row} run={run} history={history} />;
-        return <Older history={history} before={oldest ?? 0} />;
+        return row.type === "older" ? <Older history={history} before={oldest ?? 0} /> : null;
       },
     },
     { key: "pair", head: "Pair", width: "7.4rem", wide: true, cell: entryCell((entry, life) => <Pair run={life} entry={entry} onOpen={onOpen} />) },

@@ -2,7 +2,8 @@ import { type ReactNode, useState } from "react";
 import { DASHBOARD } from "~/api/address";
 import { apiUrl } from "~/api/client";
 import { directionOf } from "~/api/evidence";
-import type { Entry } from "~/api/schema";
+import type { Entry, HttpRequest } from "~/api/schema";
+import { useMcpAddress } from "~/api/use-server";
 import { EntryMarks } from "~/judged/finding-mark";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy-button";
@@ -13,6 +14,7 @@ import { Fact, Facts, KeyValues } from "~/ui/key-values";
 import { Time } from "~/ui/time";
 import { TypedValue } from "~/ui/typed-value";
 import { Era, Line, Way, Who } from "./cells";
+import { curlOf } from "./curl";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import { Related } from "./related";
@@ -23,39 +25,55 @@ interface EntryPanelProps {
   entry: Entry;
   url: ReturnType<typeof useLiveUrl>;
   /** The neighbours in the list, where there are any. */
-  newer: (() => void) | null;
-  older: (() => void) | null;
+  above: (() => void) | null;
+  below: (() => void) | null;
   onClose: () => void;
 }
 
-/** Everything about one entry. */
-export function EntryPanel({ run, entry, url, newer, older, onClose }: EntryPanelProps) {
-  const relations = useKnown().relations(run);
-  const method = relations.methodOf(entry);
+/** Everything about one entry: what was sent first, then what it belongs to; where and when it was recorded is folded. */
+export function EntryPanel({ run, entry, url, above, below, onClose }: EntryPanelProps) {
+  const known = useKnown();
+  const method = known.relations(run).methodOf(entry);
   const actions = (
     <>
-      <Button small disabled={newer === null} onClick={() => newer?.()}>
-        ↑ Newer
+      <Button small aria-label="The row above" disabled={above === null} onClick={() => above?.()}>
+        ↑
       </Button>
-      <Button small disabled={older === null} onClick={() => older?.()}>
-        ↓ Older
+      <Button small aria-label="The row below" disabled={below === null} onClick={() => below?.()}>
+        ↓
       </Button>
-      <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/live?at=${run}-${entry.seq}`} />
-      <CopyButton label="Copy JSON" text={() => writeJson(entry, 2)} />
     </>
   );
   return (
     <Drawer title={`#${entry.seq} ${method ?? entry.kind}`} of={`${run}-${entry.seq}`} onClose={onClose} actions={actions}>
       <p className={styles["summary"]}>
         <EntryMarks run={run} seq={entry.seq} />
-        <Line run={run} entry={entry} />
+        {directionOf(entry) !== null && <Way run={run} entry={entry} />} <Line run={run} entry={entry} />
       </p>
-      <KeyValues items={[...place(run, entry), ...facts(entry)]} />
-      <Related run={run} entry={entry} url={url} />
+      <p className={styles["copies"]}>
+        <CopyButton label="Copy JSON" text={() => writeJson(entry, 2)} />
+        <CopyCurl run={run} entry={entry} />
+        <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/live?at=${run}-${entry.seq}`} />
+        {run === known.run && <CopyButton label="Copy API link" text={() => `${location.origin}${apiUrl(`/events/${entry.seq}`)}`} />}
+      </p>
       <Values entry={entry} />
+      <Related run={run} entry={entry} url={url} />
+      <details className={styles["details"]}>
+        <summary>When, where and under what names it was recorded</summary>
+        <KeyValues items={[...place(run, entry), ...facts(entry)]} />
+      </details>
       <Whole key={entry.seq} run={run} entry={entry} />
     </Drawer>
   );
+}
+
+/** Of a request over HTTP and of a message in it: the command that sends it again. */
+function CopyCurl({ run, entry }: { run: string; entry: Entry }) {
+  const exchange = useKnown().relations(run).exchangeOf(entry);
+  const address = useMcpAddress();
+  const request = exchange.find((each): each is HttpRequest => each.kind === "http.request");
+  if (request === undefined || address === null || !(entry.kind === "http.request" || entry.kind === "message.received")) return null;
+  return <CopyButton label="Copy as curl" text={() => curlOf(request, exchange, new URL(address).origin)} />;
 }
 
 type Named = readonly [string, ReactNode];
@@ -103,7 +121,7 @@ function valueOf(name: string, value: Scalar): ReactNode {
 /** Its members that are larger: the message, the headers, the capabilities. */
 function Values({ entry }: { entry: Entry }) {
   return Object.entries(entry).map(([name, value]: [string, unknown]) => {
-    if (isScalar(value)) return null;
+    if (isScalar(value) || (Array.isArray(value) && value.length === 0)) return null;
     return name === "headers" ? <Headers key={name} pairs={value} /> : <JsonView key={name} title={name} value={value} open={3} />;
   });
 }

@@ -1,65 +1,118 @@
-import { type UIEvent, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { Button } from "~/ui/button";
 import { DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
 import { columnsOf } from "./columns";
-import type { Filtered } from "./filters";
 import { Older } from "./gap-cells";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
-import type { Line, ListRow } from "./merge";
 import type { History } from "./use-history";
 import { type useLiveUrl, placeOf } from "./use-live-url";
+import { useRoom } from "./use-room";
+import { useScrolling } from "./use-scrolling";
+import { wireColumns } from "./wire-columns";
+import { type LiveRow, entryOf, isOpen, levelOf } from "./wire-rows";
 
-const OLDER: ListRow = { type: "older", key: "older" };
 const ROW_HEIGHT = 26;
+// two lines of text
+const TALL_ROW = 46;
 
 interface ListProps {
-  filtered: Filtered;
+  /** As they stand, with those below open ones. */
+  rows: readonly LiveRow[];
   /** How many entries the page has loaded, and how many the log of the server keeps, as far as that is known. */
   loaded: number;
   kept: number | undefined;
   /** The oldest entry of the current run that there is. */
   oldest: number | null;
-  paused: boolean;
   url: ReturnType<typeof useLiveUrl>;
   history: History;
+  open: ReadonlySet<string>;
+  onToggle: (row: LiveRow) => void;
+  follow: boolean;
+  setFollow: (follow: boolean) => void;
   onOpen: (run: string, seq: number) => void;
 }
 
-/** The list of entries. It holds its place while new ones come, unless its top is in view. */
-export function List({ filtered, loaded, kept, oldest, paused, url, history, onOpen }: ListProps) {
+/** The list of exchanges or entries. It holds its place while new ones come, unless its newest end is followed. */
+export function List({ rows, loaded, kept, oldest, url, history, open, onToggle, follow, setFollow, onOpen }: ListProps) {
   const { run } = useKnown();
-  const { lines, counts } = filtered;
-  const rows = useMemo((): readonly ListRow[] => [...lines, OLDER], [lines]);
-  const narrow = url.at !== "";
-  const columns = useMemo(() => columnsOf({ run, history, oldest, narrow, onOpen }), [run, history, oldest, narrow, onOpen]);
-  const place = placeOf(url.at);
-  const selected = place === null ? undefined : `${place.run ?? run}-${place.seq}`;
-  const { box, onScroll, unseen, toNewest } = useScrolling(lines, selected, paused);
-  if (counts.entries === 0) return <NothingPasses loaded={loaded} kept={kept} onClear={url.clear} history={history} oldest={oldest} />;
+  const { view, order } = url;
+  const hasPanel = url.at !== "";
+  const room = useRoom();
+  const columns = useMemo(
+    () =>
+      view === "wire"
+        ? wireColumns({ run, history, oldest, open, onToggle, room: room === "one" ? "one" : hasPanel ? "beside" : room })
+        : columnsOf({ run, history, oldest, narrow: hasPanel || room !== "all", onOpen }),
+    [view, run, history, oldest, open, onToggle, room, hasPanel, onOpen],
+  );
+  const selected = useMemo(() => selectedKey(rows, url.at, run), [rows, url.at, run]);
+  const rowHeight = view === "wire" && room === "one" ? TALL_ROW : ROW_HEIGHT;
+  const { box, onScroll, unseen } = useScrolling({ rows, rowHeight, order, selected, follow, setFollow });
+  const tree = useMemo(() => ({ level: levelOf, isOpen: (row: LiveRow) => isOpen(row, open), onToggle }), [open, onToggle]);
+  const onSelect = useCallback(
+    (row: LiveRow) => {
+      const chosen = entryOf(row);
+      if (chosen !== null) onOpen(chosen.run, chosen.entry.seq);
+      else if (row.type === "progress") onToggle(row);
+    },
+    [onOpen, onToggle],
+  );
+  if (rows.every((row) => row.type === "older" || row.type === "gap")) {
+    return <NothingPasses loaded={loaded} kept={kept} onClear={url.clear} history={history} oldest={oldest} />;
+  }
   return (
     <div ref={box} className={styles["list"]} onScrollCapture={onScroll}>
-      {unseen !== null && (
-        <div className={styles["pill"]}>
-          <Button look="primary" onClick={toNewest}>
-            ↑ {unseen}
+      {unseen !== null && !follow && (
+        <div className={order === "newest" ? styles["pill"] : `${styles["pill"]} ${styles["below"]}`}>
+          <Button look="primary" onClick={() => setFollow(true)}>
+            {order === "newest" ? "↑" : "↓"} {unseen}
           </Button>
         </div>
       )}
       <DataTable
-        label="Events, newest first"
+        label={`${view === "wire" ? "Exchanges" : "Events"}, ${order} first`}
         columns={columns}
         rows={rows}
-        rowKey={(row) => row.key}
+        rowKey={keyOf}
         selected={selected}
-        onSelect={(row) => {
-          if (row.type === "entry") onOpen(row.run, row.entry.seq);
-        }}
-        rowHeight={ROW_HEIGHT}
+        onSelect={onSelect}
+        rowHeight={rowHeight}
+        {...(view === "wire" && { tree })}
       />
     </div>
   );
+}
+
+const keyOf = (row: LiveRow) => row.key;
+
+/** The key of the row that shows the selected entry: its own, or that of its exchange. */
+function selectedKey(rows: readonly LiveRow[], at: string, run: string): string | undefined {
+  const place = placeOf(at);
+  if (place === null) return undefined;
+  const own = `${place.run ?? run}-${place.seq}`;
+  const of = place.run ?? run;
+  let around: string | undefined;
+  for (const row of rows) {
+    if (row.key === own) return own;
+    if (row.type === "exchange" && row.exchange.run === of && hasEntry(row.exchange.entries, place.seq)) around = row.key;
+  }
+  return around ?? own;
+}
+
+function hasEntry(entries: readonly { seq: number }[], seq: number): boolean {
+  // in the order of the log, so that most exchanges are told by their ends
+  const [first] = entries;
+  const last = entries.at(-1);
+  return first !== undefined && last !== undefined && first.seq <= seq && seq <= last.seq && entries.some((entry) => entry.seq === seq);
+}
+
+/** Which rows are open, and how to change that. */
+export function useOpenRows(): [ReadonlySet<string>, (row: LiveRow) => void] {
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const toggle = useCallback((row: LiveRow) => setOpen((before) => (before.has(row.key) ? new Set([...before].filter((key) => key !== row.key)) : new Set([...before, row.key]))), []);
+  return [open, toggle];
 }
 
 interface NothingProps extends Pick<ListProps, "loaded" | "kept" | "history" | "oldest"> {
@@ -80,51 +133,4 @@ function NothingPasses({ loaded, kept, onClear, history, oldest }: NothingProps)
       {oldest !== null && <Older history={history} before={oldest} />}
     </EmptyState>
   );
-}
-
-/** Where the list stands: how many lines came in above, the way back to them, and the selected one brought into view. */
-function useScrolling(lines: readonly Line[], selected: string | undefined, paused: boolean) {
-  const box = useRef<HTMLDivElement>(null);
-  // the newest line when the top went out of view
-  const [left, setLeft] = useState<string | null>(null);
-  const grid = () => box.current?.querySelector<HTMLElement>("[role=grid]") ?? null;
-  const toNewest = () => {
-    grid()?.scrollTo({ top: 0 });
-  };
-  const onScroll = (event: UIEvent) => {
-    const { scrollTop } = event.target as HTMLElement;
-    const newest = lines[0]?.key ?? null;
-    setLeft((before) => (scrollTop === 0 ? null : (before ?? newest)));
-  };
-  useEffect(() => {
-    if (!paused) box.current?.querySelector("[role=grid]")?.scrollTo({ top: 0 });
-  }, [paused]);
-  const index = useMemo(() => (selected === undefined ? -1 : lines.findIndex((line) => line.key === selected)), [lines, selected]);
-  const found = index !== -1;
-  // only when another line is selected or the selected one appears, not each time that it moves
-  const shown = useRef<string | undefined>(undefined);
-  useEffect(() => {
-    if (!found) {
-      shown.current = undefined;
-    } else if (shown.current !== selected) {
-      shown.current = selected;
-      bringIntoView(box.current?.querySelector<HTMLElement>("[role=grid]") ?? null, index);
-    }
-  }, [found, selected, index]);
-  return { box, onScroll, unseen: countAbove(lines, left), toNewest };
-}
-
-function countAbove(lines: readonly Line[], left: string | null): string | null {
-  if (left === null || lines[0]?.key === left) return null;
-  const count = lines.findIndex((line) => line.key === left);
-  return count === -1 ? "Newest" : `${count} new`;
-}
-
-function bringIntoView(grid: HTMLElement | null, index: number): void {
-  if (grid === null) return;
-  const top = index * ROW_HEIGHT;
-  // the head covers a row's height of the box
-  if (top < grid.scrollTop || top + 2 * ROW_HEIGHT > grid.scrollTop + grid.clientHeight) {
-    grid.scrollTop = Math.max(0, top - grid.clientHeight / 2);
-  }
 }

@@ -5,7 +5,7 @@ export type Line =
   | { type: "entry"; key: string; run: string; entry: Entry }
   | { type: "gap"; key: string; run: string; gap: Omit<FeedGap, "reason"> & { reason: FeedGap["reason"] | "passed" } };
 
-/** A row of the list. The last one is no entry: it leads to older ones. */
+/** A row of the list. The one at the end of the oldest entries is no entry: it leads to older ones. */
 export type ListRow = Line | { type: "older"; key: "older" };
 
 type Gap = Extract<Line, { type: "gap" }>;

@@ -1,4 +1,3 @@
-import { useMemo } from "react";
 import { Link } from "wouter";
 import type { Entry } from "~/api/schema";
 import { titleOf } from "~/api/summary";
@@ -60,7 +59,7 @@ export function Related({ run, entry, url }: RelatedProps) {
           )}
       </ul>
       <Listed run={run} title="It caused" entries={relations.effectsOf(entry.seq)} to={to} />
-      {exchange !== null && <Exchange run={run} exchange={exchange} relations={relations} to={to} />}
+      {exchange !== null && <Listed run={run} title={`Exchange ${exchange}`} entries={relations.exchangeOf(entry)} to={to} />}
     </section>
   );
 }
@@ -116,19 +115,6 @@ function Told({ entry, relations, to }: CauseProps) {
 
 // an exchange with a stream may have thousands
 const SHOWN = 40;
-
-interface ExchangeProps {
-  run: string;
-  exchange: number;
-  relations: Relations;
-  to: (seq: number) => string;
-}
-
-/** The entries of the same exchange that this page has. */
-function Exchange({ run, exchange, relations, to }: ExchangeProps) {
-  const entries = useMemo(() => [...relations.bySeq.values()].filter((each) => each.exchange === exchange), [relations, exchange]);
-  return <Listed run={run} title={`Exchange ${exchange}`} entries={entries} to={to} />;
-}
 
 interface ListedProps {
   run: string;

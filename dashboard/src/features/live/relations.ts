@@ -18,6 +18,7 @@ export class Relations {
   /** The newest entry that is known to be missing. */
   missing = 0;
   readonly #effects = new Map<number, Entry[]>();
+  readonly #exchanges = new Map<number, Entry[]>();
   // by the `seq` of the message
   readonly #deliveries = new Map<number, MessagesDelivered>();
 
@@ -25,11 +26,8 @@ export class Relations {
 
   take(entry: Entry): void {
     this.bySeq.set(entry.seq, entry);
-    if (entry.cause !== null) {
-      const before = this.#effects.get(entry.cause);
-      if (before === undefined) this.#effects.set(entry.cause, [entry]);
-      else before.push(entry);
-    }
+    if (entry.cause !== null) add(this.#effects, entry.cause, entry);
+    if (entry.exchange !== null) add(this.#exchanges, entry.exchange, entry);
     if (entry.kind === "message.delivered") {
       // a stream that is read again delivers its messages again: the first time counts
       for (const { seq } of messagesOf(entry, this.entryOf)) if (!this.#deliveries.has(seq)) this.#deliveries.set(seq, entry);
@@ -43,6 +41,11 @@ export class Relations {
   /** The entries that an entry caused, as far as they are at hand. */
   effectsOf(seq: number): readonly Entry[] {
     return this.#effects.get(seq) ?? NONE;
+  }
+
+  /** The entries of the same exchange, as far as they are at hand; none where it is of none. */
+  exchangeOf({ exchange }: Entry): readonly Entry[] {
+    return exchange === null ? NONE : (this.#exchanges.get(exchange) ?? NONE);
   }
 
   /** The answer to a request, if that is at hand. */
@@ -72,6 +75,12 @@ export class Relations {
 }
 
 const NONE: readonly Entry[] = [];
+
+function add(lists: Map<number, Entry[]>, key: number, entry: Entry): void {
+  const before = lists.get(key);
+  if (before === undefined) lists.set(key, [entry]);
+  else before.push(entry);
+}
 
 // as many as the feed keeps: after so many, most of what was noted belongs to entries that are gone
 const RENEWED_AFTER = 10_000;

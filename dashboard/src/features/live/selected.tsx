@@ -4,39 +4,48 @@ import type { Entry } from "~/api/schema";
 import { Drawer } from "~/ui/drawer";
 import { EntryPanel } from "./entry-panel";
 import { useKnown } from "./known";
-import type { Line } from "./merge";
 import { type Place, type useLiveUrl, placeOf } from "./use-live-url";
+import { type LiveRow, entryOf } from "./wire-rows";
 
 interface SelectedProps {
   url: ReturnType<typeof useLiveUrl>;
-  lines: readonly Line[];
+  rows: readonly LiveRow[];
   onOpen: (run: string, seq: number) => void;
 }
 
 /** The panel of the entry that the address selects, wherever it has to be taken from. */
-export function Selected({ url, lines, onOpen }: SelectedProps) {
+export function Selected({ url, rows, onOpen }: SelectedProps) {
   const known = useKnown();
   const place = placeOf(url.at);
-  const onClose = () => url.change({ at: "" });
+  const onClose = () => url.change({ at: "" }, true);
   if (url.at === "") return null;
   if (place === null) return <Gone title={url.at} why={`“${url.at}” is no place in the log; it would be a number, or RUN-NUMBER.`} onClose={onClose} />;
   const run = place.run ?? known.run;
   const entry = known.entry(run, place.seq);
   if (entry === undefined) return <Fetched place={place} url={url} onClose={onClose} />;
-  const index = lines.findIndex((line) => line.key === `${run}-${place.seq}`);
+  const index = rows.findIndex((row) => isOf(row, run, place.seq));
   const go = (step: number) => {
-    const next = index === -1 ? undefined : neighbour(lines, index, step);
-    return next === undefined ? null : () => onOpen(next.run, next.entry.seq);
+    const next = index === -1 ? null : neighbour(rows, index, step);
+    return next === null ? null : () => onOpen(next.run, next.entry.seq);
   };
-  return <EntryPanel run={run} entry={entry} url={url} newer={go(-1)} older={go(1)} onClose={onClose} />;
+  return <EntryPanel run={run} entry={entry} url={url} above={go(-1)} below={go(1)} onClose={onClose} />;
 }
 
-function neighbour(lines: readonly Line[], index: number, step: number) {
-  for (let at = index + step; at >= 0 && at < lines.length; at += step) {
-    const line = lines[at];
-    if (line?.type === "entry") return line;
+function isOf(row: LiveRow, run: string, seq: number): boolean {
+  const shown = entryOf(row);
+  return shown !== null && shown.run === run && shown.entry.seq === seq;
+}
+
+/** What the nearest row that shows another entry shows. */
+function neighbour(rows: readonly LiveRow[], index: number, step: number) {
+  const from = rows[index];
+  const here = from === undefined ? null : entryOf(from);
+  for (let at = index + step; at >= 0 && at < rows.length; at += step) {
+    const row = rows[at];
+    const shown = row === undefined ? null : entryOf(row);
+    if (shown !== null && shown.entry !== here?.entry) return shown;
   }
-  return undefined;
+  return null;
 }
 
 /** An entry that this page does not have (any more). */
@@ -60,7 +69,7 @@ function Fetched({ place, url, onClose }: { place: Place; url: SelectedProps["ur
     return <Gone title={title} why={why} onClose={onClose} />;
   }
   if (data === undefined) return <Gone title={title} why="Loading…" onClose={onClose} />;
-  return <EntryPanel run={run} entry={data} url={url} newer={null} older={null} onClose={onClose} />;
+  return <EntryPanel run={run} entry={data} url={url} above={null} below={null} onClose={onClose} />;
 }
 
 function Gone({ title, why, onClose }: { title: string; why: string; onClose: () => void }) {

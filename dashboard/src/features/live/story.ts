@@ -69,6 +69,7 @@ export class Story {
     this.add({
       kind: "call.settled",
       ...whose,
+      exchange,
       outcome,
       answered: !cancelled,
       duration_ms: 50 * steps,
@@ -83,6 +84,6 @@ export class Story {
       this.emit({ ...of, position: steps + 1 }, { id, result: { content: [{ type: "text", text: `done by ${session}` }] } }, seq);
       this.deliver(of, steps + 1);
     }
-    this.add({ kind: "stream.ended", session, call, stream, messages: steps + 1, cause: open });
+    this.add({ kind: "stream.ended", exchange, session, call, stream, messages: steps + 1, cause: open });
   }
 }

@@ -22,10 +22,14 @@ interface ToolbarProps {
   behind: number;
   onPause: () => void;
   onEmpty: () => void;
+  follow: boolean;
+  onFollow: () => void;
+  /** How many exchanges are listed; null where the list is of entries. */
+  exchanges: number | null;
 }
 
 /** The filters, each choice with the number of entries that it is true of, over which entries these are, and the pause. */
-export function Toolbar({ url, counts, numbers, sessions, narrowed, paused, behind, onPause, onEmpty }: ToolbarProps) {
+export function Toolbar({ url, counts, numbers, sessions, narrowed, paused, behind, onPause, onEmpty, follow, onFollow, exchanges }: ToolbarProps) {
   const { filters, change } = url;
   return (
     <>
@@ -43,6 +47,21 @@ export function Toolbar({ url, counts, numbers, sessions, narrowed, paused, behi
       <Methods filters={filters} counts={numbers.methods} present={counts.methods} onChange={(method) => change({ method })} />
       <SearchField label="Text anywhere in the entry" value={filters.text} onChange={(text) => change({ text })} />
       <span className={styles["actions"]}>
+        <Segmented
+          label="What is listed"
+          options={[
+            { value: "wire", label: "Wire" },
+            { value: "all", label: "Everything" },
+          ]}
+          value={url.view}
+          onChange={(view) => change({ view: view === "wire" ? "" : view })}
+        />
+        <Button aria-label={`${url.order} first`} title="Turn the order round" onClick={() => change({ order: url.order === "oldest" ? "newest" : "" })}>
+          {url.order === "oldest" ? "↓ oldest first" : "↑ newest first"}
+        </Button>
+        <Button aria-pressed={follow} title="Keep the newest in view" onClick={onFollow}>
+          Follow
+        </Button>
         <Button aria-pressed={paused} onClick={onPause}>
           {paused ? `Resume (${behind} new)` : "Pause"}
         </Button>
@@ -50,7 +69,7 @@ export function Toolbar({ url, counts, numbers, sessions, narrowed, paused, behi
           Clear list
         </Button>
       </span>
-      <Groups url={url} counts={counts} numbers={numbers} />
+      <Groups url={url} counts={counts} numbers={numbers} exchanges={exchanges} />
       {narrowed && (
         <p className={styles["quiet"]}>
           The server sends the entries of {filters.session} only. The heads of HTTP requests, which name no client yet, are not among them.
@@ -120,7 +139,7 @@ const labelOf = (name: string, count: number | null = 0) => (count === null ? na
 const collator = new Intl.Collator("en", { numeric: true });
 const byName = (a: string, b: string) => collator.compare(a, b);
 
-function Groups({ url, counts, numbers }: Pick<ToolbarProps, "url" | "counts" | "numbers">) {
+function Groups({ url, counts, numbers, exchanges }: Pick<ToolbarProps, "url" | "counts" | "numbers" | "exchanges">) {
   const { filters, change, clear } = url;
   const { groups, topics, fold } = filters;
   const filtered = groups.length > 0 || isFiltered(filters);
@@ -150,8 +169,8 @@ function Groups({ url, counts, numbers }: Pick<ToolbarProps, "url" | "counts" | 
         Fold deliveries
       </Button>
       <span className={styles["quiet"]}>
-        {counts.entries} {counts.entries === 1 ? "entry" : "entries"} listed
-        {counts.folded > 0 && `, ${counts.folded} deliveries folded`}
+        {exchanges === null ? `${counts.entries} ${counts.entries === 1 ? "entry" : "entries"} listed` : `${exchanges} ${exchanges === 1 ? "exchange" : "exchanges"} listed`}
+        {exchanges === null && counts.folded > 0 && `, ${counts.folded} deliveries folded`}
       </span>
       <span className={styles["quiet"]}>
         Numbers: {numbers.of}.

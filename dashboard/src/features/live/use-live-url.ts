@@ -18,10 +18,13 @@ type Changes = Readonly<Record<string, string | readonly string[]>>;
 
 interface LiveUrl {
   filters: Filters;
+  /** `wire`: a line for each exchange; `all`: a line for each entry of the log. */
+  view: "wire" | "all";
+  order: "oldest" | "newest";
   /** The selected entry. */
   at: string;
-  /** Sets parameters; "" or [] takes one out. */
-  change: (changes: Changes) => void;
+  /** Sets parameters; "" or [] takes one out. `push` makes a step for the browser's back button. */
+  change: (changes: Changes, push?: boolean) => void;
   /** Takes all filters out. */
   clear: () => void;
   /** The address of this view with other parameters, for a link. */
@@ -33,13 +36,20 @@ export function useLiveUrl(): LiveUrl {
   const [params, setParams] = useSearchParams();
   const text = params.toString();
   const filters = useMemo(() => filtersOf(new URLSearchParams(text)), [text]);
-  const change = useCallback((changes: Changes) => setParams((before) => changed(before, changes), { replace: true }), [setParams]);
+  const change = useCallback((changes: Changes, push = false) => setParams((before) => changed(before, changes), { replace: !push }), [setParams]);
   const clear = useCallback(
-    () => setParams((before) => changed(new URLSearchParams(), { at: before.get("at") ?? "", deliveries: before.get("deliveries") ?? "" }), { replace: true }),
+    () => setParams((before) => changed(new URLSearchParams(), kept(before)), { replace: true }),
     [setParams],
   );
   const href = useCallback((changes: Changes) => `/live?${changed(new URLSearchParams(text), changes)}`, [text]);
-  return { filters, at: params.get("at") ?? "", change, clear, href };
+  const view = params.get("view") === "all" ? "all" : "wire";
+  const order = params.get("order") === "newest" ? "newest" : "oldest";
+  return { filters, view, order, at: params.get("at") ?? "", change, clear, href };
+}
+
+/** What is no filter. */
+function kept(params: URLSearchParams): Changes {
+  return Object.fromEntries(["view", "order", "at", "deliveries"].map((name) => [name, params.get(name) ?? ""]));
 }
 
 function changed(before: URLSearchParams, changes: Changes): URLSearchParams {

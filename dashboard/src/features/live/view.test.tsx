@@ -28,7 +28,7 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals());
 
 async function opened(query = "", story = new Story()) {
-  history.replaceState(null, "", `/dashboard/live${query}`);
+  history.replaceState(null, "", `/dashboard/live${query.startsWith("?") ? query : `?${query}`}${query.includes("view=") ? "" : "&view=all&order=newest"}`);
   const fake = new FakeFeed();
   const stop = fake.feed.start();
   fake.source.hello("a");
@@ -226,10 +226,10 @@ test("a row opens by keyboard, the neighbours follow, Escape closes", async () =
   await userEvent.keyboard("{ArrowDown}{Enter}");
   await expect.element(drawer()).toBeVisible();
   expect(param("at")).not.toBe(first);
-  await page.getByRole("button", { name: "↑ Newer" }).click();
+  await page.getByRole("button", { name: "The row above" }).click();
   expect(param("at")).toBe(first);
-  await expect.element(page.getByRole("button", { name: "↑ Newer" })).toBeDisabled();
-  await page.getByRole("button", { name: "↓ Older" }).click();
+  await expect.element(page.getByRole("button", { name: "The row above" })).toBeDisabled();
+  await page.getByRole("button", { name: "The row below" }).click();
   expect(param("at")).not.toBe(first);
 });
 

@@ -1,18 +1,20 @@
-import { useCallback, useMemo } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { useMcpAddress } from "~/api/use-server";
 import { useHoldableFeed, useOnly } from "~/feed/use-feed";
 import { NothingConnected } from "~/ui/nothing-connected";
 import { Page } from "~/ui/page";
-import { filter } from "./filters";
+import { type WireLine, ExchangesOfRuns } from "./exchanges";
+import { type Filtered, filter } from "./filters";
 import { Known, KnownContext } from "./known";
-import { List } from "./list";
+import { List, useOpenRows } from "./list";
 import { type Line, merge } from "./merge";
 import { loadedOf, numbersOf } from "./numbers";
-import { RelationsOfRuns } from "./relations";
+import { type Relations, RelationsOfRuns } from "./relations";
 import { Selected } from "./selected";
 import { Toolbar } from "./toolbar";
 import { useHistory } from "./use-history";
 import { useLiveUrl } from "./use-live-url";
+import { type LiveRow, rowsOf } from "./wire-rows";
 
 export default function LiveView() {
   const { snapshot, paused, setPaused, behind, clear } = useHoldableFeed();
@@ -31,26 +33,59 @@ export default function LiveView() {
   const [kept] = tables.counts;
   const loaded = useMemo(() => loadedOf(lines, run), [lines, run]);
   const numbers = numbersOf(filtered.counts, kept, loaded, url.filters);
+  const [open, toggle] = useOpenRows();
+  // a link to an entry is no reason to go to the newest ones
+  const [follow, setFollow] = useState(url.at === "");
+  const wire = useWire(url.view === "wire", lines, runs, filtered);
+  const rows = useMemo(() => inOrder(wire ?? filtered.lines.toReversed(), open, url.order), [wire, filtered, open, url.order]);
   const { change } = url;
-  const open = useCallback((of: string, seq: number) => change({ at: `${of}-${seq}` }), [change]);
+  const show = useCallback(
+    (of: string, seq: number) => {
+      setFollow(false);
+      change({ at: `${of}-${seq}` }, true);
+    },
+    [change],
+  );
+  const pause = () => {
+    setPaused(!paused);
+    if (paused) setFollow(true);
+  };
   const empty = () => {
     clear();
     history.forget();
   };
   const toolbar = (
-    <Toolbar url={url} counts={filtered.counts} numbers={numbers} sessions={tables.sessions} narrowed={narrowed !== null} paused={paused} behind={behind} onPause={() => setPaused(!paused)} onEmpty={empty} />
+    <Toolbar url={url} counts={filtered.counts} numbers={numbers} sessions={tables.sessions} narrowed={narrowed !== null} paused={paused} behind={behind} onPause={pause} onEmpty={empty} follow={follow} onFollow={() => setFollow(!follow)} exchanges={wire === null ? null : rows.filter((row) => row.type === "exchange").length} />
   );
   return (
     <KnownContext value={known}>
-      <Page title="Live" tools={toolbar} drawer={<Selected url={url} lines={filtered.lines} onOpen={open} />}>
+      <Page title="Live" tools={toolbar} drawer={<Selected url={url} rows={rows} onOpen={show} />}>
         {hello !== null && tables.sessions.length === 0 && lines.every(isOwn) ? (
           <Nobody />
         ) : (
-          <List filtered={filtered} loaded={loaded.entries} kept={kept?.entries} oldest={oldest(lines, run)} paused={paused} url={url} history={history} onOpen={open} />
+          <List rows={rows} loaded={loaded.entries} kept={kept?.entries} oldest={oldest(lines, run)} url={url} history={history} open={open} onToggle={toggle} follow={follow} setFollow={setFollow} onOpen={show} />
         )}
       </Page>
     </KnownContext>
   );
+}
+
+/** The lines of the wire of which an entry passes; null where the view lists entries. */
+function useWire(wanted: boolean, lines: readonly Line[], runs: ReadonlyMap<string, Relations>, filtered: Filtered): readonly WireLine[] | null {
+  const [exchanges] = useState(() => new ExchangesOfRuns());
+  const all = useMemo(() => (wanted ? exchanges.group(lines, runs) : null), [wanted, exchanges, lines, runs]);
+  return useMemo(() => {
+    if (all === null) return null;
+    const passing = new Set(filtered.lines.flatMap((line) => (line.type === "entry" ? [line.entry] : [])));
+    return all.filter((line) => line.type === "gap" || line.exchange.entries.some((entry) => passing.has(entry)));
+  }, [all, filtered]);
+}
+
+const OLDER: LiveRow = { type: "older", key: "older" };
+
+/** The rows of lines that stand oldest first, in the order that is wanted. */
+function inOrder(lines: readonly (WireLine | Line)[], open: ReadonlySet<string>, order: "oldest" | "newest"): readonly LiveRow[] {
+  return order === "oldest" ? [OLDER, ...rowsOf(lines, open)] : [...rowsOf(lines.toReversed(), open), OLDER];
 }
 
 /** What the server does on its own, before anybody comes. */

@@ -1,0 +1,55 @@
+import type { ReactNode } from "react";
+import type { Column } from "~/ui/data-table";
+import { GapBadge, GapText, Older } from "./gap-cells";
+import styles from "./live.module.css";
+import type { History } from "./use-history";
+import { ClientOrWay, End, Fold, IdOf, Narrow, Said, Status, Took, When } from "./wire-cells";
+import type { LiveRow, WireRow } from "./wire-rows";
+
+interface Options {
+  run: string;
+  history: History;
+  oldest: number | null;
+  open: ReadonlySet<string>;
+  onToggle: (row: LiveRow) => void;
+  /** How much room there is: `all` the columns, those that matter `beside` the panel, or `one`, for a phone. */
+  room: "all" | "beside" | "one";
+}
+
+const isWire = (row: LiveRow): row is WireRow => row.type === "exchange" || row.type === "message" || row.type === "progress";
+
+const wireCell = (cell: (row: WireRow) => ReactNode) => (row: LiveRow) => (isWire(row) ? cell(row) : null);
+
+const exchangeCell = (cell: (row: Extract<WireRow, { type: "exchange" }>) => ReactNode) => (row: LiveRow) => (row.type === "exchange" ? cell(row) : null);
+
+/** The columns of the wire. */
+export function wireColumns({ run, history, oldest, open, onToggle, room }: Options): readonly Column<LiveRow>[] {
+  const said = (row: LiveRow) => {
+    if (row.type === "gap") {
+      return (
+        <>
+          <GapBadge line={row} /> <GapText line={row} run={run} history={history} />
+        </>
+      );
+    }
+    if (row.type === "older") return <Older history={history} before={oldest ?? 0} />;
+    if (!isWire(row)) return null;
+    return (
+      <span className={styles["folding"]}>
+        <Fold row={row} open={open} onToggle={onToggle} />
+        <span className={styles["cut"]}>{room === "one" && row.type === "exchange" ? <Narrow exchange={row.exchange} /> : <Said row={row} />}</span>
+      </span>
+    );
+  };
+  if (room === "one") return [{ key: "said", head: "Exchange", width: "minmax(0, 1fr)", cell: said }];
+  const all: readonly (Column<LiveRow> & { wide?: true })[] = [
+    { key: "time", head: "Time", width: "6.4rem", cell: wireCell((row) => <When row={row} />) },
+    { key: "client", head: "Client", width: room === "all" ? "9rem" : "5.5rem", cell: wireCell((row) => <ClientOrWay row={row} />) },
+    { key: "said", head: "Request or message", width: "minmax(9rem, 3fr)", cell: said },
+    { key: "id", head: "Id", width: "3.6rem", wide: true, cell: wireCell((row) => <IdOf row={row} />) },
+    { key: "status", head: "Status", width: "3rem", cell: exchangeCell(({ exchange }) => <Status exchange={exchange} />) },
+    { key: "end", head: "How it ended", width: "minmax(7rem, 2fr)", cell: exchangeCell(({ exchange }) => <End exchange={exchange} />) },
+    { key: "took", head: "Took", width: "4.6rem", align: "end", wide: true, cell: exchangeCell(({ exchange }) => <Took exchange={exchange} />) },
+  ];
+  return all.filter((column) => room === "all" || column.wide !== true);
+}
