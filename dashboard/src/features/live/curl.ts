@@ -11,8 +11,8 @@ const quote = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
  *
  * What the log does not keep (secrets, and all but the beginning of a session id) is a variable of the shell, named after the header.
  */
-export function curlOf(request: HttpRequest, exchange: readonly Entry[], origin: string): string {
-  const address = `${origin}${request.path}${request.query === "" ? "" : `?${request.query}`}`;
+export function curlOf(request: HttpRequest, exchange: readonly Entry[], base: string): string {
+  const address = `${base}${request.path}${request.query === "" ? "" : `?${request.query}`}`;
   const headers = request.headers.filter(([name = ""]) => !OWN.has(name.toLowerCase()));
   const lines = [
     `curl -N ${request.method === "POST" ? "" : `-X ${request.method} `}${quote(address)}`,

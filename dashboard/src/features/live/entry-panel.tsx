@@ -73,7 +73,7 @@ function CopyCurl({ run, entry }: { run: string; entry: Entry }) {
   const address = useMcpAddress();
   const request = exchange.find((each): each is HttpRequest => each.kind === "http.request");
   if (request === undefined || address === null || !(entry.kind === "http.request" || entry.kind === "message.received")) return null;
-  return <CopyButton label="Copy as curl" text={() => curlOf(request, exchange, new URL(address).origin)} />;
+  return <CopyButton label="Copy as curl" text={() => curlOf(request, exchange, address.replace(/\/mcp$/, ""))} />;
 }
 
 type Named = readonly [string, ReactNode];
