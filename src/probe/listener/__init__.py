@@ -10,8 +10,9 @@
     turnstile.py            who goes next: one request in each pass of the scheduler, and the clients in turn
     http1_protocol.py       HTTP/1.1 as a state machine that is fed bytes
     http1.py                one HTTP/1.1 connection, in one task
-    websocket.py            one WebSocket; websocket_frames.py: its frames, from their heads
-    incomplete.py           what WebSocket messages take that are not complete
+    websocket.py            one WebSocket; websocket_handshake.py: whether a request asks for it, websocket_frames.py:
+                            its frames, from their heads
+    incomplete.py           WebSocket messages that are not complete, and what they take
     http2/                  HTTP/2: `connection.py` is one connection, `protocol.py` contains the defects of hypercorn
     calls.py                what application calls have yet to receive; those of an HTTP/2 connection
     outbox.py, writer.py    the one write path of a connection on which several tasks send

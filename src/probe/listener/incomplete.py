@@ -1,6 +1,8 @@
-"""The bytes of incomplete WebSocket messages, over all connections of a listener."""
+"""Incomplete WebSocket messages: the one of a connection, and the bytes of all of them."""
 
 from __future__ import annotations
+
+from math import inf
 
 from ..core.shares import Shares, has_bytes
 
@@ -31,3 +33,47 @@ class Incomplete:
         if self._shares.held("max_incoming_bytes", holder) > max(share, message):
             return f"more than {share} bytes of this address are on their way (address_share of max_incoming_bytes)"
         return ""
+
+
+class PartialMessage:
+    """The message of one WebSocket whose parts are coming. Its bytes are counted in `incomplete` until it is complete.
+
+    `began_at` is when its first part came, infinity while there is none.
+    """
+
+    def __init__(self, incomplete: Incomplete, holder: str | None) -> None:
+        self.began_at = inf
+        self._incomplete = incomplete
+        self._holder = holder
+        self._parts: list[str | bytes | bytearray] = []
+        self._size = 0
+
+    def add(self, part: str | bytes | bytearray, now: float, *, last: bool) -> str:
+        """Take a part; returns why it is too much, empty if it is not. The last one is never too much."""
+        size = len(part.encode() if isinstance(part, str) and not part.isascii() else part)
+        if not self._size:
+            self.began_at = now
+        self._size += size
+        self._incomplete.take(self._holder, size)
+        # What is complete is on its way no longer.
+        if not last and (why := self._incomplete.excess(self._holder, self._size)):
+            return why
+        self._parts.append(part)
+        return ""
+
+    def complete(self) -> dict[str, str | bytes | None]:
+        """`text` and `bytes` of all parts, of which one is None. Nothing of the message is kept."""
+        texts = [part for part in self._parts if isinstance(part, str)]
+        binary = [part for part in self._parts if not isinstance(part, str)]
+        self.forget()
+        return {"text": None, "bytes": b"".join(binary)} if binary else {"text": "".join(texts), "bytes": None}
+
+    def wait_from(self, now: float) -> None:
+        """Count its time from now on: until now it was this server that did not read on."""
+        self.began_at = now if self._size else inf
+
+    def forget(self) -> None:
+        """Keep nothing of the message."""
+        self._parts = []
+        self._incomplete.give_back(self._holder, self._size)
+        self._size, self.began_at = 0, inf

@@ -6,27 +6,28 @@ notices that the peer has left; the writer sends what both append to the write b
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 from math import inf
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import trio
 from trio.lowlevel import ParkingLot
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, TextMessage
 from wsproto.frame_protocol import CloseReason
-from wsproto.utilities import LocalProtocolError, generate_accept_token
+from wsproto.utilities import LocalProtocolError
 
 from .calls import UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, contained
-from .http1_protocol import Headers, RequestHead, ResponseError, ResponseWriter, asgi_scope
+from .http1_protocol import RequestHead, ResponseError, ResponseWriter, asgi_scope
+from .incomplete import PartialMessage
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
 from .transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport
 from .turnstile import Entrance
 from .websocket_frames import FrameHeads
+from .websocket_handshake import NOT_VALID, accepting, is_valid, subprotocols
 from .writer import Writer
 
 CLOSE_S = 5.0
@@ -50,9 +51,6 @@ BY_APPLICATION = "closed by the application"
 SLOW_MESSAGE = "a message is not complete in time"
 """Why the server cuts off a peer that has begun a message and does not end it."""
 
-_VERSION = b"13"
-_KEY_BYTES = 16
-_NOT_VALID = ((b"content-length", b"0"), (b"connection", b"close"), (b"sec-websocket-version", _VERSION))
 _NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
 
 
@@ -93,8 +91,7 @@ class WebSocket:
         self._settings = settings
         self._transport = transport
         self._head = head
-        self._holder = entrance.client(head.headers)
-        self._incomplete = service.incomplete
+        self._message = PartialMessage(service.incomplete, entrance.client(head.headers))
         self._state = State.ASKED
         self._outbox = Outbox()
         self._writer = Writer(transport.stream, self._outbox)
@@ -106,9 +103,6 @@ class WebSocket:
         self._early = early
         self._before_accept = trio.CancelScope()
         self._taken = ParkingLot()
-        self._parts: list[Any] = []
-        self._size = 0
-        self._began_at = inf
         self._heard_at = inf
         self._pinged_at = -inf
         self._unsent_pongs = 0
@@ -125,11 +119,10 @@ class WebSocket:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write)
             nursery.start_soon(self._read)
-            if _is_valid(self._head):
+            if is_valid(self._head):
                 await self._call()
             else:
-                # RFC 6455 section 4.4: the header tells a client of another version which one would be understood.
-                self._refuse(400, _NOT_VALID)
+                self._refuse(400, NOT_VALID)
         # All is over. The inbox knows this WebSocket: a cycle, which the collector would find much later.
         del self._inbox
 
@@ -161,10 +154,10 @@ class WebSocket:
             # The silence may be ours: what the peer says waits in the kernel until the application has read what is
             # here, and a ping waits behind what is being sent, for which there is the write timeout.
             self._heard_at = now
-            self._began_at = now if self._size else inf
+            self._message.wait_from(now)
         if self._state is not State.OPEN:
             return ""
-        if now - self._began_at >= self._settings.idle_connection_s:
+        if now - self._message.began_at >= self._settings.idle_connection_s:
             return SLOW_MESSAGE
         if self._heard_at <= self._pinged_at:
             # Counted from the ping, so that nobody is dead because this process itself stood still.
@@ -177,10 +170,9 @@ class WebSocket:
     def _scope(self) -> Message:
         transport = self._transport
         scheme = "wss" if transport.secure else "ws"
-        offered = _items(self._head.headers, b"sec-websocket-protocol")
         return {
             "type": "websocket",
-            "subprotocols": [name.decode("latin-1") for name in offered],
+            "subprotocols": subprotocols(self._head),
             "extensions": {
                 "websocket.http.response": {},
                 "probe.frames": self._set_note,
@@ -279,34 +271,12 @@ class WebSocket:
             await self._pong(event)
 
     async def _collect(self, part: TextMessage | BytesMessage) -> None:
-        data = part.data
-        self._count(len(data.encode() if isinstance(data, str) and not data.isascii() else data))
-        # What is complete is on its way no longer.
-        if not part.message_finished and (why := self._incomplete.excess(self._holder, self._size)):
+        if why := self._message.add(part.data, trio.current_time(), last=part.message_finished):
             self._fail(CloseReason.TRY_AGAIN_LATER, why)
-            return
-        self._parts.append(data)
-        if part.message_finished:
-            is_text = isinstance(data, str)
-            text = "".join(self._parts) if is_text else None
-            self._inbox.put(
-                {"type": "websocket.receive", "text": text, "bytes": None if is_text else b"".join(self._parts)}
-            )
-            self._forget()
+        elif part.message_finished:
+            self._inbox.put({"type": "websocket.receive", **self._message.complete()})
             if self._is_full():
                 await self._wait_room()
-
-    def _count(self, size: int) -> None:
-        if not self._size:
-            self._began_at = trio.current_time()
-        self._size += size
-        self._incomplete.take(self._holder, size)
-
-    def _forget(self) -> None:
-        """Keep nothing of a message that is not complete."""
-        self._parts = []
-        self._incomplete.give_back(self._holder, self._size)
-        self._size, self._began_at = 0, inf
 
     def _is_full(self) -> bool:
         return self._inbox.size >= MESSAGE_BYTES
@@ -367,7 +337,7 @@ class WebSocket:
         self._outbox.close()
         if self._state is not State.OVER:
             self._state = State.OVER
-            self._forget()
+            self._message.forget()
             self.ended_by = self._why or self._inbox.cut_off or self.ended_by
             reason = {"reason": self._why} if self._why else {}
             self._inbox.put({"type": "websocket.disconnect", "code": self._code, **reason})
@@ -401,14 +371,7 @@ class WebSocket:
             raise ResponseError(f"{kind} does not belong here")
 
     async def _accept(self, message: Message) -> None:
-        key = _items(self._head.headers, b"sec-websocket-key")[0]
-        accepted: Headers = [
-            (b"upgrade", b"websocket"),
-            (b"connection", b"Upgrade"),
-            (b"sec-websocket-accept", generate_accept_token(key)),
-        ]
-        if subprotocol := message.get("subprotocol"):
-            accepted.append((b"sec-websocket-protocol", subprotocol.encode()))
+        accepted = accepting(self._head, message.get("subprotocol"))
         self._outbox.write(ResponseWriter.upgrade([*accepted, *message.get("headers", ())], self._date()))
         self._state = State.OPEN
         self._heard_at = trio.current_time()
@@ -434,7 +397,7 @@ class WebSocket:
 
     async def _close(self, code: int, reason: str) -> None:
         self._state = State.CLOSING
-        self._forget()
+        self._message.forget()
         self._code, self._why = code, reason or BY_APPLICATION
         self._send_control(CloseConnection(code, reason))
         # The reader may wait for room, and the answer stands behind what is left for nobody now.
@@ -507,24 +470,3 @@ def _close_bytes(close: CloseConnection) -> int:
     if close.code == CloseReason.NO_STATUS_RCVD:
         return 0
     return 2 + len((close.reason or "").encode())
-
-
-def _items(headers: Headers, name: bytes) -> list[bytes]:
-    """The items of a list header, over all its lines."""
-    return [item.strip() for key, value in headers if key == name for item in value.split(b",")]
-
-
-def _is_valid(head: RequestHead) -> bool:
-    """RFC 6455 section 4.2.1, and no body: its bytes would be taken for frames."""
-    keys = _items(head.headers, b"sec-websocket-key")
-    bodiless = not _items(head.headers, b"transfer-encoding")
-    bodiless = bodiless and set(_items(head.headers, b"content-length")) <= {b"0"}
-    version = _items(head.headers, b"sec-websocket-version") == [_VERSION]
-    return head.http_version == "1.1" and bodiless and version and len(keys) == 1 and _is_key(keys[0])
-
-
-def _is_key(value: bytes) -> bool:
-    try:
-        return len(b64decode(value, validate=True)) == _KEY_BYTES
-    except ValueError:
-        return False

@@ -1,0 +1,53 @@
+"""The handshake of a WebSocket (RFC 6455, section 4): whether a request asks for one, and what accepts it."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from wsproto.utilities import generate_accept_token
+
+from .http1_protocol import Headers, RequestHead
+
+_VERSION = b"13"
+_KEY_BYTES = 16
+
+NOT_VALID = ((b"content-length", b"0"), (b"connection", b"close"), (b"sec-websocket-version", _VERSION))
+"""Headers of the answer to a request that asks wrongly; the last one tells a client of another version which would be
+understood (section 4.4)."""
+
+
+def is_valid(head: RequestHead) -> bool:
+    """Section 4.2.1, and no body: its bytes would be taken for frames."""
+    keys = _items(head.headers, b"sec-websocket-key")
+    bodiless = not _items(head.headers, b"transfer-encoding")
+    bodiless = bodiless and set(_items(head.headers, b"content-length")) <= {b"0"}
+    version = _items(head.headers, b"sec-websocket-version") == [_VERSION]
+    return head.http_version == "1.1" and bodiless and version and len(keys) == 1 and _is_key(keys[0])
+
+
+def subprotocols(head: RequestHead) -> list[str]:
+    """What the client offers, in its order."""
+    return [name.decode("latin-1") for name in _items(head.headers, b"sec-websocket-protocol")]
+
+
+def accepting(head: RequestHead, subprotocol: str | None) -> Headers:
+    """Headers of the 101 to a valid request."""
+    key = _items(head.headers, b"sec-websocket-key")[0]
+    accepted: Headers = [
+        (b"upgrade", b"websocket"),
+        (b"connection", b"Upgrade"),
+        (b"sec-websocket-accept", generate_accept_token(key)),
+    ]
+    return [*accepted, (b"sec-websocket-protocol", subprotocol.encode())] if subprotocol else accepted
+
+
+def _items(headers: Headers, name: bytes) -> list[bytes]:
+    """The items of a list header, over all its lines."""
+    return [item.strip() for key, value in headers if key == name for item in value.split(b",")]
+
+
+def _is_key(value: bytes) -> bool:
+    try:
+        return len(b64decode(value, validate=True)) == _KEY_BYTES
+    except ValueError:
+        return False
