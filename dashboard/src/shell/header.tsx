@@ -17,6 +17,7 @@ const VIEWS = [
   ["/sessions", "Sessions"],
   ["/report", "Reports"],
   ["/hosts", "Tool hosts"],
+  ["/gateway", "Gateway"],
   ["/server", "Server"],
   ["/help", "Help"],
 ] as const;

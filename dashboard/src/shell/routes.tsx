@@ -13,6 +13,7 @@ const Report = lazy(() => import("~/features/report/view"));
 const Hosts = lazy(() => import("~/features/hosts/view"));
 const Timeline = lazy(() => import("~/features/timeline/view"));
 const Server = lazy(() => import("~/features/server/view"));
+const Gateway = lazy(() => import("~/features/gateway/view"));
 const Help = lazy(() => import("~/features/help/view"));
 
 /** Which view an address shows. Views read what is selected with `useParams` and their filters with `useUrlState`. */
@@ -33,6 +34,7 @@ export function Routes() {
           <Route path="/report/:client?" component={Report} />
           <Route path="/hosts/:id?" component={Hosts} />
           <Route path="/timeline" component={Timeline} />
+          <Route path="/gateway" component={Gateway} />
           <Route path="/server" component={Server} />
           <Route path="/help/:tool?" component={Help} />
           <Route>
