@@ -816,7 +816,7 @@ export interface components {
             transport: string;
         };
         /**
-         * @description Such a connection is over. Cause: its `connection.opened`.
+         * @description A connection that carries all messages both ways is over. Cause: its `connection.opened`.
          *
          *     `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket,
          *     None where there was none. `messages` is how many the peer was sent.
@@ -2435,7 +2435,7 @@ export interface components {
             task: string | null;
         };
         /**
-         * @description Another reader goes on with a stream of the draft extension. Cause: the `message.received` that asked for it.
+         * @description A new reader goes on with a stream of the draft extension. Cause: the `message.received` that asked for it.
          *
          *     The connection and the exchange are those of the reader. It gets what follows the position `after`, `waiting`
          *     messages of it at once.

@@ -223,7 +223,7 @@ class ToolHost(Generic[CallT]):
     def expire(self, now: float) -> list[Dispatch[CallT]]:
         """The cancelled dispatches that have had their time; their places are free again."""
         waiting = [item for item in self._in_flight.values() if item.cancelled_at is not None]
-        # As `deadline` computes it, so that a time that it names is never a rounding error too early.
+        # This computes it as `deadline` does, so that a time that `deadline` names is never a rounding error too early.
         due = [item for item in waiting if (item.cancelled_at or 0.0) + self._linger_s <= now]
         for dispatch in due:
             self._receive(dispatch, DispatchInput.LINGER)

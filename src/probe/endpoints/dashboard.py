@@ -29,7 +29,7 @@ _BASE = "/dashboard"
 _INDEX = "index.html"
 # Vite writes every file but index.html here, with a digest of its content in its name
 _ASSETS = "assets/"
-# As Vite names them in index.html, by `base` in vite.config.ts
+# Vite names them so in index.html, by `base` in vite.config.ts
 _RELATIVE = b'"./' + _ASSETS.encode()
 # Views have three parts at most; each more costs a few bytes of every answer.
 _DEEPEST = 16
@@ -100,7 +100,7 @@ class Dashboard:
 def _view(site: _Site, raw_path: bytes) -> _File | None:
     """The page of a view, which its script shows; None where the path is too deep for one, or nothing was built."""
     index = site.get(_INDEX)
-    # As the browser resolves it: %2F is no slash there.
+    # The browser resolves it the same way: %2F is no slash there.
     below = raw_path.partition(b"?")[0].count(b"/") - _BASE.count("/")
     if index is None or below > _DEEPEST:
         return None

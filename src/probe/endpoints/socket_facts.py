@@ -32,7 +32,7 @@ class SocketFacts:
         self._log = log
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
         self._now = now
-        # Of each open connection its address, and once it is recorded its recorder. The listener bounds their number.
+        # The address of each open connection, and once it is recorded its recorder. The listener bounds their number.
         self._addresses: dict[int, tuple[str, int | None]] = {}
         self._open: dict[int, Recorder] = {}
 

@@ -100,13 +100,13 @@ class Audit:
         return AuditStatus(store, self._state[0], self._since, self._state[1], self._unwritten.lost)
 
     def take(self, calls: Sequence[str], entry: Entry) -> None:
-        """As `observer.Follower.take`."""
+        """See `observer.CallFollower.take`."""
         for call in calls:
             self._unwritten.note(call)
         self._write_soon()
 
     def missed(self) -> None:
-        """As `observer.Follower.missed`."""
+        """See `observer.CallFollower.missed`."""
         self._unwritten.missed()
         self._write_soon()
 

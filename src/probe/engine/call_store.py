@@ -101,7 +101,7 @@ class MemoryCalls:
         self._log = log
 
     async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
-        """As `CallStore.page`."""
+        """See `CallStore.page`."""
         before = None if cursor is None else self._place(cursor)
         found = await search(self._observer.records.newest_first(), 0, wanted, before, limit, max_bytes)
         return _rows(found, f"{self._run}-")
@@ -113,7 +113,7 @@ class MemoryCalls:
         return _number(place)
 
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
-        """As `CallStore.get`."""
+        """See `CallStore.get`."""
         run, _, call = id.rpartition(".")
         record = self._observer.records.get(call) if run in ("", self._run) else None
         return None if record is None else await self.with_evidence(record, max_bytes)
@@ -155,7 +155,7 @@ class FileCalls:
         self._readers = trio.CapacityLimiter(_READERS)
 
     async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
-        """As `CallStore.page`."""
+        """See `CallStore.page`."""
         before = None if cursor is None else _number(cursor)
         self._observer.catch_up()
         # What is written from now on is in both; what is pending now counts as it is in memory. The file is read
@@ -169,7 +169,7 @@ class FileCalls:
         return _rows(found)
 
     async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
-        """As `CallStore.get`."""
+        """See `CallStore.get`."""
         run, _, call = id.rpartition(".")
         known = await self._known(call, max_bytes) if run in ("", self._run) else None
         if known is not None and known.complete:

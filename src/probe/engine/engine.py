@@ -102,7 +102,7 @@ class Engine:
         self.observer = Observer(self.log, self.run, limits)
         self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)
         self.shares = AddressShares(limits)
-        # As long as the state that names a page may take to come back.
+        # The state that names a page may take so long to come back.
         keep_s = settings.request_state_ttl_s
         pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
         self.interactions = Interactions(pages, keep_s, self.clock, new_id)
@@ -166,7 +166,7 @@ class Engine:
 
     def _announce_hosted(self) -> None:
         for session in self.sessions:
-            # Who has no stream for it is not told, nor is that an event: a host that comes and goes would fill the log.
+            # A session without a stream is not told, and the log neither: hosts that come and go would fill it.
             if session.offer.has_hosts and session.standalone is not None:
                 announce(session, "tools", session.recorder)
         self.modern.listeners.publish_hosted()
@@ -293,7 +293,7 @@ class Engine:
         self.drained.set()
 
     def hurry(self) -> None:
-        """`drain`, now or later, waits for nothing that takes long; all else that it does it does."""
+        """Make `drain`, now or later, skip the waiting: it still refuses, cancels and ends everything."""
         self._patience.cancel()
 
     def _stop_work(self) -> None:

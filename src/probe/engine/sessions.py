@@ -45,7 +45,7 @@ Job: TypeAlias = Callable[[], Awaitable[None]]
 # Sessions last: it takes some time before one of them ends.
 _RETRY_S = 60
 
-# So many strings of a session are remembered, and as many runs of numbers: at most 100 kB of ids in ASCII. A client
+# A session remembers so many strings, and as many runs of numbers: at most 100 kB of ids in ASCII. A client
 # that counts takes one run. Beyond it a second use is not noticed.
 _MOST_USED_IDS = 250
 # Two megabytes of the digests and labels of ended sessions.

@@ -27,7 +27,7 @@ class LimitError(McpError):
         self.retry_s = retry_s
 
     def rejection(self, id: RequestId | None = None) -> Rejection:
-        """The same where an HTTP request is refused: 503."""
+        """The refusal of an HTTP request for this limit: 503."""
         return busy(self.message, self.retry_s, id)
 
 
@@ -38,7 +38,7 @@ class AddressLimitError(LimitError):
         super().__init__(f"Too many from this address: its share of {limit} is {most} (address_share)")
 
     def rejection(self, id: RequestId | None = None) -> Rejection:
-        """The same where an HTTP request is refused: 429."""
+        """The refusal of an HTTP request for this share: 429."""
         return too_many(self.message, self.retry_s, id)
 
 

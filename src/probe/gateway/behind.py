@@ -132,7 +132,7 @@ def belongs(label: str, mark: str) -> bool:
 
 
 def joined(entries: Sequence[Row], mark: str, others: Iterable[str]) -> Behind:
-    """Of the entries that came while a trial ran, those that are not known to be about another one."""
+    """The entries that came while a trial ran, without those that are known to be about another one."""
     foreign = tuple(other for other in others if other != mark)
     sessions: set[str] = set()
     exchanges: set[int] = set()

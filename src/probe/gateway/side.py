@@ -65,7 +65,7 @@ class LegacySession:
 
     @property
     def headers(self) -> Headers:
-        """Those of each further request."""
+        """The headers of each further request."""
         named = () if self.id is None else (("Mcp-Session-Id", self.id),)
         return (JSON_TYPE, ACCEPT, *named, ("MCP-Protocol-Version", self.revision))
 
@@ -152,7 +152,7 @@ def modern_call(
 
 
 def with_headers(sending: Sending, *more: tuple[str, str]) -> Sending:
-    """The same with more headers, which replace those of the same name."""
+    """A copy with more headers, which replace those of the same name."""
     names = {name.lower() for name, _ in more}
     kept = [(name, value) for name, value in sending.headers if name.lower() not in names]
     return replace(sending, headers=(*kept, *more))

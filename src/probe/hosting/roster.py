@@ -12,7 +12,7 @@ from ..engine.catalogue.tool import Tool
 
 
 class NameTakenError(Exception):
-    """Another process has registered this name."""
+    """The name is registered by another process."""
 
 
 class Registrant(Protocol):

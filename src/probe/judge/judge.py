@@ -85,7 +85,7 @@ class Subject:
         ]
 
     def handlers(self, moment: str, about: Any) -> Handlers:
-        """Who hears of a moment: of one about a message, the rules of its method, revision and transport."""
+        """The predicates that are told of a moment; for a message, those of its method, revision and transport."""
         if moment not in _ABOUT_MESSAGES:
             return self._handlers[moment]
         transport = about.transport if isinstance(about, Message) else None

@@ -57,7 +57,7 @@ class Desk(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Those of the server, by name, as far as the log has them."""
+        """The settings of the server, by name, as far as the log has them."""
 
     def wait(self, wait: Wait) -> None:
         """Call back when the time of the log has reached that of a wait."""

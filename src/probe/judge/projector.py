@@ -141,7 +141,7 @@ class Projector:
             taker(life, entry, entry.fact)
 
     def _of(self, entry: Entry, held: _Held | None) -> Life | None:
-        """Whose an entry is, as far as that is known by now."""
+        """The subject of an entry, as far as it is known by now."""
         context = entry.context
         if context.label is not None:
             return self._life(("label", context.label))

@@ -36,7 +36,7 @@ _Validator: TypeAlias = jsonschema_rs.Draft7Validator | jsonschema_rs.Draft20201
 # More definitions than clients send messages of; each is compiled once, when its first message comes.
 _MOST_COMPILED: Final = 128
 _LONGEST_WHY: Final = 200
-# As many members as `redaction.hidden_members` lists, and as many characters as it keeps of a pointer.
+# `redaction.hidden_members` lists so many members, and keeps so many characters of a pointer.
 _MOST_HIDDEN: Final = 100
 _LONGEST_POINTER: Final = 200
 # Stands for a value in the sentences of the library, which quote it whole, however long it is.

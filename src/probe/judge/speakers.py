@@ -1,4 +1,4 @@
-"""Who sent a message, as far as it says so, and the era and revision that it is of."""
+"""The sender of a message, as far as it says so, and the era and revision that the message is of."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def spoken(
         return "legacy", negotiate(asked) if isinstance(asked, str) else LEGACY[-1]
     version = members(params.get("_meta")).get(META_VERSION)
     header = None if exchange is None else exchange.header(_VERSION_HEADER)
-    # As the server has it: what is sent in a session and names a revision of sessions is of that one.
+    # The server sees it the same way: what is sent in a session and names a revision of sessions is of that one.
     in_session = exchange is not None and _SESSION_HEADER in exchange.headers and era_of(header) == "legacy"
     if isinstance(version, str) and not in_session and (era_of(version) == "modern" or era_of(header) != "modern"):
         return "modern", version if era_of(version) == "modern" else None
@@ -73,7 +73,7 @@ def spoken(
 def spoken_on(
     pipe: Pipe, fact: events.MessageReceived, era: Era | None, revision: str | None
 ) -> tuple[Era | None, str | None]:
-    """The same on a pipe, where answers and notifications without a session say nothing of their own."""
+    """The era and the revision on a pipe, where answers and notifications without a session name none themselves."""
     if era == "modern":
         pipe.modern = revision or pipe.modern
     elif era is None and fact.rpc in ("notification", "response", "error") and pipe.modern is not None:

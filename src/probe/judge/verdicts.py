@@ -24,7 +24,7 @@ class Verdict(IntEnum):
     FAIL = 4
 
 
-# Of each verdict the first ones and the last: a client that repeats a fault has no use for the thousandth place.
+# Each verdict keeps its first places and its last: a client that repeats a fault has no use for the thousandth one.
 _FIRST: Final = 3
 
 
@@ -99,7 +99,7 @@ class RuleTally:
 
     @property
     def evidence(self) -> tuple[VerdictEvidence, ...]:
-        """Of each verdict the first opportunities and the last, the worst verdict first."""
+        """The first and the last opportunities of each verdict, the worst verdict first."""
         found: list[VerdictEvidence] = []
         for verdict in sorted(self._seen, reverse=True):
             seen = self._seen[verdict]

@@ -36,7 +36,7 @@ from .saved import judge_files
 
 _NONE: Final = "none"
 _STANDARD_OUTPUT: Final = Path("-")
-# As wide as lines are read well, on a wider terminal, too.
+# Lines are read well up to this width, also on a wider terminal.
 _WIDEST: Final = 110
 
 

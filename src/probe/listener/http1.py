@@ -265,7 +265,7 @@ class Http1Connection:
             self._sending_since = inf
 
     def _write_now(self, data: bytes | memoryview) -> int:
-        """As much as the socket takes without waiting; 0 for a stream that tells nobody. Raises `PeerGoneError`."""
+        """Write without waiting; returns how much the socket took, 0 where that is unknown. Raises `PeerGoneError`."""
         try:
             return self.transport.write_now(data)
         except (OSError, trio.ClosedResourceError):

@@ -297,7 +297,7 @@ class WebSocket:
         self._note_frame("received", "ping", len(ping.payload), None)
         self._unsent_pongs += self._send_control(ping.response())
         if self._unsent_pongs > CONTROL_ROOM:
-            # Who sends so many pings has to read the answers. A few may wait behind a message that is sent slowly.
+            # A peer that sends so many pings has to read the answers; a few may wait behind one slow message.
             with suppress(PeerGoneError):
                 await self._outbox.delivered()
             self._unsent_pongs = 0

@@ -33,7 +33,7 @@ _DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
         "out": frozenset({HttpResponse, MessageEmitted, MessagesDelivered, MessageDropped, HostMessage}),
     }
 )
-# Of a message between this server and a tool host, its own field tells.
+# A message between this server and a tool host has a field for it.
 _OF_HOST: Mapping[str, str] = MappingProxyType({"in": "received", "out": "sent"})
 _CONTEXT = frozenset(Context._fields)
 _NUMBERS = frozenset({"exchange"})

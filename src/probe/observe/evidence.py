@@ -55,7 +55,7 @@ _OF_EXCHANGE: Final = frozenset(
         *(events.StreamOpened, events.StreamEnded, events.StreamLost),
     }
 )
-# Likewise of a request that waits and is no tool call, such as `tasks/result`; it has the id of a call of its own.
+# The same holds for a request that waits and is no tool call, such as `tasks/result`; it has a call id of its own.
 _OF_REQUEST: Final = frozenset({events.CallStarted, events.CallCancelled, events.CallSettled})
 # Facts whose own exchange is joined. A message that was received has a call where it answers a question of that call.
 _JOINING: Final = frozenset({events.CallStarted, events.StreamResumed, events.HttpResponse, events.MessageReceived})

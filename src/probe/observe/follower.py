@@ -89,7 +89,7 @@ class LogFollower:
             size += len(getattr(entry.fact, "message", None) or ())
             if size > _PIECE_BYTES:
                 return
-        # Of a file numbers may be left out.
+        # A file may leave out numbers.
         self._position = max(self._position, page.next)
 
     def _miss(self, first: int, last: int) -> None:

@@ -72,7 +72,7 @@ class ReadLog(EventLog):
         return self.last
 
     def since(self, seq: int, limit: int) -> LogPage:
-        """As `EventLog.since`; the next page begins behind numbers that are left out."""
+        """See `EventLog.since`; the next page begins behind numbers that are left out."""
         start = max(seq + 1, self._first)
         gap = Gap(seq + 1, self._first - 1) if seq + 1 < self._first else None
         found = self._between(start, min(self.last, start + limit - 1))
@@ -81,12 +81,12 @@ class ReadLog(EventLog):
         return LogPage(gap, found, max(seq, start - 1, next))
 
     def until(self, seq: int, limit: int) -> list[Entry]:
-        """As `EventLog.until`."""
+        """See `EventLog.until`."""
         end = bisect_right(self._numbers, seq)
         return self._entries[max(0, end - limit) : end]
 
     def tail(self, count: int) -> int:
-        """As `EventLog.tail`."""
+        """See `EventLog.tail`."""
         if count >= len(self._numbers):
             return self._first - 1
         return self.last if count == 0 else self._numbers[-count] - 1

@@ -44,10 +44,10 @@ _OF_THE_SERVER: Final = frozenset(
     }
 )
 _ANSWERS: Final = frozenset({"response", "error"})
-# Of one call, runs of neighbouring messages that no socket has taken; a run beyond them pushes out the oldest, whose
+# The most runs of one call's neighbouring messages that no socket has taken; one more pushes out the oldest, whose
 # messages then never count as delivered. Messages of several tasks that take turns on one stream need more than one.
 _MOST_RUNS: Final = 64
-# Of the calls that made room while they ran, so many are kept after their end: their answers may yet be delivered.
+# So many calls that made room while they ran are kept after their end: their answers may yet be delivered.
 _MOST_OVER: Final = 100
 
 

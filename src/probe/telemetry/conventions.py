@@ -76,7 +76,7 @@ def connection(request: ObservedRequest, peer: KnownClient | None) -> Attributes
 
 
 def identity(request: ObservedRequest) -> Attributes:
-    """Who sent it. `mcp.session.id` is the label of the session: the id itself would let a reader end it."""
+    """The attributes that name its sender. `mcp.session.id` is the label: the id would let a reader end the session."""
     about: Attributes = {}
     if is_id(request.id):
         about["jsonrpc.request.id"] = clip(str(request.id), _LONGEST_TEXT)

@@ -46,7 +46,7 @@ _ENDPOINTS: Final = (
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 )
-# Those that a `TracerProvider` knows; for another it would warn, and take the first.
+# The samplers that a `TracerProvider` knows; for another it would warn, and take the first.
 _SAMPLERS: Final = (
     "parentbased_always_on",
     "parentbased_always_off",
@@ -106,7 +106,7 @@ def _is_http(url: str) -> bool:
 
 def _check_sampler() -> None:
     name = os.environ.get("OTEL_TRACES_SAMPLER") or _SAMPLERS[0]
-    # As the SDK reads it: in any case, and not stripped.
+    # The SDK reads it the same way: in any case, and not stripped.
     if name.lower() not in _SAMPLERS:
         raise SetupError(f"OTEL_TRACES_SAMPLER must be {', '.join(_SAMPLERS[:-1])} or {_SAMPLERS[-1]}, got {name!r}")
     ratio = os.environ.get("OTEL_TRACES_SAMPLER_ARG")

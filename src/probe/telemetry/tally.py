@@ -21,7 +21,7 @@ Labels: TypeAlias = tuple[str, ...]
 
 UNKNOWN: Final = "unknown"
 
-# Those that the semantic conventions give for the duration of an operation, and one for what is done at once.
+# The bounds that the semantic conventions give for the duration of an operation, and one for what is done at once.
 _CALL_BOUNDS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 # From what nobody notices to what everybody does.
 _LATENESS_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
@@ -89,7 +89,7 @@ class Counter:
         self.values[labels] = self.values.get(labels, 0) + by
 
     def family(self) -> Family:
-        """As it is now."""
+        """Its values at this moment."""
         return Family(*self._about, [*self.values.items()])
 
 
@@ -116,7 +116,7 @@ class Histogram:
         return self._values[labels]
 
     def family(self) -> Family:
-        """As it is now."""
+        """Its values at this moment."""
         copies = [(labels, Distribution([*known.counts], known.total)) for labels, known in self._values.items()]
         return Family("histogram", self._name, *self._about, copies, self._bounds)
 

@@ -142,7 +142,7 @@ class ServerConnection:
         except* ConnectionRejected as group:
             self._judge(group)
         except* (ConnectionClosed, ProtocolError):
-            # Of the reader, where it wanted to answer on a connection that was over.
+            # The reader raises this where it wanted to answer on a connection that was over.
             self._ended.because("the connection broke")
         self._ended.because(f"no answer to the handshake within {CONNECT_S:g} s")
 
@@ -264,7 +264,7 @@ class _Ending(trio.abc.Stream):
         self._over = over
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """As of the stream."""
+        """Send on the stream, and tell when that is broken."""
         try:
             await self._stream.send_all(data)
         except trio.BrokenResourceError:
@@ -272,15 +272,15 @@ class _Ending(trio.abc.Stream):
             raise
 
     async def wait_send_all_might_not_block(self) -> None:
-        """As of the stream."""
+        """Wait on the stream."""
         await self._stream.wait_send_all_might_not_block()
 
     async def aclose(self) -> None:
-        """As of the stream."""
+        """Close the stream."""
         await self._stream.aclose()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        """As of the stream."""
+        """Read from the stream, and tell when that is broken or at its end."""
         try:
             data = await self._stream.receive_some(max_bytes)
         except trio.BrokenResourceError:

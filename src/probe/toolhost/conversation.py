@@ -171,7 +171,7 @@ class Conversation:
         except InvalidMessageError as error:
             self._complain(f"tool.cancel with {error}")
             return
-        # Of one that is not here the answer is on its way.
+        # The answer to a dispatch that is not here is on its way.
         if (dispatch := self._dispatches.get(params.dispatch)) is not None:
             dispatch.cancel()
 

@@ -22,7 +22,7 @@ from .tool import Tool
 
 logger = logging.getLogger(__package__)
 
-# As fast as a server passes reports on by default; without it a thread that floods would keep the socket busy.
+# A server passes reports on no faster by default; without this a thread that floods would keep the socket busy.
 _REPORT_INTERVAL_S: Final = 0.01
 
 
@@ -132,7 +132,7 @@ class HandlerRun:
         try:
             answer = encode(result_response(self.id, self._tool.dump(value)))
         except ValueError as error:
-            # Of what the annotation does not allow, and of text that is no UTF-8.
+            # What the annotation does not allow raises this, and text that is no UTF-8.
             logger.exception("the tool %s returned what its type does not allow", self._tool.name)
             return self._failure(ToolError("invalid_output", f"The result is not what the tool promises: {error}"))
         if len(answer) <= self._message_bytes:

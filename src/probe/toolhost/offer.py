@@ -30,7 +30,7 @@ class HostOffer:
 
     def begin(self) -> None:
         """Be an instance of its own from now on: processes that are forked from one must not replace each other."""
-        # Who has it may take the name over, so it is as hard to guess as a key.
+        # A process that has it may take the name over, so it is as hard to guess as a key.
         self._instance = secrets.token_urlsafe(32)
 
     def registration(self) -> Json:

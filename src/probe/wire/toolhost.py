@@ -99,7 +99,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
     def dump(self) -> Json:
-        """As a JSON value, without what was not set."""
+        """The message as a JSON value, without what was not set."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -256,7 +256,7 @@ def _read(model: type[_M], value: Any, name: str) -> _M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = clip(".".join(str(part) for part in (name, *first["loc"]))) + _of_tool(value, first["loc"])
-        # Of our own checks pydantic says first of which Python class they are.
+        # Before the message of a check of ours pydantic names a Python class.
         raise InvalidMessageError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
 
 

@@ -44,7 +44,7 @@ class Feed:
 
     @property
     def readers(self) -> list[FeedReader]:
-        """Who reads it now, the longest first."""
+        """The readers that are there now, the one that came first first."""
         states = [reader.state for reader in self._readers.open if isinstance(reader, _Reader)]
         return sorted(states, key=lambda state: state.since)
 
@@ -123,12 +123,12 @@ class _Reader:
 
     @property
     def headers(self) -> Headers:
-        """As it takes its body."""
+        """The headers of its response: packed, where it asked for that."""
         return _PACKED_HEADERS if self._wishes.packed else _HEADERS
 
     @property
     def state(self) -> FeedReader:
-        """As `/api/server` shows it."""
+        """The reader as `/api/server` shows it."""
         return FeedReader(self._since, self._cursor.position, self._log.last - self._cursor.position)
 
     async def run(self) -> None:

@@ -21,7 +21,7 @@ PIECE_BYTES = 64 * 1024
 """A piece ends with the entry or row that reaches this: far less than a millisecond of copying."""
 
 NEWEST_CALLS = 50
-"""Of calls only the latest: at full speed there are a thousand a second, and the audit has them all."""
+"""The number of calls in a feed, the latest: at full speed there are a thousand a second; the audit has them all."""
 
 # Half a second's worth for readers who come to the same place one after the other, under different filters.
 _KEPT_BYTES = 4 * 1024 * 1024
@@ -38,7 +38,7 @@ _LOOKED_AT = 0.05
 PACKED_BEGIN = bytes.fromhex("1f8b08000000000004ff")
 """The header of gzip (RFC 1952), before the first text from `pack`."""
 
-# Of deflate, with nothing in it.
+# A last block of deflate, with nothing in it.
 _LAST_BLOCK = bytes.fromhex("0300")
 
 
@@ -65,7 +65,7 @@ class PackedEnd:
         self._size += len(text)
 
     def encoded(self) -> bytes:
-        """As bytes."""
+        """The last bytes of the gzip member."""
         return _LAST_BLOCK + struct.pack("<II", self._checksum, self._size % 2**32)
 
 

@@ -18,7 +18,7 @@ COLUMNS: Final = (
 )
 """The members of a row, in its order."""
 
-# Whose values may be of two JSON types: `5` is not `"5"`.
+# Columns whose values may be of two JSON types: `5` is not `"5"`.
 _TYPED: Final = frozenset({"request_id", "progress_token", "arguments", "result"})
 # A cell that begins so is a formula for some spreadsheet, and the text is a client's. Some
 # take the wide forms for the same; the last one guards itself.

@@ -43,7 +43,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
         if found is None:
             return not_found("there is no such call, or it is kept no longer")
         complete = b"true" if found.complete else b"false"
-        # Of some megabytes each copy takes a millisecond, so there are two.
+        # Each copy of some megabytes takes a millisecond, so there are two.
         events = b",".join(found.events)
         body = b'{"call":%b,"evidence":{"complete":%b,"events":[%b]}}' % (found.row, complete, events)
         return responses.stable(Response(body, content_type=listing.JSON), found.tag)

@@ -95,7 +95,7 @@ async def backward(log: EventLog, scan: Scan, before: int) -> None:
     while not scan.full and upper > log.first:
         found = log.until(upper - 1, scan.piece)
         if not found:
-            # Of a file numbers may be left out.
+            # A file may leave out numbers.
             upper = log.first
         for entry in reversed(found):
             if not await scan.take(entry):

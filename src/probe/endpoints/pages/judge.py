@@ -90,7 +90,7 @@ async def _answer(
 
 
 def _stored_report(engine: Engine) -> Mapping[str, Any] | None:
-    # Of entries that were left out nothing can be judged, but the server that had them all has said what it found.
+    # Entries that were left out cannot be judged, but the server that had them all has said what it found.
     opened = engine.opened
     return opened.report if opened is not None and opened.is_filtered else None
 

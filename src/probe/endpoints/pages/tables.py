@@ -60,7 +60,7 @@ def _before(ids: list[str], cursor: str | None) -> list[str]:
 
 
 async def _newest(tables: Tables, name: TableName, ids: list[str], max_bytes: int) -> tuple[list[bytes], str | None]:
-    """As many of the last rows as a page has room for, one at least, and the cursor of those before.
+    """The last rows, as many as a page has room for and one at least, and the cursor of those before.
 
     Others run between two of them: a large page would hold up every call.
     """

@@ -18,7 +18,7 @@ class ClientInfo(NamedTuple):
 
 
 _UNNAMED: Final = ClientInfo()
-# Of the legacy era, where such a request is answered with HTTP 200.
+# The legacy era answers such a request with HTTP 200.
 _REFUSALS: Final = {
     Code.METHOD_NOT_FOUND: Refusal.METHOD_NOT_FOUND,
     Code.INVALID_PARAMS: Refusal.INVALID_PARAMS,

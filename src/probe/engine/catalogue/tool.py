@@ -83,7 +83,7 @@ class ToolContext(Protocol):
 
     @property
     def ended_by(self) -> tuple[str, str | None] | None:
-        """Who wants the work stopped (a `core.call.Cause`) and the reason given; None while nobody does."""
+        """The cause (a `core.call.Cause`) and the reason of the work's cancellation; None while there is none."""
 
     @property
     def notified(self) -> bool:

@@ -19,7 +19,7 @@ from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSIO
 
 _Key: TypeAlias = tuple[str, str, str, str]
 
-# As many as sessions by default. A client that was pushed out gets a new label when it comes again.
+# There are as many sessions by default. A client that was pushed out gets a new label when it comes again.
 _MOST = 1000
 # Programs of one label take turns with this many sets of capabilities before one of them is recorded again.
 _MOST_DECLARED = 8

@@ -159,7 +159,7 @@ class _Pipe:
         try:
             await self._writer.run()
         except OSError:
-            # Who reads from the peer may be told of the same with the reason; where nobody is, this is the reason.
+            # The task that reads from the peer may be told the same with a reason; without one, this is the reason.
             await trio.sleep(_WHO_S)
             self._end(NORMAL, "client")
 

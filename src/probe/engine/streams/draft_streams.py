@@ -57,7 +57,7 @@ from .tool_stream import WHY, Owner, ToolStream, digest_of, lost_error
 Job: TypeAlias = Callable[[], Awaitable[None]]
 
 _NOBODY = b"\0" * sha256().digest_size
-# Whose loss can still be told from an id that never existed: more than one client can lose in a bad hour.
+# The lost streams that can still be told from ids that never existed: more than one client loses in a bad hour.
 _MOST_LOST = 1000
 _TOO_MANY = "Too many streams that are not read to their end: the limit {name} is {most}"
 
@@ -318,7 +318,7 @@ class DraftStreams:
             if not self._give_up(theirs):
                 self._shares.check("max_draft_streams", session.holder, context.recorder)
         if len(self._streams) >= limits.max_draft_streams and not self._give_up(list(self)):
-            # Who has most has to give, unless that is who asks.
+            # The client that has most has to give, unless it is the one that asks.
             hoards = self._hoards()
             hoard, own = max(hoards.values(), key=len), len(hoards.get(session.holder or "", mine))
             away = [stream for stream in hoard if stream.reader is None]

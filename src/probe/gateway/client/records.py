@@ -82,7 +82,7 @@ class Exchange:
         return [item for item in self.messages if item.message is not None and item.message.get("method") == method]
 
     def to_json(self) -> Json:
-        """As a JSON object."""
+        """The exchange as a JSON object."""
         return asdict(self)
 
 

@@ -44,7 +44,7 @@ class Target:
         return host if self.port == usual else f"{host}:{self.port}"
 
     def at(self, path: str) -> Target:
-        """Another path of the same server, without the headers of the endpoint."""
+        """A target on the same server with another path, without the headers of the endpoint."""
         return replace(self, path=path)
 
 

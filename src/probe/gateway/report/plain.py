@@ -11,7 +11,7 @@ from ..checks import product_of as product
 from ..trials import Run
 from .summary import Allowed, summary
 
-# Of a stranger's text only what is printed as itself: the rest could move the cursor of a terminal.
+# Only what is printed as itself is taken of a stranger's text: the rest could move the cursor of a terminal.
 _HIDDEN = re.compile(r"[^\x20-\x7e\u00a1-\ud7ff\ue000-\ufffd]+")
 _WIDEST = 34
 

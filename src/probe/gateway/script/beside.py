@@ -23,7 +23,7 @@ async def websocket(side: Side, mark: str) -> Taken:
 
 
 async def streams(side: Side, mark: str) -> Taken:
-    """As many streams at once as the other end allows, and one more."""
+    """Open as many streams at once as the other end allows, and one more."""
     first = await open_many(side.mcp, [_waiting(side, mark, 0, 0)], 5.0)
     if first.limit is None or first.problem or first.limit > _MOST_STREAMS:
         return Taken((), facts={"limit": first.limit, "late": 0, "refused": 0, "problem": first.problem})

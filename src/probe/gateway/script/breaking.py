@@ -25,7 +25,7 @@ async def before_modern(side: Side, mark: str) -> Taken:
 
 
 async def before_legacy(side: Side, mark: str) -> Taken:
-    """The same in a session, where the first call goes on."""
+    """Break before the answer to a call in a session, where the call goes on."""
     async with session(side, f"b-{mark}") as opened:
         _plan(side, mark, "before")
         got = await side.ask(in_session("call", call(side, "simple_tool", _slow(mark)), opened), HANGS_S)

@@ -69,7 +69,7 @@ class BoundedBuffer(StreamBuffer):
         self.finish()
 
     def finish(self) -> None:
-        """The same without `await`: the end of the stream is sent, or nothing will be any more."""
+        """Close without `await`: the end of the stream is sent, or nothing will be any more."""
         self._complete = self._over = True
         self.buffer.clear()
         self._sent.unpark_all()

@@ -128,7 +128,7 @@ class AuditDb:
             rows = self._rows + sum(self._write(cursor, item) for item in batch)
             left = rows - _remove_oldest(cursor, min(rows - most_rows, _MOST_REMOVED))
             while most_bytes is not None and rows - left < _MOST_REMOVED:
-                # As many as have so many bytes on the average; a few large ones show at the next look.
+                # So many rows have these bytes on the average; a few large ones show at the next look.
                 used = _used_bytes(cursor)
                 count = -(-left * max(0, used - most_bytes) // used)
                 removed = _remove_oldest(cursor, min(count, _MOST_REMOVED))

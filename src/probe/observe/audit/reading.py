@@ -24,7 +24,7 @@ _STEPS: Final = 10_000
 MOST_READ: Final = 2000
 """Rows that are looked into for one page; where the filter passes less, the next page goes on."""
 
-# As well: their bytes, and the seconds from the first one on.
+# The same for their bytes, and for the seconds from the first one on.
 _MOST_READ_BYTES: Final = 16 * 1024 * 1024
 _LOOKING_S: Final = 1.0
 # To look into rows is work for the interpreter, which the thread of the protocol would get every 5 ms only. After so
@@ -135,7 +135,7 @@ def _query(conditions: tuple[Condition, ...], before: int | None) -> tuple[str, 
 
 
 def _compared(condition: Condition) -> tuple[str, list[str | float]]:
-    """Also as a range of numbers, which have nearly the same order: the rows outside it are not even looked at.
+    """A condition with a range of numbers beside it, whose order is nearly the same: rows outside it are not looked at.
 
     The plus keeps the index of the times out of it, whose rows would have to be sorted by their numbers.
     """

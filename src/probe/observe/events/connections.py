@@ -23,7 +23,7 @@ class ConnectionOpened:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """Such a connection is over. Cause: its `connection.opened`.
+    """A connection that carries all messages both ways is over. Cause: its `connection.opened`.
 
     `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket,
     None where there was none. `messages` is how many the peer was sent.

@@ -28,7 +28,7 @@ class StreamEnded:
 
 @dataclass(frozen=True, slots=True)
 class StreamResumed:
-    """Another reader goes on with a stream of the draft extension. Cause: the `message.received` that asked for it.
+    """A new reader goes on with a stream of the draft extension. Cause: the `message.received` that asked for it.
 
     The connection and the exchange are those of the reader. It gets what follows the position `after`, `waiting`
     messages of it at once.

@@ -27,7 +27,7 @@ _LIMITS: Final = frozenset(
 )
 # Requests that have no answer yet, and exchanges whose response has no head yet. The oldest is forgotten.
 _MOST_WAITING: Final = 20_000
-# As much of an error's message as a line of a page can show.
+# A line of a page can show so much of an error's message.
 _LONGEST: Final = 300
 
 

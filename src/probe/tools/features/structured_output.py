@@ -35,7 +35,7 @@ _READING: Final = output(
 
 
 def run(_: Mapping[str, Any]) -> ToolResult:
-    """The same value every time."""
+    """Return the same value every time."""
     return structured(_VALUE)
 
 

@@ -34,7 +34,7 @@ class _Cancellations(Predicate):
 
 
 def _can_cancel(message: Message) -> bool:
-    # Whose requests a message without a session is about, over HTTP, nothing says.
+    # Over HTTP nothing says whose requests a message without a session is about.
     return message.session is not None or message.pipe is not None
 
 
@@ -122,7 +122,7 @@ class CancelInProgress(_Cancellations):
     """Cancels only what still runs."""
 
     def judge(self, message: Message, id: RequestId, request: Message | None) -> None:
-        # Of these `cancel.not-initialize` and `cancel.not-task` speak.
+        # `cancel.not-initialize` and `cancel.not-task` judge these.
         if request is None or request.method == "initialize" or _task_of(request) is not None:
             return
         answered = request.answered

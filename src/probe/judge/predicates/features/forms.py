@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ...values import members
 
-# Of longer texts no pattern is tried.
+# No pattern is tried on longer texts.
 _LONGEST: Final = 1_000
 _SHOWN: Final = 60
 

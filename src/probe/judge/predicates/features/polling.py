@@ -34,7 +34,7 @@ def patience(task: TaskView, least_s: float) -> float:
 
 
 def speaker(task: TaskView, life: Life) -> Session | Life:
-    """Who has to follow a task: the session that it is of, or the whole client where there are no sessions."""
+    """The one that has to follow a task: its session, or the whole client where there are no sessions."""
     return life if task.session is None else task.session
 
 

@@ -12,7 +12,7 @@ from ...values import members
 from ...views import Message
 from .polling import MOST_TASKS, Polling, Stopping, Unfollowed, is_gone
 
-# As often as a client may ask for a task that is gone before it has not understood the answer.
+# A client that asks more often for a task that is gone has not understood the answer.
 _GETS_OF_UNKNOWN: Final = 3
 _MANY_GETS_OF_UNKNOWN: Final = 10
 _INVALID_PARAMS: Final = -32602

@@ -19,7 +19,7 @@ _USES: Final = {
 }
 _MOST: Final = 1_000
 _FLAGS: Final = frozenset({"toolsListChanged", "promptsListChanged", "resourcesListChanged"})
-# Those of the tasks extension are `taskIds`.
+# The tasks extension adds `taskIds`.
 _NAMES: Final = frozenset({"resourceSubscriptions", "taskIds"})
 _ABOUT_LISTS: Final = re.compile(r"tool|prompt|resource|listchanged")
 _TASKS: Final = "io.modelcontextprotocol/tasks"

@@ -244,7 +244,7 @@ class ResumeStopsWhenAnswered(Predicate):
 
 
 _REPEATS: Final = 10
-"""So many returns after a refusal are still patience."""
+"""The number of returns after a refusal that are still patience."""
 
 _FEW: Final = 4
 """The refused request and three more."""

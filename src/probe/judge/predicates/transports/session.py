@@ -116,7 +116,7 @@ class SessionIdAsGiven(Predicate):
             self.ok(exchange)
 
     def on_response(self, exchange: Exchange) -> None:
-        # Those that are known were judged with the head.
+        # Known sessions were judged with the head.
         if exchange.status == _GONE and exchange.named is None and _id(exchange) is not None:
             self.ok(exchange)
 
@@ -229,7 +229,7 @@ _WINDOW_S: Final = 600.0
 """The time in which sessions are counted."""
 
 _MANY: Final = 5
-"""So many sessions in that time can show that a client opens them for nothing."""
+"""The number of sessions in that time that can show that a client opens them for nothing."""
 
 
 @judges("session.not-churned")
