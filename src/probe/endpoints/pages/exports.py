@@ -14,8 +14,10 @@ from quart_trio import QuartTrio
 
 from ...engine.engine import Engine
 from ...engine.turns import Turns
+from ...exports import har
 from ...exports.archive import SUFFIX, Archive
 from ...exports.extract import ClientEntries, Extract
+from ...exports.har import HarExchanges
 from ...exports.overview import OverviewTally
 from ...judge.reports.as_json import as_json
 from ...observe.log import Entry, Gap
@@ -65,6 +67,11 @@ def register(app: QuartTrio, engine: Engine) -> None:
     async def export_file() -> Response:
         found = await _find(engine, _asked(listing.EXPORT_FILE))
         return responses.streamed(_archived(engine, found), listing.ZIP, f"{_stem(engine, found)}{SUFFIX}")
+
+    @app.get(listing.EXPORT_HAR.rule)
+    async def export_har() -> Response:
+        found = await _find(engine, _asked(listing.EXPORT_HAR))
+        return responses.streamed(_har(engine, found), listing.JSON, f"{_stem(engine, found)}.har")
 
     @app.errorhandler(NothingToExportError)
     async def nothing(error: NothingToExportError) -> Response:
@@ -155,6 +162,21 @@ async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
             await turns.done(0 if line is None else len(line))
         archive.finish(found.end, _records(engine, archive.calls), await _report(engine, found.about))
         yield archive.take()
+
+
+async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
+    exchanges, turns = HarExchanges(), Turns()
+    for item in _items(engine, found):
+        if isinstance(item, Entry):
+            exchanges.take(item)
+        await turns.done(0)
+    yield har.begin()
+    comma = b""
+    for archived in exchanges.entries(engine.log.entry):
+        yield comma + archived
+        comma = b",\n"
+        await turns.done(len(archived))
+    yield har.END
 
 
 def _records(engine: Engine, calls: set[str]) -> list[bytes]:

@@ -178,6 +178,9 @@ EXPORT_FILE = Route(
     own=_PART,
     refuses=(404,),
 )
+EXPORT_HAR = Route(
+    "/api/export.har", "its HTTP requests and responses as HAR 1.2 (JSON)", own=_PART, refuses=(404,)
+)
 
 FEED = Route(
     "/dashboard/events",
@@ -217,5 +220,6 @@ API = (
     JUDGE_JUNIT,
     EXPORT,
     EXPORT_FILE,
+    EXPORT_HAR,
 )
 """Every page under `/api`."""
