@@ -49,6 +49,11 @@ async def test_a_session_is_exported_and_opened_again_without_its_server(tmp_pat
             assert await exporting.ended() == 0
             told = r"mine\.mcpprobe: \d+ entries, 1 call, .* UTC; hidden: authorization \(1\)"
             assert re.search(told, exporting.lines[0])
+        for form, beginning in (("har", b'{"log":'), ("html", b"<!doctype html>")):
+            other = tmp_path.parent / f"mine.{form}"
+            async with followed([*export, "-o", str(other)], {}) as exporting:
+                assert await exporting.ended() == 0
+            assert other.read_bytes().startswith(beginning)
         calls = asked(server.url.replace("/mcp", "/api/calls?label=mine"))
     with zipfile.ZipFile(path) as file:
         assert not any(b"secret-words" in file.read(name) for name in file.namelist())

@@ -20,7 +20,7 @@ import click
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The file to write, FILE.mcpprobe; session.mcpprobe without it.",
+    help="The file to write, session.mcpprobe without it; FILE.har has the HTTP requests, FILE.html is a page to read.",
 )
 def command(url: str, client: str | None, call: str | None, path: Path | None) -> int:
     """Save a session of a running server as a file.
@@ -35,8 +35,8 @@ def command(url: str, client: str | None, call: str | None, path: Path | None) -
     if client is not None and call is not None:
         raise click.UsageError("--client and --call exclude each other")
     path = path or Path(f"session{SUFFIX}")
-    if path.suffix != SUFFIX:
-        raise click.UsageError(f"FILE must end with {SUFFIX}")
+    if path.suffix not in (SUFFIX, ".har", ".html"):
+        raise click.UsageError(f"FILE must end with {SUFFIX}, .har or .html")
     try:
         extract = Extract(client, call)
         contains = overview(url, extract)

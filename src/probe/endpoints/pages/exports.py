@@ -19,6 +19,7 @@ from ...exports.archive import SUFFIX, Archive
 from ...exports.extract import ClientEntries, Extract
 from ...exports.har import HarExchanges
 from ...exports.overview import OverviewTally
+from ...exports.page import ShownSession, WireLog, page
 from ...judge.reports.as_json import as_json
 from ...observe.log import Entry, Gap
 from ...observe.ndjson import End
@@ -30,6 +31,7 @@ from .queries import read
 
 # Entries that are looked at between two checkpoints: half a millisecond.
 _PIECE: Final = 250
+_CHUNK_BYTES: Final = 16 * 1024
 _UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_NAME: Final = 64
 
@@ -72,6 +74,12 @@ def register(app: QuartTrio, engine: Engine) -> None:
     async def export_har() -> Response:
         found = await _find(engine, _asked(listing.EXPORT_HAR))
         return responses.streamed(_har(engine, found), listing.JSON, f"{_stem(engine, found)}.har")
+
+    @app.get(listing.EXPORT_HTML.rule)
+    async def export_html() -> Response:
+        found = await _find(engine, _asked(listing.EXPORT_HTML))
+        kind = f"{listing.HTML}; charset=utf-8"
+        return responses.streamed(_page(engine, found), kind, f"{_stem(engine, found)}.html")
 
     @app.errorhandler(NothingToExportError)
     async def nothing(error: NothingToExportError) -> Response:
@@ -179,16 +187,40 @@ async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     yield har.END
 
 
+async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
+    tally, wire, turns = OverviewTally(), WireLog(), Turns()
+    for item in _items(engine, found):
+        _count(tally, item)
+        if isinstance(item, Entry):
+            wire.take(item)
+        await turns.done(0)
+    report = None if _is_part_of_file(engine) or engine.judging is None else await engine.judging.report(found.about)
+    session = ShownSession(found.extract, engine.header(), tally.overview(), report, engine.clock.wall())
+    chunk = bytearray()
+    for part in page(session, wire, engine.log.entry):
+        chunk += part.encode()
+        if len(chunk) >= _CHUNK_BYTES:
+            yield bytes(chunk)
+            chunk.clear()
+        await turns.done(len(part))
+    yield bytes(chunk)
+
+
 def _records(engine: Engine, calls: set[str]) -> list[bytes]:
     records = (engine.records.get(call) for call in sorted(calls))
     return [record.encoded() for record in records if record is not None]
 
 
 async def _report(engine: Engine, about: str | None) -> bytes | None:
-    opened = engine.opened
-    if opened is not None and opened.is_filtered:
-        return None if opened.report is None else encode(opened.report)
+    if _is_part_of_file(engine):
+        stored = engine.opened and engine.opened.report
+        return None if stored is None else encode(stored)
     return None if engine.judging is None else encode(as_json(await engine.judging.report(about)))
+
+
+def _is_part_of_file(engine: Engine) -> bool:
+    """Whether entries were left out of the log, so that it cannot be judged."""
+    return engine.opened is not None and engine.opened.is_filtered
 
 
 def _stem(engine: Engine, found: Chosen) -> str:

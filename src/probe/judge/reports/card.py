@@ -14,7 +14,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any, Final
 
-from jinja2 import BaseLoader, Environment, StrictUndefined, Template, select_autoescape
+from jinja2 import DictLoader, Environment, StrictUndefined, Template, select_autoescape
 
 from ... import __version__
 from ...observe.log import Entry
@@ -24,6 +24,8 @@ from ..verdicts import Verdict
 from . import wording
 from .badge import badge_text
 from .wording import Lookup
+
+CARD: Final = "card.html"
 
 _REVISIONS: Final = (*LEGACY, *MODERN)
 # A message of a page; what is longer is cut, as the log has it whole.
@@ -55,33 +57,37 @@ class _Cell:
 
 def card(report: Judgement, lookup: Lookup) -> str:
     """The page."""
+    return wording.harmless(_template().render(card_values(report, lookup)))
+
+
+def card_values(report: Judgement, lookup: Lookup) -> dict[str, Any]:
+    """What `card.html` needs, also where another page extends it."""
     subjects = [subject for subject in report.subjects if subject.requests or subject.worst]
     totals = {verdict: sum(subject.counts[verdict] for subject in subjects) for verdict in Verdict}
-    page = _template().render(
-        report=report,
-        subjects=subjects,
-        verdicts=sorted(Verdict, reverse=True),
-        Verdict=Verdict,
-        headline=badge_text(totals),
-        program=__version__,
-        not_visible=NOT_VISIBLE,
-        revisions=_REVISIONS,
-        classes=_CLASSES,
-        signs=_SIGNS,
-        names=wording.NAMES,
-        who=wording.who,
-        spoken=wording.spoken,
-        counted=wording.counted,
-        share=wording.share,
-        link=wording.link,
-        sentences=wording.sentences,
-        checklist=wording.checklist,
-        matrix=_matrix,
-        bugs=lambda rule: [report.catalogue.bugs[bug] for bug in rule.rule.bugs],
-        github=wording.github,
-        entry=lambda seq: _entry(seq, lookup(seq)),
-    )
-    return wording.harmless(page)
+    return {
+        "report": report,
+        "subjects": subjects,
+        "verdicts": sorted(Verdict, reverse=True),
+        "Verdict": Verdict,
+        "headline": badge_text(totals),
+        "program": __version__,
+        "not_visible": NOT_VISIBLE,
+        "revisions": _REVISIONS,
+        "classes": _CLASSES,
+        "signs": _SIGNS,
+        "names": wording.NAMES,
+        "who": wording.who,
+        "spoken": wording.spoken,
+        "counted": wording.counted,
+        "share": wording.share,
+        "link": wording.link,
+        "sentences": wording.sentences,
+        "checklist": wording.checklist,
+        "matrix": _matrix,
+        "bugs": lambda rule: [report.catalogue.bugs[bug] for bug in rule.rule.bugs],
+        "github": wording.github,
+        "entry": lambda seq: entry_shown(seq, lookup(seq)),
+    }
 
 
 def _matrix(subject: SubjectReport) -> Sequence[tuple[str, Sequence[_Cell]]]:
@@ -104,7 +110,7 @@ def _cell(rules: Sequence[RuleReport], revision: str, subject: SubjectReport) ->
     return _Cell(_CLASSES[worst], _SIGNS[worst], f"{wording.NAMES[worst]}; {observed} of {len(there)} rules observed")
 
 
-def _entry(seq: int, entry: Entry | None) -> Mapping[str, str]:
+def entry_shown(seq: int, entry: Entry | None) -> Mapping[str, str]:
     """One entry of the log: its line, and its message or headers."""
     body = ""
     if entry is not None:
@@ -122,11 +128,15 @@ def _entry(seq: int, entry: Entry | None) -> Mapping[str, str]:
 
 @cache
 def _template() -> Template:
-    environment = Environment(
-        loader=BaseLoader(),
+    return templates().get_template(CARD)
+
+
+def templates(**others: str) -> Environment:
+    """The template of the card, and other pages by their names, which may extend it."""
+    return Environment(
+        loader=DictLoader({CARD: files(__package__).joinpath(CARD).read_text(), **others}),
         autoescape=select_autoescape(default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.from_string(files(__package__).joinpath("card.html").read_text())
