@@ -12,6 +12,7 @@ import { THEMES, useTheme } from "./theme";
 const VIEWS = [
   ["/live", "Live"],
   ["/calls", "Calls"],
+  ["/ladder", "Ladder"],
   ["/timeline", "Timeline"],
   ["/tasks", "Tasks"],
   ["/sessions", "Sessions"],

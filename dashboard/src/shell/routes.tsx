@@ -12,6 +12,7 @@ const Sessions = lazy(() => import("~/features/sessions/view"));
 const Report = lazy(() => import("~/features/report/view"));
 const Hosts = lazy(() => import("~/features/hosts/view"));
 const Timeline = lazy(() => import("~/features/timeline/view"));
+const LadderView = lazy(() => import("~/features/ladder/view"));
 const Server = lazy(() => import("~/features/server/view"));
 const Gateway = lazy(() => import("~/features/gateway/view"));
 const Help = lazy(() => import("~/features/help/view"));
@@ -35,6 +36,7 @@ export function Routes() {
           <Route path="/hosts/:id?" component={Hosts} />
           <Route path="/timeline" component={Timeline} />
           <Route path="/gateway" component={Gateway} />
+          <Route path="/ladder" component={LadderView} />
           <Route path="/server" component={Server} />
           <Route path="/help/:tool?" component={Help} />
           <Route>

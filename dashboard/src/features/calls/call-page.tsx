@@ -22,6 +22,7 @@ import { compareHref, stateOfCall } from "./calls";
 import styles from "./calls.module.css";
 import { EvidencePanel } from "./evidence-panel";
 import { JsonPart } from "./json-part";
+import { LadderPanel } from "./ladder-panel";
 
 /** One call with all that is known of it. */
 export function CallPage({ id }: { id: string }) {
@@ -60,6 +61,7 @@ function Detail({ detail, row, run }: { detail: CallDetail; row: CallRow | undef
           />
         </Panel>
       </Panels>
+      <LadderPanel call={call} entries={detail.evidence.events} />
       <EvidencePanel evidence={detail.evidence} current={current} />
       <CallFacts call={call} entries={detail.evidence.events} current={current} />
     </Stack>

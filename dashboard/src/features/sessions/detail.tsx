@@ -88,6 +88,7 @@ function Links({ id }: { id: string }) {
   return (
     <span className={styles["links"]}>
       <Link href={`/live?session=${id}`}>its log</Link>
+      <Link href={`/ladder?client=${id}`}>its ladder</Link>
       <Link href={`/calls?session=${id}`}>its calls</Link>
       <Link href={`/timeline?session=${id}`}>its timeline</Link>
     </span>

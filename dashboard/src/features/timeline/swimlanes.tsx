@@ -1,13 +1,14 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useRef } from "react";
 import { EraBadge, StatusBadge } from "~/ui/badge";
+import { useWidth } from "~/ui/use-width";
 import { LANE_HEIGHT, Bar } from "./bar";
 import type { Line } from "./groups";
 import type { Lane } from "./lane";
 import { axisOf, momentAt, scaleOf } from "./scale";
 import styles from "./timeline.module.css";
 import { useRange } from "./use-range";
-import { type ShownSpan, useWidth } from "./use-span";
+import type { ShownSpan } from "./use-span";
 import { sentence } from "./words";
 
 interface SwimlanesProps {

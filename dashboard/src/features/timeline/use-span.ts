@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { useSearchParams } from "wouter";
 import { useServer } from "~/api/use-server";
 import type { Span } from "./lane";
@@ -76,18 +76,4 @@ export function useSpan(): ShownSpan {
     hold({ from: span.from + step, until: span.until + step });
   };
   return { ...span, now, live, hold, follow, zoom, pan };
-}
-
-/** The width of an element in pixels, 0 before it is known, and the callback that takes the element. */
-export function useWidth(): [number, (element: HTMLElement | null) => void] {
-  const [width, setWidth] = useState(0);
-  const observer = useMemo(() => new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0)), []);
-  const take = useCallback(
-    (element: HTMLElement | null) => {
-      observer.disconnect();
-      if (element !== null) observer.observe(element);
-    },
-    [observer],
-  );
-  return [width, take];
 }

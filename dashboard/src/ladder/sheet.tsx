@@ -1,0 +1,52 @@
+import { Bars, Lifelines, RowDrawing, type Scene } from "./drawing";
+import { type Layout, type Pace, columnsOf, visible } from "./layout";
+import { type Palette, paper } from "./palette";
+import type { Picture } from "./picture";
+import type { Step } from "./steps";
+
+/** What a drawing that leaves the page is made of. */
+export interface Drawn {
+  title: string;
+  picture: Picture;
+  layout: Layout;
+  pace: Pace;
+  origin: Step | undefined;
+}
+
+export const WIDTH = 1200;
+const HEADS = 64;
+
+interface SheetProps {
+  drawn: Drawn;
+  /** Which part of the picture, in pixels of its height. */
+  top: number;
+  bottom: number;
+  palette?: Palette;
+}
+
+/** A part of a ladder as one SVG that needs nothing else: it has its title, its lanes and its colours. */
+export function Sheet({ drawn: { title, picture, layout, pace, origin }, top, bottom, palette = paper() }: SheetProps) {
+  const columns = columnsOf(picture.lanes.length, WIDTH);
+  const scene: Scene = { lanes: picture.lanes, columns, layout, pace, palette, width: WIDTH, origin };
+  const height = bottom - top + HEADS;
+  return (
+    <svg xmlns="http://www.w3.org/2000/svg" width={WIDTH} height={height} viewBox={`0 ${top - HEADS} ${WIDTH} ${height}`} role="img" aria-label={title}>
+      <title>{title}</title>
+      <desc>{`Messages between ${picture.lanes.map((lane) => picture.names.get(lane)).join(", ")}: ${picture.steps.length} steps`}</desc>
+      <rect x={0} y={top - HEADS} width={WIDTH} height={height} fill={palette.surface} />
+      <text x={16} y={top - HEADS + 22} fontSize={14} fontWeight={600} fontFamily={palette.font} fill={palette.text}>
+        {title}
+      </text>
+      {picture.lanes.map((lane, index) => (
+        <text key={lane} x={columns.xs[index]} y={top - 12} textAnchor="middle" fontSize={12} fontWeight={600} fontFamily={palette.font} fill={palette.text}>
+          {picture.names.get(lane)}
+        </text>
+      ))}
+      <Lifelines scene={scene} top={top} bottom={bottom} />
+      <Bars scene={scene} bars={picture.bars} top={top} bottom={bottom} />
+      {visible(layout, top + 30, bottom - 40).map((placed) => (
+        <RowDrawing key={placed.row.key} scene={scene} placed={placed} />
+      ))}
+    </svg>
+  );
+}
