@@ -12,7 +12,7 @@ from ..core.rates import Rates
 from ..observe.context import Recorder
 from ..observe.events import SocketClosed, SocketOpened, SocketRefused
 from ..observe.log import EventLog
-from ..settings import Limits
+from ..settings.limits import Limits
 
 _MOST_CLIENTS = 10_000
 

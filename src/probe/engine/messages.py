@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..observe.context import Recorder
 from ..observe.events import LimitReached, MessageReceived, essentials, subject
-from ..settings import Limits
+from ..settings.limits import Limits
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id
 from ..wire.revisions import V2025_03_26

@@ -12,7 +12,7 @@ from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog
 from ..observe.records import CallRecords
 from ..observe.tables.tables import Tables
-from ..settings import Limits
+from ..settings.limits import Limits
 
 
 class CallFollower(Protocol):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from ..core.shares import Shares
 from ..observe.context import Recorder
 from ..observe.events import LimitReached
-from ..settings import Limits
+from ..settings.limits import Limits
 from ..wire.errors import Code, McpError, Rejection, busy, too_many
 from ..wire.jsonrpc import RequestId
 

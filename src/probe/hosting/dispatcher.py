@@ -29,7 +29,7 @@ from ..observe.events import (
     LimitReached,
     essentials,
 )
-from ..settings import Limits
+from ..settings.limits import Limits
 from ..wire.jsonrpc import Json, Response, clip, encode, notification, request
 from ..wire.toolhost import (
     LONGEST_ERROR,

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import jsonschema_rs
 
 from ..engine.catalogue.params import shown
-from ..settings import Limits
+from ..settings.limits import Limits
 from ..wire.jsonrpc import Json, clip, encode
 from ..wire.v2026.header_params import has_invalid_annotations
 

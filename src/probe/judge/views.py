@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic_core import from_json
 
 from ..observe.bounded import Newest
-from ..observe.events import Rpc, UnreadableFault
-from ..wire.jsonrpc import RequestId
+from ..observe.events import UnreadableFault
+from ..wire.jsonrpc import RequestId, Rpc
 from ..wire.revisions import LEGACY, MODERN
 from .dialogue import Dialogue
 from .listings import Lists, Pages

@@ -15,7 +15,7 @@ from ...observe.event_filter import EventFilter
 from ...observe.log import Entry, EventLog, Gap
 from ...observe.ndjson import End, Header, Why
 from ...observe.query import QueryError, whole_number
-from ...settings import Limits
+from ...settings.limits import Limits
 from . import listing, responses
 from .problems import not_found
 from .queries import Query, read

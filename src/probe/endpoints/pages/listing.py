@@ -178,12 +178,8 @@ EXPORT_FILE = Route(
     own=_PART,
     refuses=(404,),
 )
-EXPORT_HAR = Route(
-    "/api/export.har", "its HTTP requests and responses as HAR 1.2 (JSON)", own=_PART, refuses=(404,)
-)
-EXPORT_HTML = Route(
-    "/api/export.html", "the same as a page for a bug report", media=HTML, own=_PART, refuses=(404,)
-)
+EXPORT_HAR = Route("/api/export.har", "its HTTP requests and responses as HAR 1.2 (JSON)", own=_PART, refuses=(404,))
+EXPORT_HTML = Route("/api/export.html", "the same as a page for a bug report", media=HTML, own=_PART, refuses=(404,))
 
 FEED = Route(
     "/dashboard/events",

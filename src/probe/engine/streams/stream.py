@@ -13,9 +13,9 @@ import trio
 
 from ...core.replay import ReplayLog
 from ...observe.context import Recorder
-from ...observe.events import MessagesDelivered, Rpc, StreamEnded, StreamOpened
-from ...settings import Limits
-from ...wire.jsonrpc import Json
+from ...observe.events import MessagesDelivered, StreamEnded, StreamOpened
+from ...settings.limits import Limits
+from ...wire.jsonrpc import Json, Rpc
 
 
 class StreamLostError(Exception):

@@ -9,9 +9,8 @@ from math import ceil
 
 from ...core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll
 from ...observe.context import Recorder
-from ...observe.events import Rpc
 from ...wire.errors import Code, McpError
-from ...wire.jsonrpc import Json, RequestId
+from ...wire.jsonrpc import Json, RequestId, Rpc
 from ...wire.v2025 import draft_streams as wire
 from ..calls.client_requests import ClientRequests
 from ..calls.scope import CallScope

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...wire.jsonrpc import RequestId
-from .messages import Rpc
+from ...wire.jsonrpc import RequestId, Rpc
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ...wire.jsonrpc import Fault, RequestId, clip, id_length, is_id
+from ...wire.jsonrpc import Fault, RequestId, Rpc, clip, id_length, is_id
 
 # The parameter by which a message names what another one began.
 _NAMES = {
@@ -21,10 +21,6 @@ _NAMES = {
 
 # Longer ids are refused by default, and the message itself keeps any; nothing is found by one of these.
 _LONGEST_ID = 1024
-
-
-Rpc: TypeAlias = Literal["request", "notification", "response", "error", "invalid"]
-"""What a JSON value is as a JSON-RPC message."""
 
 
 UnreadableFault: TypeAlias = Literal[Fault, "size", "incomplete"]

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from ....observe.bounded import Newest
-from ....settings import Limits
+from ....settings.limits import Limits
 from ....wire.errors import CLIENT_CODES, Code, Refusal
 from ....wire.jsonrpc import clip
 from ...predicate import Predicate, judges
