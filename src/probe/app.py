@@ -20,7 +20,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -99,12 +99,14 @@ class StdioOptions:
     """What is asked of a server on standard streams beside its settings.
 
     `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log, as
-    `core.client_label` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere.
+    `core.client_label` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere; `report`
+    is the address of the server that it is reported to, with the secret of the settings.
     """
 
     dashboard: int | None = None
     label: str | None = None
     log_to: Path | None = None
+    report: str | None = None
 
 
 def stdio(settings: Settings, options: StdioOptions) -> int:
@@ -300,7 +302,12 @@ async def serve_stdio(
     dashboard = options.dashboard
     settings = settings if dashboard is None else replace(settings, port=dashboard)
     engine = _engine(settings)
-    async with following(engine, printer) as page, log_kept(engine, options.log_to):
+    report = _reported(engine, options, announce)
+    async with (
+        following(engine, printer) as page,
+        log_kept(engine, options.log_to),
+        report,
+    ):
         metrics = None if page is None else Metrics(page)
         sockets = [] if dashboard is None else listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
@@ -322,6 +329,22 @@ async def serve_stdio(
                 facts.note_once("exit", 0)
                 leaving.set()
                 root.cancel_scope.cancel()
+
+
+def _reported(
+    engine: Engine, options: StdioOptions, announce: Callable[[str], None]
+) -> AbstractAsyncContextManager[None]:
+    """The log of an engine is reported for as long as the block, where that is asked for. Raises `StartError`."""
+    if options.report is None:
+        return nullcontext()
+    # A tenth of a second of imports that most servers do not need.
+    from .reporting import Collector, CollectorError, reporting
+
+    try:
+        collector = Collector.at(options.report, engine.settings.report_secret)
+    except CollectorError as error:
+        raise StartError(str(error)) from None
+    return reporting(engine, collector, options.label, announce)
 
 
 def _local(url: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probe.endpoints import toolhost
+from probe.endpoints import secret_door
 from probe.engine.request_state import RequestStates
 from probe.engine.streams import draft_streams
 from probe.wire.errors import McpError
@@ -68,7 +68,7 @@ async def test_the_secret_of_tool_hosts_is_compared_in_constant_time(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = Compared()
-    monkeypatch.setattr(toolhost.hmac, "compare_digest", compared)
+    monkeypatch.setattr(secret_door.hmac, "compare_digest", compared)
     async with running(toolhost_secret=SECRET) as probe:
         await ask(probe.app, handshake(f"Bearer {given}"), [("host", HOST)])
     assert compared.pairs == [(given.encode(), SECRET.encode())]

@@ -1130,7 +1130,7 @@ export interface components {
          *     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
          *     `cause` is the entry because of which the fact happened: for an answer, the request that it answers.
          */
-        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientProcess"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
+        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientProcess"] | components["schemas"]["ReportBegun"] | components["schemas"]["ReportMissed"] | components["schemas"]["ReportEnded"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
         /**
          * @description Entries: oldest first with `since`, newest first with `before`.
          *
@@ -2064,6 +2064,81 @@ export interface components {
             seq: number;
         };
         /**
+         * @description Another process sends its log here (`mcp-probe stdio --report`): what has this connection is its own.
+         *
+         *     `run`, `program` (its version) and `pid` are the process's, `address` is where it comes from. `taken` is up to which
+         *     number of its log this server had it before, 0 at first. Cause: the `http.request`.
+         */
+        ReportBegun: {
+            address: string;
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "report.begun";
+            label: string | null;
+            mono: number;
+            pid: number;
+            program: string;
+            run: string;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            taken: number;
+            task: string | null;
+        };
+        /**
+         * @description The other process sends nothing more. Cause: the `report.begun`.
+         *
+         *     `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,
+         *     else why this server ended it. `taken` is up to which number of its log it was.
+         */
+        ReportEnded: {
+            at: number;
+            by: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "report.ended";
+            label: string | null;
+            mono: number;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            taken: number;
+            task: string | null;
+        };
+        /** @description So many entries of the other process are missing here: its log had pushed them out, or they were too large. */
+        ReportMissed: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            entries: number;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "report.missed";
+            label: string | null;
+            mono: number;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
+        };
+        /**
          * @description A rule of the catalogue: what it asks, when an opportunity comes, and what passes, fails or stays silent.
          *
          *     `worst` is the worst verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
@@ -2777,6 +2852,9 @@ export type Problem = components['schemas']['Problem'];
 export type PublicReport = components['schemas']['PublicReport'];
 export type RefusalRow = components['schemas']['RefusalRow'];
 export type RefusalTable = components['schemas']['RefusalTable'];
+export type ReportBegun = components['schemas']['ReportBegun'];
+export type ReportEnded = components['schemas']['ReportEnded'];
+export type ReportMissed = components['schemas']['ReportMissed'];
 export type RuleInfo = components['schemas']['RuleInfo'];
 export type RuleList = components['schemas']['RuleList'];
 export type RuleSentence = components['schemas']['RuleSentence'];

@@ -86,6 +86,12 @@ function ofConnection(fact: Api.Entry): Summary | null {
       };
     case "stdio.changed":
       return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, `${counted(fact.stderr_lines, "line")} on standard error`) };
+    case "report.begun":
+      return { mark: { text: "report", tone: "info" }, text: list(`process ${fact.pid} at ${fact.address}`, `run ${fact.run}`, `mcp-probe ${fact.program}`, fact.taken > 0 && `goes on after entry ${fact.taken} of its log`) };
+    case "report.missed":
+      return { mark: { text: "missing", tone: "bad" }, text: `${fact.entries} entries of this process did not come` };
+    case "report.ended":
+      return { text: list(`by ${fact.by}`, `up to entry ${fact.taken} of its log`) };
     case "client.process":
       return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, fact.signal, fact.asked) };
     default:

@@ -49,14 +49,25 @@ def _told_who_starts_it() -> None:
     metavar="FOLDER",
     help="Keep the event log in this folder (NDJSON).",
 )
+@click.option(
+    "--report",
+    metavar="URL",
+    help="Report the event log to the server there, which has the same --report-secret.",
+)
 @with_settings(shown=_SHOWN)
 @click.pass_context
 def command(
-    context: click.Context, /, dashboard: int | None, client: str | None, log_to: Path | None, **values: Any
+    context: click.Context,
+    /,
+    dashboard: int | None,
+    client: str | None,
+    log_to: Path | None,
+    report: str | None,
+    **values: Any,
 ) -> int:
     """Serve one client on standard input and output."""
     _told_who_starts_it()
     warn_of_misspelt(context, values["log_format"])
     with refusals():
         app = load_app()
-        return int(app.stdio(build(values), app.StdioOptions(dashboard, client, log_to)))
+        return int(app.stdio(build(values), app.StdioOptions(dashboard, client, log_to, report)))

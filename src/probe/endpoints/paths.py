@@ -23,11 +23,13 @@ from .health import Health
 from .mcp_http import McpHttp
 from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
+from .report import ReportEndpoint
 from .rooms import Unsent
 from .socket_facts import SocketFacts
 from .toolhost import ToolHostEndpoint
 
 _PROTOCOL = ("/mcp", "/ws")
+_WITH_SECRET = ("/toolhost", "/report")
 # Whoever observes is not observed: else a page that shows the log would add to it with each look.
 _OBSERVERS = ("/dashboard/", "/api/", "/health/", "/ready/", "/metrics/")
 _NO_CONNECTION = {"number": 0}
@@ -39,10 +41,10 @@ _NOWHERE = "This server shows a file and speaks no MCP; here are only pages abou
 class Paths:
     """The ASGI application of one engine.
 
-    `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `feed` what its dashboards read,
-    and `readers` are those of all lasting answers. With `pages_only`, and for a file, no protocol is served.
-    `metrics` serves `/metrics`, which is not there without. `beyond` is the application for connections that have no
-    place. The listener tells `sockets` of its connections.
+    `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `reports` that of processes that
+    report, `feed` what its dashboards read, and `readers` are those of all lasting answers. With `pages_only`, and for
+    a file, no protocol is served. `metrics` serves `/metrics`, which is not there without. `beyond` is the application
+    for connections that have no place. The listener tells `sockets` of its connections.
 
     Requests beside the endpoints, such as those of browsers and of whoever looks around, are in the event log with
     their heads.
@@ -55,6 +57,7 @@ class Paths:
         self._browsers = Browsers(settings)
         self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._doorman.pace)
         self.toolhost = ToolHostEndpoint(engine)
+        self.reports = ReportEndpoint(engine)
         self.readers = Readers(engine)
         self.feed = Feed(engine, self.readers)
         self._health = Health(lambda: not engine.draining)
@@ -83,7 +86,7 @@ class Paths:
             await serve(scope, self._doorman.weighing(scope, receive), send)
 
     async def _serve_pages(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "websocket" and scope["path"] not in (*_PROTOCOL, "/toolhost"):
+        if scope["type"] != "websocket" and scope["path"] not in (*_PROTOCOL, *_WITH_SECRET):
             await self._serve(scope, receive, send)
             return
         most = self._engine.settings.limits.max_connections
@@ -112,7 +115,7 @@ class Paths:
     def _is_beside(self, scope: Scope) -> bool:
         """Whether no endpoint records the request, which is not that of an observer."""
         path = scope["path"]
-        recorded = ("/ws", "/toolhost") if scope["type"] == "websocket" else ("/mcp",)
+        recorded = ("/ws", *_WITH_SECRET) if scope["type"] == "websocket" else ("/mcp",)
         return path not in recorded or (self._pages_only and path in _PROTOCOL)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,6 +123,8 @@ class Paths:
             await self.toolhost(scope, receive, send)
         elif self._pages_only and (scope["type"] == "websocket" or scope["path"] in _PROTOCOL):
             await _served_elsewhere(_ELSEWHERE if self._engine.opened is None else _NOWHERE, scope, receive, send)
+        elif scope["path"] == "/report" and not self._pages_only:
+            await self.reports(scope, receive, send)
         elif scope["path"] == "/ws":
             await self.websocket(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -136,6 +141,7 @@ class Paths:
         await self.mcp.wait_idle()
         await self.websocket.wait_idle()
         await self.toolhost.wait_idle()
+        await self.reports.wait_idle()
         await self.readers.wait_idle()
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:

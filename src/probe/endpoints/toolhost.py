@@ -6,7 +6,6 @@ messages mean is `hosting`'s business.
 
 from __future__ import annotations
 
-import hmac
 from typing import TYPE_CHECKING
 
 import trio
@@ -15,13 +14,13 @@ from ..engine.engine import Engine
 from ..engine.pipes.wires import Closed, Ending, WireBrokenError
 from ..engine.shares import Limit, LimitError
 from ..hosting.roster import Roster
-from ..wire.errors import Rejection
 from .asgi import Receive, Scope, Send, host_policy, http_head
 from .exchange import Exchange, upgrade_exchange
 from .pipes.upgrade import upgrade_required
 from .pipes.websocket_wire import WebSocketWire
 from .problem_details import RefusedError, refuse
 from .rooms import Unsent
+from .secret_door import SecretDoor
 
 if TYPE_CHECKING:
     from ..hosting.connection import HostConnection
@@ -48,6 +47,7 @@ class ToolHostEndpoint:
         self._settings = settings
         if settings.toolhost_secret:
             self._host_connection, self._protocol = _load()
+            self._door = SecretDoor(settings.toolhost_secret, "toolhost_secret", self._protocol, "tool host")
         self._roster = Roster(engine.hosted)
         self._policy = host_policy(settings)
         self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
@@ -82,28 +82,8 @@ class ToolHostEndpoint:
         """Take a place for a host that may connect. Raises `RefusedError`."""
         if not self._settings.toolhost_secret:
             raise _off()
-        head = exchange.head
-        try:
-            self._policy.check(head)
-            origin, credentials = head.get("origin"), head.get("authorization")
-        except Rejection as rejection:
-            raise RefusedError(rejection.refusal.status, rejection.message) from None
-        if origin is not None:
-            raise RefusedError(403, "a request with Origin comes from a web page, and no web page is a tool host")
-        if not self._knows_secret(credentials):
-            # RFC 6750, section 3.
-            challenge = [(b"www-authenticate", b'Bearer realm="toolhost"')]
-            why = "the secret is missing or not this server's (toolhost_secret): Authorization is Bearer and the secret"
-            raise RefusedError(401, why, challenge)
-        if self._protocol not in scope["subprotocols"]:
-            raise RefusedError(400, f'Sec-WebSocket-Protocol must offer "{self._protocol}"')
+        self._door.judge(exchange.head, self._policy, scope["subprotocols"])
         self._take_place(exchange)
-
-    def _knows_secret(self, credentials: str | None) -> bool:
-        scheme, _, given = (credentials or "").partition(" ")
-        secret = self._settings.toolhost_secret
-        same = hmac.compare_digest(given.strip(" ").encode(), secret.encode())
-        return same and scheme.lower() == "bearer"
 
     def _take_place(self, exchange: Exchange) -> None:
         if self._engine.draining:

@@ -121,15 +121,15 @@ class Engine:
         # Clients of one kind send one URL, so the last few selections serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
         self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
-        runs = ToolRuns(services)
-        self.legacy = LegacyRouter(services, self.tasks, self.streams, runs)
+        self.runs = ToolRuns(services)
+        self.legacy = LegacyRouter(services, self.tasks, self.streams, self.runs)
         self.clients = Clients()
         keys = keys_from(settings.request_state_keys) or [random_bytes(KEY_BYTES)]
         states = RequestStates(keys, lambda: random_bytes(NONCE_BYTES))
         trips = RoundTrips(states, self.clock, settings.request_state_ttl_s, limits.max_request_state)
         # It stands in every result, so it is the short form.
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
-        self.modern = ModernRouter(services, self.tasks, trips, runs, about, INSTRUCTIONS)
+        self.modern = ModernRouter(services, self.tasks, trips, self.runs, about, INSTRUCTIONS)
 
     def header(self, catalogue: str | None = None) -> ndjson.Header:
         """What the log is of; `catalogue` is the version of the rules that it is judged by."""

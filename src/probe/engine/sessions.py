@@ -317,7 +317,6 @@ class SessionService:
         """
         limits = self._settings.limits
         self._limit.acquire(context.holder, context.recorder)
-        self._count += 1
         machine = SessionMachine(
             offer.revision,
             asked_capabilities(capabilities),
@@ -328,7 +327,7 @@ class SessionService:
         )
         id = self._services.new_id()
         context.client = ClientInfo(clip(str(client.get("name", ""))), clip(str(client.get("version", ""))))
-        context.recorder = context.recorder.bind(session=f"s{self._count}")
+        context.recorder = context.recorder.bind(session=self.next_label())
         session = Session(id, machine, offer, context, self._services, self._room, self._on_end)
         session.streams = draft_streams.declared(capabilities)
         self._sessions[id] = session
@@ -338,6 +337,11 @@ class SessionService:
             SessionOpened(fingerprint(id), offer.revision, *context.client, declared, context.transport)
         )
         return session
+
+    def next_label(self) -> str:
+        """A label that no session has had."""
+        self._count += 1
+        return f"s{self._count}"
 
     def find(self, id: str) -> Session | None:
         """A session that has not ended."""

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, Final, TypeAlias
 
 from ..observe.bounded import Newest
-from ..observe.events import ClientProcess, ServerState, StdioChanged
+from ..observe.events import ClientProcess, ReportBegun, ServerState, StdioChanged
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, Header
 from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
@@ -130,6 +130,8 @@ def _hears(predicate: Predicate, moment: str, method: str | None, revision: str 
 
 
 _REVISIONS: Final = 4
+# Far more than there are at the same time.
+_MOST_REPORTED: Final = 4096
 
 
 class Judge:
@@ -159,6 +161,7 @@ class Judge:
         self._draining = False
         self._stopped = False
         self._gone: set[Key] = set()
+        self._reported: Newest[str | None, None] = Newest(_MOST_REPORTED)
         self._log = JudgedLog(Header("", "", 0.0), 0, 0.0)
         self._projector = Projector(self._life, self._tell)
 
@@ -178,7 +181,10 @@ class Judge:
         self._projector = Projector(self._life, self._tell)
 
     def take(self, item: Entry | Gap) -> None:
-        """One more item of the log. Numbers that are left out are missing, as those of a gap are."""
+        """One more item of the log. Numbers that are left out are missing, as those of a gap are.
+
+        What other processes have reported is not judged here.
+        """
         log = self._log
         if isinstance(item, Gap):
             self._miss(item)
@@ -186,6 +192,12 @@ class Judge:
         if item.seq > log.last + 1:
             self._miss(Gap(log.last + 1, item.seq - 1))
         log.last = item.seq
+        if isinstance(item.fact, ReportBegun):
+            self._reported.store(item.context.connection, None)
+        if self._reported and item.context.connection in self._reported:
+            # It was seen by another process, which has settings of its own, and came late: by then an answer that it
+            # tells of may have been waited for in vain. The log of that process has it all in order.
+            return
         if log.offset:
             item = log.moved(item)
         if self._waits and self._waits[0][0] <= item.mono:

@@ -124,10 +124,19 @@ class EventLog:
         """The oldest sequence number that is kept; one more than the last while there is none."""
         return self.last - self._length + 1
 
-    def append(self, fact: Event, context: Context = NO_CONTEXT, cause: int | None = None) -> int:
-        """Record a fact; returns its sequence number. The oldest entries make room."""
+    def append(
+        self,
+        fact: Event,
+        context: Context = NO_CONTEXT,
+        cause: int | None = None,
+        when: tuple[float, float] | None = None,
+    ) -> int:
+        """Record a fact; returns its sequence number. The oldest entries make room.
+
+        `when` is the time of a fact that another process has seen, wall and monotonic by this log's clock.
+        """
         seq = self.last = self.last + 1
-        at, mono = self._now()
+        at, mono = self._now() if when is None else when
         cost = cost_of(fact)
         self._slots.append((Entry(seq, at, mono, context, fact, cause), cost))
         self._length += 1

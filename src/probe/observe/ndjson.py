@@ -162,7 +162,7 @@ class LogReader:
             if self.end is not None:
                 raise NdjsonError(f"line {number}: nothing may follow the end of the log")
             try:
-                item = _named(number, _item, raw)
+                item = _named(number, read_line, raw)
             except _NotJsonError:
                 if raw.endswith(b"\n") or next(self._lines, None) is not None:
                     raise
@@ -220,7 +220,8 @@ def _header(raw: bytes) -> Header:
     return Header(**{name: value[name] for name in _HEADER})
 
 
-def _item(raw: bytes) -> Item | End:
+def read_line(raw: bytes) -> Item | End:
+    """What one line behind the header says. Raises `ValueError`."""
     entry = as_written(raw.strip(_SPACE))
     if entry is not None:
         return entry

@@ -67,7 +67,13 @@ class ReadLog(EventLog):
         """The number before which entries are lost; 1 where none is."""
         return self._first
 
-    def append(self, fact: Event, context: Context = NO_CONTEXT, cause: int | None = None) -> int:
+    def append(
+        self,
+        fact: Event,
+        context: Context = NO_CONTEXT,
+        cause: int | None = None,
+        when: tuple[float, float] | None = None,
+    ) -> int:
         """Record nothing; returns the last number."""
         return self.last
 

@@ -152,6 +152,12 @@ class Limits:
         low=1,
         reason="each may hold a message of max_body_bytes that is not complete; one more is answered 503",
     )
+    max_reports: int = setting(
+        64,
+        unit="processes",
+        low=1,
+        reason="a gateway starts one for each of its sessions; one more gets 503 and tries again",
+    )
     max_tool_hosts: int = setting(
         20,
         unit="tool hosts",

@@ -23,6 +23,7 @@ const GROUP_OF: Readonly<Record<string, Group>> = {
   "client.seen": "sessions",
   "client.process": "sessions",
   "client.misuse": "problems",
+  report: "sessions",
   limit: "problems",
   server: "server",
   audit: "server",
@@ -47,6 +48,7 @@ function isProblem(entry: Entry): boolean {
   switch (entry.kind) {
     case "client.misuse":
     case "limit.reached":
+    case "report.missed":
     case "message.dropped":
     case "message.unreadable":
     case "message.refused":

@@ -44,7 +44,7 @@ class ToolRuns:
 
     def announce(self, context: RequestContext) -> Recorder:
         """The recorder of what comes before the call that this request will begin."""
-        context.call = self._new_id()
+        context.call = self.new_id()
         return context.recorder.bind(call=context.call)
 
     def open(
@@ -71,7 +71,7 @@ class ToolRuns:
             steps_total=steps_total,
             arguments=bounded(dict(asked.arguments), self._services.limits.record_argument_bytes),
         )
-        request = context.recorder.bind(call=context.call or self._new_id(), task=task)
+        request = context.recorder.bind(call=context.call or self.new_id(), task=task)
         # Its answer is about this call, too.
         context.recorder = request
         return CallScope(request, started, self._clock, self._services.limits.record_result_bytes)
@@ -92,9 +92,10 @@ class ToolRuns:
             steps_total=None,
             arguments=b"null",
         )
-        return CallScope(context.recorder.bind(call=self._new_id(), task=None), started, self._clock)
+        return CallScope(context.recorder.bind(call=self.new_id(), task=None), started, self._clock)
 
-    def _new_id(self) -> str:
+    def new_id(self) -> str:
+        """An id that no call has had."""
         return f"c{next(self._numbers)}"
 
     def refuse(self, call: CallScope, answer: ToolResult | Exception) -> Outcome:

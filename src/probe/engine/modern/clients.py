@@ -59,7 +59,7 @@ class Clients:
         about = _members(meta)
         info = _members(about.get(CLIENT_INFO))
         key = (transport, address, _text(info.get("name")), _text(info.get("version")))
-        client = self._known.get(key) or _Client(self._next())
+        client = self._known.get(key) or _Client(self.next_label())
         declared = bounded(_members(about.get(CLIENT_CAPABILITIES)), MOST_CAPABILITIES)
         if client.declares(declared):
             revision = _text(about.get(PROTOCOL_VERSION))
@@ -67,7 +67,8 @@ class Clients:
         self._known.store(key, client)
         return client.label
 
-    def _next(self) -> str:
+    def next_label(self) -> str:
+        """A label that no client has had."""
         self._count += 1
         return f"m{self._count}"
 

@@ -13,6 +13,7 @@ The `rpc`, `method` and `id` of a message are stored beside it, so that a reader
     dispatches.py   tool calls with deadlines, here or at a tool host
     hosts.py        tool hosts
     streams.py      streams of messages
+    reports.py      what other processes report of their logs
     server.py       the server as a whole
 
 A new class belongs into one of these, and below into the imports, `__all__` and `Event`.
@@ -57,6 +58,7 @@ from .messages import (
     essentials,
     subject,
 )
+from .reports import ReportBegun, ReportEnded, ReportMissed
 from .server import AuditState, LimitReached, ServerState
 from .streams import Control, StreamControl, StreamEnded, StreamLost, StreamOpened, StreamResumed
 
@@ -99,6 +101,9 @@ __all__ = [
     "MessageUnreadable",
     "MessagesDelivered",
     "Opcode",
+    "ReportBegun",
+    "ReportEnded",
+    "ReportMissed",
     "ServerState",
     "SessionClosed",
     "SessionOpened",
@@ -166,6 +171,9 @@ Event: TypeAlias = (
     | WebSocketFrame
     | StdioChanged
     | ClientProcess
+    | ReportBegun
+    | ReportMissed
+    | ReportEnded
     | ClientMisuse
     | LimitReached
     | AuditState

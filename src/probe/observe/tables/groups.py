@@ -35,6 +35,7 @@ _OF_KIND: Final[Mapping[str, Group]] = {
     "client.seen": "sessions",
     "client.process": "sessions",
     "client.misuse": "problems",
+    "report": "sessions",
     "limit": "problems",
     "server": "server",
     "audit": "server",
@@ -70,6 +71,7 @@ def _is_bad_host_message(event: events.HostMessage) -> bool:
 _PROBLEMS: Final[Mapping[type, Callable[[Any], bool]]] = {
     events.ClientMisuse: _always,
     events.LimitReached: _always,
+    events.ReportMissed: _always,
     events.MessageUnreadable: _always,
     events.MessageRefused: _always,
     events.SocketRefused: _always,

@@ -1,0 +1,185 @@
+"""`/report`: processes that `mcp-probe stdio --report` has started send their logs here, with the shared secret.
+
+One connection is one process. Whatever a process sends, it only adds entries to the log, about itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import trio
+
+from ..core.client_label import LABEL_RULE, is_client_label
+from ..engine.engine import Engine
+from ..engine.pipes.wires import Ending, WireBrokenError
+from ..engine.reported import ReportedProcess
+from ..engine.shares import Limit, LimitError
+from ..observe.bounded import Newest
+from ..observe.log import Entry, Gap
+from ..observe.ndjson import End, read_line
+from ..wire.jsonrpc import clip
+from ..wire.report import SUBPROTOCOL, ReportError, ReportHello, ReportTaken, read_hello
+from .asgi import Receive, Scope, Send, host_policy, http_head
+from .exchange import Exchange, upgrade_exchange
+from .pipes.upgrade import upgrade_required
+from .pipes.websocket_wire import WebSocketWire
+from .problem_details import RefusedError, refuse
+from .rooms import Unsent
+from .secret_door import SecretDoor
+
+_RETRY = ((b"retry-after", b"5"),)
+_GOING_AWAY, _POLICY, _TRY_LATER = 1001, 1008, 1013
+_DONE = Ending(1000, "client")
+# RFC 6455, section 5.5: a close frame has 125 bytes, two of them for the code.
+_LONGEST_REASON = 120
+# A process says who it is at once.
+_HELLO_S = 10.0
+# Those that were here last: one of them that has lost its connection goes on where it was.
+_MOST_KNOWN = 256
+# Who ended a report, as `report.ended` says it.
+_TOLD, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
+
+
+class ReportEndpoint:
+    """`/report` of one engine. `wait_idle` tells when there is no connection any more."""
+
+    def __init__(self, engine: Engine) -> None:
+        settings = engine.settings
+        self._engine = engine
+        self._door = SecretDoor(settings.report_secret, "report_secret", SUBPROTOCOL, "reporter")
+        self._places = Limit("max_reports", "there are {most} processes already ({name})", engine.shares)
+        self._policy = host_policy(settings)
+        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
+        self._known: Newest[str, ReportedProcess] = Newest(_MOST_KNOWN)
+        self._connected: set[str] = set()
+        self._changed = trio.lowlevel.ParkingLot()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection, from its handshake to its end, or refuse an HTTP request that is no handshake."""
+        if scope["type"] == "http":
+            await refuse(send, http_head(scope), upgrade_required(SUBPROTOCOL) if self._door.secret else _off())
+            return
+        await receive()
+        exchange = upgrade_exchange(self._engine, self._unsent, scope, receive, send)
+        try:
+            self._judge(scope, exchange)
+        except RefusedError as refused:
+            try:
+                await exchange.refuse(refused)
+            except OSError:
+                exchange.close("client")
+            return
+        try:
+            if await exchange.accept(send, SUBPROTOCOL):
+                await self._collect(exchange, WebSocketWire(receive, send))
+        finally:
+            self._places.release(None)
+            self._changed.unpark_all()
+
+    async def wait_idle(self) -> None:
+        """Wait until no process is connected."""
+        while self._places.held:
+            await self._changed.park()
+
+    def _judge(self, scope: Scope, exchange: Exchange) -> None:
+        """Take a place for a process that may connect. Raises `RefusedError`."""
+        if not self._door.secret:
+            raise _off()
+        self._door.judge(exchange.head, self._policy, scope["subprotocols"])
+        if self._engine.draining:
+            raise RefusedError(503, "the server is shutting down", _RETRY)
+        try:
+            # They know the secret of this server, so no share of an address bounds them.
+            self._places.acquire(None, exchange.recorder)
+        except LimitError as full:
+            raise RefusedError(503, full.message, _RETRY) from None
+
+    async def _collect(self, exchange: Exchange, wire: WebSocketWire) -> None:
+        try:
+            ending = await self._conversation(exchange, wire)
+        except WireBrokenError as broken:
+            ending = Ending(broken.code, broken.why)
+        except ReportError as wrong:
+            ending = Ending(_POLICY, clip(str(wrong), _LONGEST_REASON))
+        await wire.close(ending.code, ending.why)
+
+    async def _conversation(self, exchange: Exchange, wire: WebSocketWire) -> Ending:
+        """The whole of it; returns how it is to end. Raises `WireBrokenError` and `ReportError` before it has begun."""
+        first = None
+        with trio.move_on_after(_HELLO_S) as patience:
+            first = await wire.receive()
+        if patience.cancelled_caught:
+            raise ReportError(f"no report began within {_HELLO_S:g} s")
+        if first is None:
+            return _DONE
+        hello = read_hello(first)
+        if hello.label is not None and not is_client_label(hello.label):
+            raise ReportError(f"label must be {LABEL_RULE}")
+        if hello.run in self._connected:
+            # The process has lost its connection sooner than this server: a ping finds that.
+            return Ending(_TRY_LATER, "this process is connected already")
+        self._connected.add(hello.run)
+        try:
+            return await self._report(exchange, wire, hello)
+        finally:
+            self._connected.discard(hello.run)
+
+    async def _report(self, exchange: Exchange, wire: WebSocketWire, hello: ReportHello) -> Ending:
+        process = self._known.get(hello.run) or ReportedProcess(self._engine, exchange.recorder, hello)
+        self._known.store(hello.run, process)
+        process.begin(exchange.recorder, hello, exchange.client)
+        by, ending = _STOPPED, Ending(_GOING_AWAY, _STOPPED)
+        try:
+            taken = ReportTaken(last=process.taken, message_bytes=self._engine.settings.limits.max_body_bytes)
+            await wire.send(taken.model_dump_json().encode())
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._stop, nursery.cancel_scope)
+                by, ending = await _read(wire, process)
+                nursery.cancel_scope.cancel()
+        except OSError:
+            by, ending = _LOST, _DONE
+        finally:
+            process.end(by)
+        if by == _TOLD:
+            self._known.pop(hello.run, None)
+        return ending
+
+    async def _stop(self, reading: trio.CancelScope) -> None:
+        await self._engine.drained.wait()
+        reading.cancel()
+
+
+async def _read(wire: WebSocketWire, process: ReportedProcess) -> tuple[str, Ending]:
+    """Take what a process sends; returns who ended it, and how the connection is to end."""
+    try:
+        while (lines := await wire.receive()) is not None:
+            if _take(process, lines.split(b"\n")):
+                return _TOLD, _DONE
+    except WireBrokenError as broken:
+        return _NO_LOG, Ending(broken.code, broken.why)
+    except ReportError as wrong:
+        return _NO_LOG, Ending(_POLICY, clip(str(wrong), _LONGEST_REASON))
+    return _LOST, _DONE
+
+
+def _take(process: ReportedProcess, lines: Iterable[bytes]) -> bool:
+    """Take lines of a log; whether they say that this is all of it. Raises `ReportError`."""
+    for item in (_item(line) for line in lines if line):
+        if isinstance(item, Entry):
+            process.take(item)
+        else:
+            process.reach(item.last)
+        if isinstance(item, End):
+            return True
+    return False
+
+
+def _item(line: bytes) -> Entry | Gap | End:
+    try:
+        return read_line(line)
+    except ValueError as error:
+        raise ReportError(f"no line of a log: {error}") from None
+
+
+def _off() -> RefusedError:
+    return RefusedError(404, "reports are off; start the server with --report-secret")

@@ -1,0 +1,140 @@
+"""Logs of other processes in that of this one: what `mcp-probe stdio --report` sends, with ids and times from here.
+
+A gateway starts a server on standard streams for each of its sessions. Each of them has a log of its own, whose
+connection is `i1` and whose first session is `s1`. Here each process is one connection (`i17`), and its exchanges,
+sessions, clients and calls get numbers that nobody else has. So whoever reads this log reads them as its own clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Final, TypeVar
+
+from ..observe import events
+from ..observe.bounded import Newest
+from ..observe.context import Context, Recorder
+from ..observe.log import Entry
+from ..wire.report import ReportHello
+from .engine import Engine
+
+# What is about a client of the process. The rest is about the process as a server: its state, its pages, its files.
+_TAKEN: Final = frozenset(
+    {
+        events.ConnectionOpened,
+        events.ConnectionClosed,
+        events.StdioChanged,
+        events.MessageReceived,
+        events.MessageUnreadable,
+        events.MessageRefused,
+        events.MessageEmitted,
+        events.MessagesDelivered,
+        events.MessageDropped,
+        events.SessionOpened,
+        events.SessionClosed,
+        events.ClientSeen,
+        events.ClientMisuse,
+        events.LimitReached,
+        events.CallStarted,
+        events.CallProgressed,
+        events.CallCancelled,
+        events.CallSettled,
+        events.DispatchSent,
+        events.DispatchExtended,
+        events.DispatchExpired,
+        events.DispatchSettled,
+        events.TaskChanged,
+        events.TaskRemoved,
+        events.StreamOpened,
+        events.StreamEnded,
+        events.StreamResumed,
+        events.StreamLost,
+        events.StreamControl,
+    }
+)
+# More than are in use at the same time; what is named after it was forgotten gets another number.
+_MOST_NAMES: Final = 20_000
+_SAME_CLOCK_S: Final = 1.0
+
+_Theirs = TypeVar("_Theirs", bound=Hashable)
+_Ours = TypeVar("_Ours")
+
+
+class ReportedProcess:
+    """One process, from its first connection on. `taken` is up to which number of its log it is here.
+
+    `recorder` is that of the request that it came with first.
+    """
+
+    def __init__(self, engine: Engine, recorder: Recorder, hello: ReportHello) -> None:
+        self.taken = 0
+        self._log = engine.log
+        number = recorder.context.exchange
+        self._connection = f"i{number}"
+        self._label = hello.label
+        wall, mono = engine.clock.both()
+        ahead = wall - hello.at
+        # Processes of one machine share its clock, and what is left is how long the message took.
+        self._ahead = 0.0 if abs(ahead) < _SAME_CLOCK_S else ahead
+        self._epoch = wall - mono
+        self._exchanges: Newest[int, int] = Newest(_MOST_NAMES)
+        self._sessions: Newest[str, str] = Newest(_MOST_NAMES)
+        self._calls: Newest[str, str] = Newest(_MOST_NAMES)
+        self._causes: Newest[int, int] = Newest(_MOST_NAMES)
+        self._engine = engine
+        self._begun: int | None = None
+
+    def begin(self, recorder: Recorder, hello: ReportHello, address: str) -> None:
+        """It is connected, for the first time or again."""
+        fact = events.ReportBegun(hello.run, hello.program, hello.pid, address, self.taken)
+        self._begun = recorder.bind(connection=self._connection, label=self._label).append(fact)
+
+    def end(self, by: str) -> None:
+        """It sends nothing more on this connection."""
+        context = Context(connection=self._connection, label=self._label)
+        self._log.append(events.ReportEnded(by, self.taken), context, self._begun)
+
+    def reach(self, last: int) -> None:
+        """Its log is told up to this number. What is missing up to there is recorded as such."""
+        if last > self.taken:
+            context = Context(connection=self._connection, label=self._label)
+            self._log.append(events.ReportMissed(last - self.taken), context, self._begun)
+            self.taken = last
+
+    def take(self, entry: Entry) -> None:
+        """One more entry of its log. What has been taken before is left out."""
+        if entry.seq <= self.taken:
+            return
+        self.reach(entry.seq - 1)
+        self.taken = entry.seq
+        if type(entry.fact) not in _TAKEN or (entry.context.connection or "i")[0] != "i":
+            return
+        cause = None if entry.cause is None else self._causes.get(entry.cause)
+        at = entry.at + self._ahead
+        when = (at, at - self._epoch)
+        self._causes.store(entry.seq, self._log.append(entry.fact, self._context(entry.context), cause, when))
+
+    def _context(self, theirs: Context) -> Context:
+        return Context(
+            self._connection,
+            _named(self._exchanges, theirs.exchange, self._engine.exchanges.__next__),
+            self._label,
+            _named(self._sessions, theirs.session, self._session_of(theirs.session)),
+            _named(self._calls, theirs.call, self._engine.runs.new_id),
+            theirs.task,
+            theirs.stream,
+        )
+
+    def _session_of(self, theirs: str | None) -> Callable[[], str]:
+        modern = theirs is not None and theirs.startswith("m")
+        return self._engine.clients.next_label if modern else self._engine.sessions.next_label
+
+
+def _named(known: Newest[_Theirs, _Ours], theirs: _Theirs | None, new: Callable[[], _Ours]) -> _Ours | None:
+    """Our name for theirs; the same one each time."""
+    if theirs is None:
+        return None
+    ours = known.get(theirs)
+    if ours is None:
+        ours = new()
+    known.store(theirs, ours)
+    return ours

@@ -1,0 +1,43 @@
+"""What other processes report of their own logs (`mcp-probe stdio --report`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class ReportBegun:
+    """Another process sends its log here (`mcp-probe stdio --report`): what has this connection is its own.
+
+    `run`, `program` (its version) and `pid` are the process's, `address` is where it comes from. `taken` is up to which
+    number of its log this server had it before, 0 at first. Cause: the `http.request`.
+    """
+
+    kind: ClassVar[str] = "report.begun"
+    run: str
+    program: str
+    pid: int
+    address: str
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMissed:
+    """So many entries of the other process are missing here: its log had pushed them out, or they were too large."""
+
+    kind: ClassVar[str] = "report.missed"
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEnded:
+    """The other process sends nothing more. Cause: the `report.begun`.
+
+    `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,
+    else why this server ended it. `taken` is up to which number of its log it was.
+    """
+
+    kind: ClassVar[str] = "report.ended"
+    by: str
+    taken: int

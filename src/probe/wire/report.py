@@ -1,0 +1,66 @@
+"""Messages between a process that reports its log and the server that collects it, over one WebSocket at `/report`.
+
+process -> server   {"kind":"report","version":1,"run":…,"program":…,"pid":…,"label":…,"at":…}
+server -> process   {"kind":"taken","last":…,"message_bytes":…}     what of this run is here already
+process -> server   lines of the log (`observe/ndjson.py`), several in each message: entries in order
+process -> server   {"kind":"end",…}     the log is told; the server closes then, with 1000
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+SUBPROTOCOL: Final = "mcp-probe-report.v1"
+PATH: Final = "/report"
+
+
+class ReportError(ValueError):
+    """What came is none of these messages; the message says what is wrong with it."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+_Model = TypeVar("_Model", bound=_Message)
+
+
+class ReportHello(_Message):
+    """The first message of a process: who it is, and what its clock shows when it sends this."""
+
+    kind: Literal["report"] = "report"
+    version: Literal[1] = 1
+    run: str = Field(pattern="^[A-Za-z0-9_-]{1,64}$")
+    program: str = Field(pattern="^[!-~]{1,64}$")
+    pid: int = Field(ge=0)
+    label: str | None = None
+    at: float
+
+
+class ReportTaken(_Message):
+    """The answer: the last number of this run that is here, and how large a message may be."""
+
+    kind: Literal["taken"] = "taken"
+    last: int = Field(ge=0)
+    message_bytes: int = Field(ge=1024)
+
+
+def read_hello(text: bytes | str) -> ReportHello:
+    """Read the first message. Raises `ReportError`."""
+    return _read(ReportHello, text)
+
+
+def read_taken(text: bytes | str) -> ReportTaken:
+    """Read the answer to it. Raises `ReportError`."""
+    return _read(ReportTaken, text)
+
+
+def _read(model: type[_Model], text: bytes | str) -> _Model:
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise ReportError(f"no {model.__name__}: {where}: {first['msg']}") from None

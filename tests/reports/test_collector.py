@@ -1,0 +1,178 @@
+"""`/report`: who may report, what becomes of the entries, and what is refused, in words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import trio
+from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection
+
+from probe.judge.catalogue import catalogue
+from probe.judge.judge import Judge
+from probe.judge.predicates.all import PREDICATES
+
+from ..support.rows import each
+from .collectors import BEARER, Collected, collecting, greeted, line, socket_to
+
+REFUSED: dict[str, tuple[int, dict[str, Any]]] = {
+    "without a secret": (401, {"headers": []}),
+    "with another secret": (401, {"headers": [(b"Authorization", b"Bearer a-secret-of-the-test")]}),
+    "from a web page": (403, {"headers": [*BEARER, (b"Origin", b"http://127.0.0.1")]}),
+    "without the subprotocol": (400, {"subprotocol": "mcp"}),
+}
+
+
+async def refusal(server: Collected, how: dict[str, Any]) -> tuple[int, str]:
+    with pytest.RaisesGroup(ConnectionRejected) as caught:
+        async with socket_to(server, **how):
+            pass
+    (rejected,) = caught.value.exceptions
+    assert isinstance(rejected, ConnectionRejected)
+    return rejected.status_code, str(json.loads(rejected.body or b"{}")["detail"])
+
+
+async def test_nobody_reports_without_what_it_takes() -> None:
+    async with collecting() as server:
+        for name, (status, how) in REFUSED.items():
+            assert (await refusal(server, how))[0] == status, name
+        assert server.entries("report.begun") == []
+
+
+async def test_it_is_off_until_there_is_a_secret() -> None:
+    async with collecting(report_secret="") as server:
+        assert await refusal(server, {}) == (404, "reports are off; start the server with --report-secret")
+
+
+async def test_one_process_more_than_there_may_be_is_refused() -> None:
+    async with collecting(max_reports=1) as server:
+        async with socket_to(server) as socket:
+            await greeted(socket)
+            status, why = await refusal(server, {})
+            assert (status, "max_reports" in why) == (503, True)
+        await server.entry("report.ended")
+        async with socket_to(server) as socket:
+            await greeted(socket, run="another")
+
+
+WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
+    "another version": ({"version": 2}, "", "version"),
+    "a run that is none": ({"run": "<img>"}, "", "run"),
+    "a label that is none": ({"label": "<img>"}, "", "label must be"),
+    "more than it should say": ({"secret": "x"}, "", "secret"),
+    "no JSON": ({}, "{", "no line of a log"),
+    "an unknown kind": ({}, line(2, kind="session.gone"), "unknown kind"),
+    "a member that is none": ({}, line(2, session=5), "session"),
+    "a member too many": ({}, line(2, more=5), "more"),
+}
+
+
+async def said(socket: WebSocketConnection, changes: dict[str, Any], text: str) -> None:
+    await greeted(socket, **changes)
+    await socket.send_message(f"{line(1)}\n{text}")
+    await socket.get_message()
+
+
+@each("name", WRONG)
+async def test_what_is_no_report_is_refused_in_a_line_and_nothing_is_lost(name: str) -> None:
+    changes, text, why = WRONG[name]
+    async with collecting() as server, socket_to(server) as socket:
+        with pytest.raises(ConnectionClosed) as caught:
+            await said(socket, changes, text)
+        assert caught.value.reason.code == 1008
+        assert why in caught.value.reason.reason
+        if text:
+            assert (await server.entry("report.ended"))["by"] == "what it sent is no log"
+            assert len(server.entries("session.closed")) == 1
+
+
+async def test_two_processes_have_names_of_their_own_and_what_one_repeats_is_left_out() -> None:
+    async with collecting() as server:
+        places = []
+        for run in ("one", "two"):
+            async with socket_to(server) as socket:
+                await greeted(socket, run=run, label="acme")
+                await socket.send_message("\n".join([line(1), line(2), line(2), line(3, session="m1", cause=1)]))
+                await server.entry("session.closed", 3 * len(places) + 3)
+                places.append(server.entries("session.closed")[-3:])
+        one, two = places
+        assert one[0]["session"] == one[1]["session"] != two[0]["session"]
+        assert one[0]["connection"] != two[0]["connection"]
+        assert {each["label"] for each in one + two} == {"acme"}
+        assert (one[2]["session"], one[2]["cause"]) == ("m1", one[0]["seq"])
+        assert (two[2]["session"], two[2]["cause"]) == ("m2", two[0]["seq"])
+
+
+async def test_a_process_that_comes_again_goes_on_where_it_was_and_what_is_missing_is_counted() -> None:
+    async with collecting() as server:
+        async with socket_to(server) as socket:
+            assert (await greeted(socket))["last"] == 0
+            await socket.send_message(line(5))
+            await server.entry("session.closed")
+        await server.entry("report.ended")
+        async with socket_to(server) as socket:
+            assert (await greeted(socket))["last"] == 5
+            await socket.send_message(f"{line(8)}\n{json.dumps({'kind': 'end', 'last': 10, 'why': 'complete'})}")
+            with pytest.raises(ConnectionClosed) as caught:
+                await socket.get_message()
+            assert caught.value.reason.code == 1000
+        missed = [entry["entries"] for entry in server.entries("report.missed")]
+        assert missed == [4, 2, 2]
+        assert [entry["by"] for entry in server.entries("report.ended")] == ["connection", "process"]
+        assert {entry["connection"] for entry in server.entries("session.closed")} == {
+            entry["connection"] for entry in server.entries("report.begun")
+        }
+
+
+async def test_what_is_about_the_process_as_a_server_stays_there() -> None:
+    async with collecting() as server, socket_to(server) as socket:
+        await greeted(socket)
+        state = line(1, kind="server.state", connection=None, session=None, state="stopped")
+        state = state.replace(', "why": "test"', "")
+        pages = line(2, connection="tcp1")
+        await socket.send_message("\n".join([state, pages, line(3)]))
+        assert (await server.entry("session.closed"))["at"] > 3.0
+        assert [entry["state"] for entry in server.entries("server.state")] == ["ready"]
+        assert len(server.entries("session.closed")) == 1
+
+
+async def test_times_are_those_of_this_server() -> None:
+    async with collecting() as server:
+        now = server.engine.clock.wall()
+        for run, at in (("same clock", now), ("another clock", now - 5000)):
+            async with socket_to(server) as process:
+                await greeted(process, run=run.replace(" ", "-"), at=at)
+                await process.send_message(line(1, at=at + 0.25))
+                closed = (await server.entry("session.closed", 1 + (run != "same clock")))["at"]
+                assert 0.2 < closed - now < 10
+                mono = server.entries("session.closed")[-1]["mono"]
+                assert abs((closed - mono) - (server.engine.clock.wall() - server.engine.clock.now())) < 0.01
+
+
+async def test_a_server_that_stops_ends_the_report() -> None:
+    async with collecting(grace_s=0) as server, socket_to(server) as socket:
+        await greeted(socket)
+        await server.engine.drain()
+        with pytest.raises(ConnectionClosed) as caught:
+            await socket.get_message()
+        assert caught.value.reason.code == 1001
+        assert (await server.entry("report.ended"))["by"] == "the server stopped"
+
+
+async def test_the_judge_leaves_out_what_was_reported() -> None:
+    """It comes late, so an answer could seem to be missing."""
+    rules = catalogue()
+    async with collecting(judge=True) as server, socket_to(server) as socket:
+        await greeted(socket, label="acme")
+        opened = {"transport": "stdio", "client": "stdio", "peer": None}
+        text = line(1, kind="connection.opened", session=None, **opened).replace(', "why": "test"', "")
+        await socket.send_message(f"{text}\n{line(2)}")
+        await server.entry("session.closed")
+        judge = Judge(rules, PREDICATES)
+        judge.begin(server.engine.header())
+        for entry in server.engine.log.since(0, 1000).entries:
+            judge.take(entry)
+        assert [subject.life.label for subject in judge.subjects if subject.life.label == "acme"] == []
+        assert all(not log.gaps for log in judge.logs)
+        await trio.lowlevel.checkpoint()
