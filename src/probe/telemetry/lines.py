@@ -37,26 +37,7 @@ class Lines:
         self._calls: Newest[str, events.CallStarted] = Newest(_MOST_RUNNING)
         self._least = LOG_LEVELS.index(level)
         self._limits: dict[str, tuple[float, int]] = {}
-        makers: Mapping[type, tuple[str, Callable[[Any], _Words | None]]] = {
-            events.LimitReached: ("warning", _limit),
-            events.AuditState: ("error", _audit),
-            events.ServerState: ("info", lambda event: _said(f"the server is {event.state}")),
-            events.SessionOpened: ("info", _session_opened),
-            events.SessionClosed: ("info", lambda event: _said("session closed", why=event.why)),
-            events.DispatchExpired: ("info", _expired),
-            events.StreamLost: ("info", _stream_lost),
-            events.HostRegistered: ("info", _host_registered),
-            events.HostClosed: ("info", _host_closed),
-            events.HostMisuse: ("debug", lambda event: _said("tool host misuse", what=event.what, detail=event.detail)),
-            events.ClientMisuse: ("debug", _misuse),
-            events.ClientSeen: ("debug", _client_seen),
-            events.ConnectionOpened: ("debug", _connection_opened),
-            events.ConnectionClosed: ("debug", _connection_closed),
-            events.CallCancelled: ("debug", _cancelled),
-            events.TaskChanged: ("debug", _task_changed),
-            events.HttpResponse: ("debug", _refused),
-        }
-        self._makers = {kind: (level, make) for kind, (level, make) in makers.items() if self._tells(level)}
+        self._makers = {kind: (level, make) for kind, (level, make) in _MAKERS.items() if self._tells(level)}
 
     def of(self, entry: Entry) -> LogLine | None:
         """The line of an entry; None for one that is not to be told."""
@@ -122,8 +103,9 @@ def _call(fact: events.CallSettled, began: events.CallStarted | None) -> _Words:
     return _said("call", **fields, **ended)
 
 
-def _limit(event: events.LimitReached) -> _Words:
-    return _said("limit reached", limit=event.limit, most=event.value)
+def _with(text: str, **fields: str) -> Callable[[Any], _Words]:
+    """The words of an event of which these fields are told; each has the name of the event's own."""
+    return lambda event: _said(text, **{name: getattr(event, own) for name, own in fields.items()})
 
 
 def _audit(event: events.AuditState) -> _Words:
@@ -132,53 +114,43 @@ def _audit(event: events.AuditState) -> _Words:
     return _said("the audit file cannot be written", why=event.why, lost=event.lost)
 
 
-def _session_opened(event: events.SessionOpened) -> _Words:
-    client = {"client": event.client_name, "version": event.client_version}
-    return _said("session opened", **client, revision=event.revision, transport=event.transport)
-
-
-def _client_seen(event: events.ClientSeen) -> _Words:
-    client = {"client": event.client_name, "version": event.client_version, "address": event.client}
-    return _said("client seen", **client, revision=event.revision, transport=event.transport)
-
-
-def _expired(event: events.DispatchExpired) -> _Words:
-    return _said("deadline passed", deadline=event.deadline, after_ms=event.elapsed_ms, reports=event.reports)
-
-
-def _stream_lost(event: events.StreamLost) -> _Words:
-    return _said("stream lost", why=event.why, unsent=event.messages)
-
-
 def _host_registered(event: events.HostRegistered) -> _Words:
     about = {"host": event.host, "version": event.version}
     return _said("tool host registered", **about, tools=len(event.tools))
 
 
-def _host_closed(event: events.HostClosed) -> _Words:
-    about = {"host": event.host, "code": event.code}
-    return _said("tool host gone", **about, by=event.by, failed=event.failed)
-
-
-def _misuse(event: events.ClientMisuse) -> _Words:
-    return _said("client misuse", what=event.what, clause=event.clause, detail=event.detail)
-
-
-def _connection_opened(event: events.ConnectionOpened) -> _Words:
-    return _said("connection opened", transport=event.transport, address=event.client, peer=event.peer)
-
-
-def _connection_closed(event: events.ConnectionClosed) -> _Words:
-    return _said("connection closed", by=event.by, code=event.code)
-
-
-def _cancelled(event: events.CallCancelled) -> _Words:
-    return _said("cancellation", by=event.by, reason=event.reason, effect=event.effect)
-
-
-def _task_changed(event: events.TaskChanged) -> _Words:
-    return _said("task", tool=event.tool, status=event.status, said=event.message)
-
-
 def _refused(event: events.HttpResponse) -> _Words | None:
     return None if event.problem is None else _said("request refused", status=event.status, problem=event.problem)
+
+
+_CLIENT: Final = {"client": "client_name", "version": "client_version"}
+
+_MAKERS: Final[Mapping[type, tuple[str, Callable[[Any], _Words | None]]]] = {
+    events.LimitReached: ("warning", _with("limit reached", limit="limit", most="value")),
+    events.AuditState: ("error", _audit),
+    events.ServerState: ("info", lambda event: _said(f"the server is {event.state}")),
+    events.SessionOpened: ("info", _with("session opened", **_CLIENT, revision="revision", transport="transport")),
+    events.SessionClosed: ("info", _with("session closed", why="why")),
+    events.DispatchExpired: (
+        "info",
+        _with("deadline passed", deadline="deadline", after_ms="elapsed_ms", reports="reports"),
+    ),
+    events.StreamLost: ("info", _with("stream lost", why="why", unsent="messages")),
+    events.HostRegistered: ("info", _host_registered),
+    events.HostClosed: ("info", _with("tool host gone", host="host", code="code", by="by", failed="failed")),
+    events.HostMisuse: ("debug", _with("tool host misuse", what="what", detail="detail")),
+    events.ClientMisuse: ("debug", _with("client misuse", what="what", clause="clause", detail="detail")),
+    events.ClientSeen: (
+        "debug",
+        _with("client seen", **_CLIENT, address="client", revision="revision", transport="transport"),
+    ),
+    events.ConnectionOpened: (
+        "debug",
+        _with("connection opened", transport="transport", address="client", peer="peer"),
+    ),
+    events.ConnectionClosed: ("debug", _with("connection closed", by="by", code="code")),
+    events.CallCancelled: ("debug", _with("cancellation", by="by", reason="reason", effect="effect")),
+    events.TaskChanged: ("debug", _with("task", tool="tool", status="status", said="message")),
+    events.HttpResponse: ("debug", _refused),
+}
+"""The events that are lines, each with its level. `Lines` makes the line of a call from two events."""
