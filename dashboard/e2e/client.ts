@@ -68,7 +68,7 @@ export class LegacyClient {
   }
 
   #post(message: Json): Promise<Response> {
-    const session: Record<string, string> = this.#session === null ? {} : { "mcp-session-id": this.#session };
+    const session: Record<string, string> = this.#session === null ? {} : { "mcp-session-id": this.#session, "mcp-protocol-version": LEGACY };
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream", ...session };
     return fetch(this.#url, { method: "POST", headers, body: bodyOf(message) });
   }

@@ -16,10 +16,13 @@ interface PlainTableProps<Row> {
   rowKey: (row: Row) => string;
 }
 
-/** A table of few rows, to read; cells may have several lines. */
+// more than these have no room on a phone
+const NARROW = 2;
+
+/** A table of few rows, to read; cells may have several lines. On a phone each row of a wide one is a block. */
 export function PlainTable<Row>({ caption, columns, rows, rowKey }: PlainTableProps<Row>) {
   return (
-    <table className={styles["table"]}>
+    <table className={`${styles["table"]} ${columns.length > NARROW ? styles["wide"] : ""}`}>
       <caption>{caption}</caption>
       <thead>
         <tr>
@@ -34,7 +37,7 @@ export function PlainTable<Row>({ caption, columns, rows, rowKey }: PlainTablePr
         {rows.map((row) => (
           <tr key={rowKey(row)}>
             {columns.map((column) => (
-              <td key={column.key} className={column.align && styles["end"]}>
+              <td key={column.key} data-head={column.head} className={column.align && styles["end"]}>
                 {column.cell(row)}
               </td>
             ))}
