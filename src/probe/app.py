@@ -325,7 +325,7 @@ async def serve_stdio(
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
                 announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
                 # The client's task ends everything when it has written what the drain has left it.
-                await _stopped(signals, engine, trio.sleep_forever, announce, facts.signalled)
+                await _stopped(signals, engine, trio.sleep_forever, announce, facts.signalled, facts.input_looked_at)
                 facts.note_once("exit", 0)
                 leaving.set()
                 root.cancel_scope.cancel()
@@ -420,13 +420,15 @@ async def _stopped(
     wait_flushed: Callable[[], Awaitable[object]],
     announce: Callable[[str], None],
     heard: Callable[[int], None] = lambda number: None,
+    looked: Callable[[], Awaitable[object]] = trio.lowlevel.checkpoint,
 ) -> None:
     """Returns when the server may end: it has drained after the first signal, or hardly waited after a second.
 
-    `heard` is told of each of the two.
+    `heard` is told of each of the two. The drain begins when `looked` returns, which is soon.
     """
     number = await anext(signals)
     heard(number)
+    await looked()
     again = "press Ctrl-C again" if number == signal.SIGINT else "signal again"
     announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; {again} to stop at once")
     async with trio.open_nursery() as stopping:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from trio.testing import memory_stream_one_way_pair
 
 from probe.app import _stopped
@@ -120,3 +121,25 @@ async def test_each_signal_is_told_when_it_comes(probe: Probe) -> None:
     send.send_nowait(signal.SIGINT)
     await _stopped(signals, probe.engine, trio.sleep_forever, lambda line: None, heard.append)
     assert heard == [signal.SIGTERM, signal.SIGINT]
+
+
+async def test_a_client_that_closes_its_end_beside_the_signal_is_no_client_that_only_signals(
+    probe: Probe, autojump_clock: trio.testing.MockClock
+) -> None:
+    kept = log()
+    facts = StdioFacts()
+    facts.opened(Recorder(kept).bind(connection="i1").caused_by(3))
+    began = trio.current_time()
+    await facts.input_looked_at()
+    assert trio.current_time() - began == pytest.approx(0.1), "nothing came"
+    send, signals = trio.open_memory_channel[int](2)
+    send.send_nowait(signal.SIGTERM)
+    async with trio.open_nursery() as nursery:
+        heard = (facts.signalled, facts.input_looked_at)
+        nursery.start_soon(_stopped, signals, probe.engine, trio.sleep_forever, lambda line: None, *heard)
+        await trio.testing.wait_all_tasks_blocked()
+        assert not probe.engine.draining
+        facts.note_once("end_of_input")
+        await trio.testing.wait_all_tasks_blocked()
+        assert probe.engine.draining
+    assert [entry["what"] for entry in told(kept)] == ["SIGTERM", "end_of_input"]
