@@ -37,11 +37,12 @@ REQUIREMENTS = ROOT / "requirements"
 ENVIRONMENTS = ROOT / ".nox"
 TESTS = ROOT / "tests"
 NODE = TESTS / "node"
+REPORTED = TESTS / "reported"
 DASHBOARD = ROOT / "dashboard"
 # The programs that put load on a server in the benchmark, and the packages of Debian that have them.
 LOAD = {"wrk": "wrk", "h2load": "nghttp2-client"}
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
-NOT_OURS = ("--ignore=tests/clients", "--ignore=tests/conformance", "--ignore=tests/infra")
+NOT_OURS = tuple(f"--ignore=tests/{folder}" for folder in ("clients", "conformance", "infra", "reported"))
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 # a worker that has finished takes tests from the others: some files take minutes, and a few tests many seconds
 EVERYWHERE = ("-n", str(PROCESSORS), "--dist", "worksteal")
@@ -261,6 +262,8 @@ def thorough(session: nox.Session) -> None:
     session.run(*gateways, env={"HYPOTHESIS_PROFILE": "thorough"})
     session.run(python, "-m", "tests.fuzz", "--minutes", "15")
     session.run(python, "tests/conformance/run.py", "--all", env=node_environment(session))
+    npm_ci(session, REPORTED)
+    session.run(python, "-m", "pytest", "tests/reported", *EVERYWHERE, env=node(session))
 
 
 @nox.session
@@ -279,6 +282,13 @@ def interop(session: nox.Session) -> None:
 def interop_legacy(session: nox.Session) -> None:
     """The last 1.x of the official Python client against this server."""
     pytest(session, "interop-legacy", "tests/clients/legacy")
+
+
+@nox.session
+def reported(session: nox.Session) -> None:
+    """Old clients with faults that were reported, and the versions without them; a part of `thorough`."""
+    npm_ci(session, REPORTED)
+    pytest(session, "dev", "tests/reported", *EVERYWHERE, **node(session))
 
 
 @nox.session
@@ -498,5 +508,5 @@ def lock(session: nox.Session) -> None:
     for name, wanted in inputs.items():
         output = f"--output-file=requirements/{name}.txt"
         session.run(program, "pip", "compile", *options, *wanted, output, env=named)
-    for folder in (NODE, DASHBOARD):
+    for folder in (NODE, REPORTED, DASHBOARD):
         npm(session, folder, "install", "--package-lock-only", "--no-audit", "--no-fund")
