@@ -5,14 +5,18 @@ The content of messages is kept up to a number of bytes (`contents._MOST_CONTENT
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
 
 from probe.judge import contents
+from probe.judge.catalogue import catalogue
+from probe.judge.judge import Judge, judge_all
+from probe.judge.predicates.all import PREDICATES
 from probe.judge.verdicts import Verdict
 
-from .logs import Http, Log, judged
+from .logs import HEADER, Http, Log, judged
 
 INPUT = {"k": {"method": "roots/list", "params": {}}}
 ASKED = {"resultType": "input_required", "requestState": "state of a round", "inputRequests": INPUT}
@@ -90,3 +94,23 @@ def test_what_waits_is_not_decided_when_a_message_has_made_room() -> None:
     found = judged(log)["acme"]
     assert found["ping.answered"] is Verdict.INCONCLUSIVE
     assert "a message that is needed has made room for newer ones" in found.remarks["ping.answered"]
+
+
+def test_a_message_is_read_again_and_not_kept_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsed JSON takes many times the room of its text, so only that of the newest messages is kept."""
+    monkeypatch.undo()
+    log = Log()
+    session = log.http().session()
+    for _ in range(200):
+        session.answer(session.call("echo", {"parts": [[] for _ in range(3_000)]}), {"content": []})
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    tracemalloc.start()
+    try:
+        judge_all(judge, log.items)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert judge.subjects
+    # The text belongs to the log; parsed it is 35 MB.
+    assert kept < 10_000_000

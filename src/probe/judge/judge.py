@@ -23,7 +23,9 @@ from .projector import UNATTRIBUTED, Key, Projector
 from .verdicts import Verdict
 from .views import ForgottenError, Life, Message, Scope
 
-Handlers: TypeAlias = list[tuple[Predicate, Any]]
+Handlers: TypeAlias = Sequence[tuple[Predicate, Any]]
+Heard: TypeAlias = tuple[str, str | None, str | None, str | None]
+"""A moment and, where it is about a message, the method, the revision and the transport of that."""
 
 # What a defect in the code of a predicate raises.
 _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -58,73 +60,114 @@ class JudgedLog:
         return replace(entry, seq=entry.seq + self.offset, mono=self.began + entry.mono - self._first, cause=cause)
 
 
-class Subject:
-    """One subject: its life, and a predicate for each rule that can be asked about it."""
+class _RuleSet:
+    """The rules that are asked about subjects of a kind, and who hears of what: the same for all of them.
 
-    def __init__(
-        self, life: Life, place: int, predicates: Mapping[str, tuple[Rule, type[Predicate]]], judge: Judge
-    ) -> None:
+    A rule is named by its place here. The general ones come last, as they look at what the others have found.
+    """
+
+    def __init__(self, rules: Iterable[tuple[Rule, type[Predicate]]]) -> None:
+        self.rules = sorted(rules, key=lambda each: each[1].general)
+        self.ranks = {rule.id: place for place, (rule, _) in enumerate(self.rules)}
+        self._hearing = {moment: self._overriding(moment) for moment in MOMENTS}
+        self._narrowed: dict[Heard, Sequence[int]] = {}
+        self._methods = frozenset().union(*(kind.methods or () for _, kind in self.rules))
+
+    def _overriding(self, moment: str) -> Sequence[int]:
+        unheard = getattr(Predicate, moment)
+        return [place for place, (_, kind) in enumerate(self.rules) if getattr(kind, moment) is not unheard]
+
+    def heard(self, moment: str, about: Any) -> Heard:
+        """What of a moment decides who hears of it: of one about a message its method, revision and transport."""
+        if moment not in _ABOUT_MESSAGES:
+            return moment, None, None, None
+        transport = about.transport if isinstance(about, Message) else None
+        method = about.method if moment in BY_METHOD and about.method in self._methods else None
+        return moment, method, about.revision, transport
+
+    def hearing(self, heard: Heard) -> Sequence[int]:
+        """The rules that hear of a moment."""
+        moment = heard[0]
+        if moment not in _ABOUT_MESSAGES:
+            return self._hearing[moment]
+        found = self._narrowed.get(heard)
+        if found is None:
+            found = [place for place in self._hearing[moment] if _hears(*self.rules[place], heard)]
+            self._narrowed[heard] = found
+        return found
+
+
+class Subject:
+    """One subject: its life, and a predicate for each rule that can be asked about it.
+
+    A predicate is made when it hears of something for the first time: most subjects of a long log are short sessions,
+    about which few rules have anything to say.
+    """
+
+    def __init__(self, life: Life, place: int, asked: _RuleSet, judge: Judge) -> None:
         self.life = life
         self.place = place
-        self.predicates: list[Predicate] = [
-            kind(rule, life, judge) for rule, kind in predicates.values() if _can_be_asked(rule, kind, life)
-        ]
-        # The general ones look at what the others have found.
-        self.predicates.sort(key=lambda predicate: predicate.general)
-        self.ranks = {id(predicate): rank for rank, predicate in enumerate(self.predicates)}
         self.broken: dict[str, str] = {}
-        self._handlers: dict[str, Handlers] = {moment: self._hearing(moment) for moment in MOMENTS}
-        self._narrowed: dict[tuple[str, str | None, str | None, str | None], Handlers] = {}
-        self._methods = frozenset().union(*(predicate.methods or () for predicate in self.predicates))
+        self._asked = asked
+        self._judge = judge
+        self._made: dict[int, Predicate] = {}
+        self._handlers: dict[Heard, Handlers] = {}
 
-    def _hearing(self, moment: str) -> Handlers:
-        return [
-            (predicate, getattr(predicate, moment))
-            for predicate in self.predicates
-            if getattr(type(predicate), moment) is not getattr(Predicate, moment)
-        ]
+    @property
+    def predicates(self) -> Sequence[Predicate]:
+        """All predicates, those that have heard of nothing yet among them."""
+        return [self._at(place) for place in range(len(self._asked.rules))]
+
+    @property
+    def made(self) -> Sequence[Predicate]:
+        """The predicates that have heard of something, in their order."""
+        return [self._made[place] for place in sorted(self._made)]
+
+    def rank(self, rule: str) -> int:
+        """Where a rule stands among all that are asked about this subject."""
+        return self._asked.ranks[rule]
+
+    def _at(self, place: int) -> Predicate:
+        made = self._made.get(place)
+        if made is None:
+            rule, kind = self._asked.rules[place]
+            made = self._made[place] = kind(rule, self.life, self._judge)
+        return made
 
     def handlers(self, moment: str, about: Any) -> Handlers:
         """The predicates that are told of a moment; for a message, those of its method, revision and transport."""
-        if moment not in _ABOUT_MESSAGES:
-            return self._handlers[moment]
-        transport = about.transport if isinstance(about, Message) else None
-        method = about.method if about.method in self._methods and moment in BY_METHOD else None
-        key = (moment, method, about.revision, transport)
-        found = self._narrowed.get(key)
+        heard = self._asked.heard(moment, about)
+        found = self._handlers.get(heard)
         if found is None:
-            found = self._narrowed[key] = [
-                (predicate, handle)
-                for predicate, handle in self._handlers[moment]
-                if _hears(predicate, moment, method, about.revision, transport)
-            ]
+            listening = [self._at(place) for place in self._asked.hearing(heard)]
+            found = [(each, getattr(each, moment)) for each in listening if each.rule.id not in self.broken]
+            self._handlers[heard] = found
         return found
 
     def verdict_of(self, rule: str) -> Verdict | None:
         """The verdict of a rule; None where it is not asked about this subject."""
-        return next((each.tally.verdict for each in self.predicates if each.rule.id == rule), None)
+        place = self._asked.ranks.get(rule)
+        return None if place is None else self._at(place).tally.verdict
 
     def drop(self, predicate: Predicate, error: Exception) -> None:
         """Ask a predicate nothing more, as it has a defect."""
         self.broken[predicate.rule.id] = f"{type(error).__name__}: {error}"
-        for moment, handlers in self._handlers.items():
-            self._handlers[moment] = [each for each in handlers if each[0] is not predicate]
-        self._narrowed.clear()
+        self._handlers.clear()
 
 
-def _can_be_asked(rule: Rule, kind: type[Predicate], life: Life) -> bool:
+def _can_be_asked(rule: Rule, kind: type[Predicate], *, known: bool) -> bool:
     # Nothing is known of who sent what belongs to nobody, so only the form of each message can be judged.
-    return life.kind != "nothing" or (rule.kind == "form" and not kind.one_process)
+    return known or (rule.kind == "form" and not kind.one_process)
 
 
-def _hears(predicate: Predicate, moment: str, method: str | None, revision: str | None, transport: str | None) -> bool:
-    rule = predicate.rule
-    if moment in BY_METHOD and predicate.methods is not None and method not in predicate.methods:
+def _hears(rule: Rule, kind: type[Predicate], heard: Heard) -> bool:
+    moment, method, revision, transport = heard
+    if moment in BY_METHOD and kind.methods is not None and method not in kind.methods:
         return False
     if transport is not None and transport not in rule.transports:
         return False
     # Where the revision is not known, only what all revisions say can be asked.
-    if predicate.any_revision:
+    if kind.any_revision:
         return True
     return revision in rule.revisions if revision is not None else len(rule.revisions) == _REVISIONS
 
@@ -149,7 +192,10 @@ class Judge:
         self.now = 0.0
         self.forgotten = 0
         self.logs: list[JudgedLog] = []
-        self._rules = {id: (catalogue.rules[id], kind) for id, kind in sorted(predicates.items())}
+        rules = [(catalogue.rules[id], kind) for id, kind in sorted(predicates.items())]
+        self._asked, self._asked_of_nobody = (
+            _RuleSet(each for each in rules if _can_be_asked(*each, known=known)) for known in (True, False)
+        )
         self._subjects: Newest[Key, Subject] = Newest(most_subjects)
         # The one that was heard of last, and most often is heard of next.
         self._last: Subject | None = None
@@ -257,7 +303,7 @@ class Judge:
         if self._draining and wait.predicate.rule.kind in _DISTURBED:
             wait.predicate.give_up("the server was ending")
             return
-        rank = subject.ranks[id(wait.predicate)] if subject is not None else 0
+        rank = subject.rank(wait.predicate.rule.id) if subject is not None else 0
         place = subject.place if subject is not None else 0
         heapq.heappush(self._waits, (wait.due, place, rank, next(self._numbers), wait))
 
@@ -274,7 +320,8 @@ class Judge:
             kind, label = key
             certain = kind in ("label", "session", "pipe")
             life = Life(label, kind, self.now, self._whole, Scope("client", certain))  # type: ignore[arg-type]
-            subject = Subject(life, next(self._places), self._rules, self)
+            asked = self._asked_of_nobody if kind == "nothing" else self._asked
+            subject = Subject(life, next(self._places), asked, self)
             if len(self._subjects) >= self._most and key != UNATTRIBUTED:
                 self.forgotten += 1
         self._subjects.store(key, subject)
@@ -329,7 +376,7 @@ class Judge:
 
     def _lack(self, subject: Subject, why: str) -> None:
         subject.life.whole = False
-        for predicate in subject.predicates:
+        for predicate in subject.made:
             predicate.give_up(why)
         self._tell(subject.life, "on_gap")
 
@@ -341,7 +388,7 @@ class Judge:
 
     def _disturb(self, subject: Subject, why: str) -> None:
         subject.life.suspended = self.now
-        for predicate in subject.predicates:
+        for predicate in subject.made:
             if predicate.rule.kind in _DISTURBED:
                 predicate.give_up(why)
 

@@ -26,7 +26,7 @@ from ..observe.context import Context
 from ..observe.log import Entry
 from . import views
 from .contents import Contents
-from .listings import CHANGES, LISTS
+from .listings import CHANGES, LISTS, Pages
 from .questions import Question
 from .speakers import count_name, note_name, spoken, spoken_on
 from .views import (
@@ -87,6 +87,8 @@ class Projector:
         self._sent: Newest[int, Sent] = Newest(_MOST_NAMED)
         self._streams: Newest[tuple[str | None, str], ServerStream] = Newest(_MOST_NAMED)
         self._pages: Newest[str, tuple[Question, Life]] = Newest(_MOST_NAMED)
+        # Most clients get the same lists.
+        self._lists = Pages()
         self._takers: Mapping[type, Callable[[Life, Entry, Any], None]] = {
             events.HttpRequest: self._http_request,
             events.HttpResponse: self._http_response,
@@ -446,7 +448,7 @@ class Projector:
         if request.method is None or sent.delivered is None:
             return
         try:
-            digest, page = life.pages.read(request.method, sent.raw, lambda: sent.result)
+            digest, page = self._lists.read(request.method, sent.raw, lambda: sent.result)
         except ForgottenError:
             self._tell(life, "on_forgotten")
             return

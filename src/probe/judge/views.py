@@ -18,7 +18,7 @@ from ..observe.events import UnreadableFault
 from ..wire.jsonrpc import RequestId, Rpc
 from ..wire.revisions import LEGACY, MODERN
 from .dialogue import Dialogue
-from .listings import Lists, Pages
+from .listings import Lists
 from .values import covers
 from .values import members as members  # noqa: PLC0414  # the views and those who read them take it from here
 
@@ -40,6 +40,7 @@ class ForgottenError(Exception):
 
 
 _FORGOTTEN: Final = object()
+_PACKED: Final = object()
 
 
 @dataclass(slots=True, eq=False)
@@ -209,7 +210,8 @@ class Unreadable:
 class Message:
     """A JSON-RPC message of the client. `value` is its JSON with the secrets hidden, `raw` the bytes of that.
 
-    Content is given up once many newer messages have come (`forget`): whoever asks for it then gets `ForgottenError`.
+    Once newer messages have come its content is read from `raw` each time that somebody asks (`pack`), and later given
+    up (`forget`): whoever asks for it then gets `ForgottenError`.
     `id` is None where the message has none, or one that JSON-RPC does not allow. `answer` is the final message to a
     request, once the server made it; `refusal` is the name of the refusal where no method handled it, and `problem`
     says that in words. `question` is the request of the server that it answers. `dropped` is when the client left the
@@ -245,6 +247,12 @@ class Message:
     _params: Mapping[str, Any] | None = field(default=None, repr=False)
     _meta: Mapping[str, Any] | None = field(default=None, repr=False)
 
+    def pack(self) -> None:
+        """Keep the bytes of the content alone."""
+        if self.content is not _FORGOTTEN:
+            self.content = _PACKED
+            self._params = self._meta = None
+
     def forget(self) -> None:
         """Give up the content; who and when stay."""
         self.content, self.raw = _FORGOTTEN, b""
@@ -253,6 +261,8 @@ class Message:
     @property
     def value(self) -> Any:
         """The JSON of the message with the secrets hidden. Raises `ForgottenError`."""
+        if self.content is _PACKED:
+            return from_json(self.raw)
         if self.content is _FORGOTTEN:
             raise ForgottenError
         return self.content
@@ -260,6 +270,8 @@ class Message:
     @property
     def params(self) -> Mapping[str, Any]:
         """The params where they are an object, else an empty one."""
+        if self.content is _PACKED:
+            return members(members(self.value).get("params"))
         if self._params is None:
             self._params = members(members(self.value).get("params"))
         return self._params
@@ -267,6 +279,8 @@ class Message:
     @property
     def meta(self) -> Mapping[str, Any]:
         """The `_meta` of the params where that is an object, else an empty one."""
+        if self.content is _PACKED:
+            return members(self.params.get("_meta"))
         if self._meta is None:
             self._meta = members(self.params.get("_meta"))
         return self._meta
@@ -331,6 +345,11 @@ class Sent:
     answers: list[Message] = field(default_factory=list)
     _value: Any = field(default=None, repr=False)
 
+    def pack(self) -> None:
+        """Keep the bytes of the content alone."""
+        if self._value is not _FORGOTTEN:
+            self._value = _PACKED
+
     def forget(self) -> None:
         """Give up the content; who and when stay."""
         self.raw, self._value = b"", _FORGOTTEN
@@ -338,10 +357,12 @@ class Sent:
     @property
     def value(self) -> Any:
         """The JSON of the message with the secrets hidden. Raises `ForgottenError`."""
+        if self._value is _PACKED:
+            return from_json(self.raw)
+        if self._value is _FORGOTTEN:
+            raise ForgottenError
         if self._value is None:
             self._value = from_json(self.raw)
-        elif self._value is _FORGOTTEN:
-            raise ForgottenError
         return self._value
 
     @property
@@ -460,7 +481,7 @@ class Life:
     `said` is the name and the version that its first message with them had.
     `suspended` is when a limit of the server, or its end, last disturbed it. `listings` and `uses` count its requests
     for lists, and those that use an item of one. `lists` are those that were delivered to it, in all its sessions and
-    outside of any; `pages` reads them. `dialogue` is what the server asked of it, and told it of its tasks.
+    outside of any. `dialogue` is what the server asked of it, and told it of its tasks.
     """
 
     label: str
@@ -487,7 +508,6 @@ class Life:
     uses: int = 0
     exchanges: int = 0
     lists: Lists = field(default_factory=Lists)
-    pages: Pages = field(default_factory=Pages)
     dialogue: Dialogue = field(default_factory=Dialogue)
 
     @property

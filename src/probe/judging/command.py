@@ -32,7 +32,7 @@ from ..observe.ndjson import NdjsonError
 from ..settings import Settings
 from .client import ClientStartError
 from .run import Judged, Wanted, judge_client, judge_stdio, new_judge
-from .saved import judge_files
+from .saved import JudgedFiles, judge_files
 
 _NONE: Final = "none"
 _STANDARD_OUTPUT: Final = Path("-")
@@ -136,7 +136,7 @@ def _expected(path: Path | None) -> Sequence[Expectation]:
 
 def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) -> Judged:
     if options.logs:
-        found = judge_files(new_judge(), options.logs)
+        found = _judge_files(options.logs)
         return Judged(found.report, found.lookup)
     wanted = Wanted(options.client, options.label, options.seconds, options.stdio, options.save)
     if options.stdio:
@@ -144,12 +144,21 @@ def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) 
     return app.run(partial(judge_client, settings, wanted, _say))
 
 
+def _judge_files(files: Sequence[Path]) -> JudgedFiles:
+    """Judge saved logs; a person at a terminal sees how far the reading is."""
+    size = sum(path.stat().st_size for path in files)
+    with click.progressbar(
+        length=size, label="mcp-probe: reading", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as read:
+        return judge_files(new_judge(), files, read.update)
+
+
 def _say(line: str) -> None:
     click.echo(f"mcp-probe: {line}", err=True)
 
 
 def _compare(other: Path, judged: Judged) -> int:
-    found = compare(judged.report, judge_files(new_judge(), [other]).report)
+    found = compare(judged.report, _judge_files([other]).report)
     for line in comparison(found):
         click.echo(line)
     return FOUND if any(each.is_worse for each in found) else CLEAN

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from ..judge.judge import Judge
 from ..judge.report import Judgement, report_of
@@ -15,6 +17,10 @@ from ..observe.log import Entry, EventLog, Gap
 from ..observe.ndjson import End, Header, LogReader, NdjsonError
 
 _PAGE = 1000
+# No line is read in pieces that a server has written: the body of a message has a limit far below.
+_LONGEST_LINE = 256 * 1024 * 1024
+# So often somebody is told how far the reading is.
+_TOLD_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +31,18 @@ class JudgedFiles:
     lookup: Lookup
 
 
-def judge_files(judge: Judge, files: Sequence[Path]) -> JudgedFiles:
-    """Judge files in the order in which their servers started. Raises `NdjsonError`, which names the file."""
+def judge_files(
+    judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None
+) -> JudgedFiles:
+    """Judge files in the order in which their servers started. Raises `NdjsonError`, which names the file.
+
+    `have_read` hears again and again how many bytes were read since it last heard.
+    """
     ordered = sorted(files, key=_started)
     runs: dict[str, Path] = {}
     for path in ordered:
-        with path.open("rb") as lines:
-            reading = _named(path, lines)
+        with path.open("rb") as file:
+            reading = _named(path, _told(_lines(file), have_read))
             other = runs.setdefault(reading.header.run, path)
             if other is not path:
                 raise NdjsonError(f"{path} is of the same run as {other}: {reading.header.run}")
@@ -48,8 +59,24 @@ def judge_files(judge: Judge, files: Sequence[Path]) -> JudgedFiles:
 
 
 def _started(path: Path) -> tuple[float, str]:
-    with path.open("rb") as lines:
-        return _named(path, lines).header.started_at, path.name
+    with path.open("rb") as file:
+        return _named(path, _lines(file)).header.started_at, path.name
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, of which none is larger than what memory holds."""
+    return iter(partial(file.readline, _LONGEST_LINE), b"")
+
+
+def _told(lines: Iterable[bytes], have_read: Callable[[int], None]) -> Iterator[bytes]:
+    size = 0
+    for line in lines:
+        size += len(line)
+        if size >= _TOLD_BYTES:
+            have_read(size)
+            size = 0
+        yield line
+    have_read(size)
 
 
 def _named(path: Path, lines: Iterable[bytes]) -> LogReader:
@@ -73,14 +100,13 @@ def _evidence(report: Judgement) -> set[int]:
 def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) -> Mapping[int, Entry]:
     """The wanted entries, by the numbers that the report has for them; read again, so that only these are kept."""
     found: dict[int, Entry] = {}
-    numbers = sorted(wanted)
-    for path, offset in zip(files, offsets, strict=True):
-        if bisect_right(numbers, offset) == len(numbers):
-            continue
-        with path.open("rb") as lines:
-            for item in LogReader(lines):
-                if isinstance(item, Entry) and item.seq + offset in wanted:
-                    found[item.seq + offset] = replace(item, seq=item.seq + offset)
+    for at, (path, offset) in enumerate(zip(files, offsets, strict=True)):
+        until = offsets[at + 1] if at + 1 < len(offsets) else math.inf
+        here = {number - offset for number in wanted if offset < number <= until}
+        if here:
+            with path.open("rb") as file:
+                for entry in ndjson.entries(_lines(file), here):
+                    found[entry.seq + offset] = replace(entry, seq=entry.seq + offset)
     return found
 
 

@@ -10,8 +10,9 @@ Stored JSON comes back byte for byte, and ids with their types.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 
@@ -28,6 +29,8 @@ VERSION: Final = 2
 
 _OTHER: Final = {1: "its entries have no context and no cause, and the program that wrote it reads it"}
 _SPACE: Final = b" \t\r\n"
+# How `line` begins an entry.
+_NUMBER: Final = re.compile(rb'\{"seq":([0-9]{1,19}),')
 # Numbers that say nothing about what a client may do.
 _NO_RULE: Final = frozenset({"port"})
 
@@ -173,6 +176,18 @@ class LogReader:
             else:
                 last = _end(item)
                 yield item
+
+
+def entries(lines: Iterable[bytes], wanted: Container[int]) -> Iterator[Entry]:
+    """The entries with these numbers, of lines that `LogReader` has read: most others are not even parsed."""
+
+    def may_be(raw: bytes) -> bool:
+        number = _NUMBER.match(raw)
+        return number is None or int(number[1]) in wanted
+
+    for item in LogReader(raw for at, raw in enumerate(lines) if at == 0 or may_be(raw)):
+        if isinstance(item, Entry) and item.seq in wanted:
+            yield item
 
 
 def load(lines: Iterable[bytes]) -> SavedLog:

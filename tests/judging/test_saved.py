@@ -1,0 +1,113 @@
+"""Saved logs are judged as they are read, whatever their size."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from probe.judge.catalogue import catalogue
+from probe.judge.judge import Judge
+from probe.judge.predicate import Predicate
+from probe.judge.predicates.all import PREDICATES
+from probe.judging import saved
+from probe.judging.run import new_judge
+from probe.observe import entry_reading, ndjson
+from probe.observe.log import Entry
+from probe.observe.ndjson import End
+
+from ..judge.logs import HEADER, Log
+
+
+def written(path: Path, log: Log) -> Path:
+    path.write_bytes(b"".join(ndjson.dump(HEADER, log.items, End(log.seq))))
+    return path
+
+
+def story(calls: int) -> Log:
+    log = Log()
+    session = log.http().session()
+    session.post({"jsonrpc": "1.0", "id": 77, "method": "ping"})
+    for _ in range(calls):
+        session.answer(session.call("echo", {}), {"content": []})
+    return log
+
+
+def test_only_what_a_finding_rests_on_is_read_a_second_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = story(200)
+    path = written(tmp_path / "log.ndjson", log)
+    read = []
+
+    def as_written(text: bytes) -> Entry | None:
+        read.append(text)
+        return entry_reading.as_written(text)
+
+    monkeypatch.setattr(ndjson, "as_written", as_written)
+    found = saved.judge_files(new_judge(), [path])
+    [subject] = found.report.subjects
+    for rule in subject.rules:
+        for evidence in rule.evidence:
+            for seq in evidence.seqs:
+                entry = found.lookup(seq)
+                assert entry is not None
+                assert entry.seq == seq
+    assert len(read) < 1.5 * len(log.items)
+
+
+def test_two_logs_are_read_again_each_for_its_own_entries(tmp_path: Path) -> None:
+    first, second = written(tmp_path / "1.ndjson", story(1)), tmp_path / "2.ndjson"
+    second.write_bytes(first.read_bytes().replace(b'"run":"', b'"run":"other'))
+    found = saved.judge_files(new_judge(), [first, second])
+    [subject] = found.report.subjects
+    [wrong] = [rule for rule in subject.rules if rule.rule.id == "jsonrpc.version"]
+    places = [evidence.seqs[0] for evidence in wrong.evidence if evidence.remark]
+    assert [found.lookup(place).fact for place in places] == [found.lookup(places[0]).fact] * 2  # type: ignore[union-attr]
+
+
+def test_somebody_hears_how_far_the_reading_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved, "_TOLD_BYTES", 1000)
+    path = written(tmp_path / "log.ndjson", story(20))
+    read: list[int] = []
+    saved.judge_files(new_judge(), [path], read.append)
+    assert sum(read) == path.stat().st_size
+    assert len(read) > 5
+
+
+def test_a_person_at_a_terminal_sees_how_far_the_reading_is(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.ndjson", story(20))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "probe", "judge", "--log", str(path), "--require", "none"]
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        try:
+            ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=False, timeout=60)
+        finally:
+            os.close(theirs)
+        shown = terminal.read(10_000)
+    assert ended.returncode == 1
+    assert b"mcp-probe: reading" in shown
+    assert b"100%" in shown
+    assert b"reading" not in ended.stdout
+
+
+def test_a_short_session_costs_only_the_rules_that_hear_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    plain = Predicate.__init__
+
+    def counted(self: Predicate, *given: object) -> None:
+        plain(self, *given)  # type: ignore[arg-type]
+        made.append(self.rule.id)
+
+    monkeypatch.setattr(Predicate, "__init__", counted)
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    log = Log()
+    log.http(None).session()
+    for item in log.items:
+        judge.take(item)
+    assert 0 < len(made) < len(PREDICATES) / 2
+    [subject] = judge.subjects
+    assert len(subject.predicates) == len(PREDICATES)
