@@ -145,7 +145,7 @@ async def test_each_connection_is_an_exchange(start) -> None:
             async with connected(port, subprotocols=["mcp"]):
                 pass
         one, two = (upgraded.request.context.exchange for upgraded in serve.upgraded)
-        assert one < two < next(probe.engine.exchanges)
+        assert one < two < next(probe.engine.services.exchanges)
         assert serve.upgraded[0].selection == probe.engine.settings.tools
 
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, parse_qsl
 from ..core.addresses import client_key, endpoint
 from ..core.client_label import LABEL_RULE, client_label, is_client_label
 from ..engine.calls.request_context import RequestContext
-from ..engine.engine import Engine
+from ..engine.services import Services
 from ..engine.streams.outbox import Emitted, answer, note_delivered
 from ..engine.streams.stream import Stream
 from ..observe import redaction
@@ -56,14 +56,15 @@ class Exchange:
     body has come, so that to read it takes no time.
     """
 
-    def __init__(self, engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> None:
-        self.number = next(engine.exchanges)
+    def __init__(self, exchanges: Exchanges, scope: Scope, receive: Receive, send: Send) -> None:
+        services = exchanges.services
+        self.number = next(services.exchanges)
         self.head = http_head(scope)
         self.query = scope["query_string"].decode("latin-1")
         self.receive = receive
         self.send = send
-        self.origin = base_of(engine.settings.public_url, scope, self.head.all("host"))
-        self._unsent = unsent
+        self.origin = base_of(services.settings.public_url, scope, self.head.all("host"))
+        self._unsent = exchanges.unsent
         host, port = scope.get("client") or ("", None)
         self.address = str(host)
         self.holder = client_key(self.address)
@@ -77,8 +78,8 @@ class Exchange:
         carrier = extensions.get(CONNECTION, _UNKNOWN)
         connection = None if carrier["number"] is None else f"tcp{carrier['number']}"
         label = None if self._is_mislabelled else self._named
-        recorder = Recorder(engine.log, Context(connection, self.number, label))
-        request = self._request(scope, engine.sessions.label, carrier["stream_id"])
+        recorder = Recorder(services.log, Context(connection, self.number, label))
+        request = self._request(scope, exchanges.label, carrier["stream_id"])
         self.recorder = recorder.caused_by(recorder.append(request))
         self.message: Recorder | None = None
 
@@ -217,18 +218,32 @@ class Exchange:
         )
 
 
-def upgrade_exchange(engine: Engine, unsent: Unsent, scope: Scope, receive: Receive, send: Send) -> Exchange:
-    """The handshake of a WebSocket as the HTTP request that it is; its response is sent in place of the upgrade."""
-    request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
-    return Exchange(engine, unsent, request, receive, before_upgrade(send))
+class Exchanges:
+    """Makes the exchanges of one endpoint.
+
+    `label` gives the label of the session with an id, None for an id that no session has had. `unsent` are the bytes of
+    whole responses of this endpoint that no socket has taken yet.
+    """
+
+    def __init__(self, services: Services, label: Callable[[str], str | None]) -> None:
+        self.services = services
+        self.label = label
+        self.unsent = Unsent(services.limits.max_unsent_bytes, services.shares)
+
+    def begin(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
+        """Record an HTTP request."""
+        return Exchange(self, scope, receive, send)
+
+    def upgrade(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
+        """Record a handshake of a WebSocket as an HTTP request; its response is sent in place of the upgrade."""
+        request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
+        return Exchange(self, request, receive, before_upgrade(send))
 
 
-def read_selection(engine: Engine, query: str) -> str:
-    """The `?tools=` of a URL, else the server's own. Raises `UnknownSelectionError` for a name that does not exist."""
+def asked_tools(query: str) -> str | None:
+    """The `?tools=` of a URL; None where there is none."""
     asked = parse_qs(query, keep_blank_values=True).get("tools") if query else None
-    selection = engine.settings.tools if asked is None else ",".join(asked)
-    engine.check_selection(selection)
-    return selection
+    return None if asked is None else ",".join(asked)
 
 
 def not_allowed(what: str, allow: bytes) -> Rejection:

@@ -23,10 +23,10 @@ from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
-from .exchange import Exchange, not_allowed, read_selection
+from .exchange import Exchange, Exchanges, asked_tools, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
 from .modern_http import ModernHttp
-from .rooms import Arriving, Unsent
+from .rooms import Arriving
 
 _UNREAD: Mapping[Refusal, UnreadableFault] = {
     Refusal.BODY_TOO_LARGE: "size",
@@ -47,14 +47,14 @@ class McpHttp:
         self._legacy = LegacyHttp(engine)
         self._modern = ModernHttp(engine)
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
+        self._exchanges = Exchanges(engine.services, engine.sessions.label)
         self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.shares)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
-        exchange = Exchange(self._engine, self._unsent, scope, receive, send)
+        exchange = self._exchanges.begin(scope, receive, send)
         self._open += 1
         by = "the server gave it up"
         try:
@@ -78,7 +78,7 @@ class McpHttp:
     @property
     def unsent_bytes(self) -> int:
         """The bytes of whole responses that no socket has taken yet."""
-        return self._unsent.bytes
+        return self._exchanges.unsent.bytes
 
     async def wait_idle(self) -> None:
         """Wait until no exchange is open."""
@@ -177,7 +177,7 @@ class McpHttp:
         Raises `Rejection` for a name that does not exist, with the id of the message in `value`.
         """
         try:
-            return read_selection(self._engine, exchange.query)
+            return self._engine.selection(asked_tools(exchange.query))
         except UnknownSelectionError as error:
             id = read_id(value, self._settings.limits)
             raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}", id=id) from None

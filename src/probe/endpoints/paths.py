@@ -16,7 +16,7 @@ from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close,
 from .browsers import Browsers, check_purpose
 from .dashboard import Dashboard
 from .doorman import Doorman, turn_away
-from .exchange import CONNECTION, Exchange
+from .exchange import CONNECTION, Exchanges
 from .feed.feed import Feed
 from .feed.readers import Readers
 from .health import Health
@@ -24,7 +24,6 @@ from .mcp_http import McpHttp
 from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
 from .report import ReportEndpoint
-from .rooms import Unsent
 from .socket_facts import SocketFacts
 from .toolhost import ToolHostEndpoint
 
@@ -64,7 +63,7 @@ class Paths:
         self._policy = host_policy(settings)
         self._dashboard = Dashboard()
         self._metrics = metrics
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
+        self._exchanges = Exchanges(engine.services, engine.sessions.label)
         self.sockets = SocketFacts(engine.log, settings.limits, engine.clock.now)
         self._engine = engine
         self._pages_only = pages_only or engine.opened is not None
@@ -103,7 +102,7 @@ class Paths:
             await self._respond(scope, receive, send)
             return
         request = scope if scope["type"] == "http" else {**scope, "method": "GET"}
-        exchange = Exchange(self._engine, self._unsent, request, receive, send)
+        exchange = self._exchanges.begin(request, receive, send)
         by = "the server gave it up"
         try:
             await self._respond(scope, receive, exchange.passing)
@@ -177,7 +176,7 @@ class Paths:
         beside = Beside(
             serves_mcp=not self._pages_only,
             websockets=lambda: self.websocket.open,
-            unsent_bytes=lambda: self.mcp.unsent_bytes + self._engine.piped_bytes,
+            unsent_bytes=lambda: self.mcp.unsent_bytes + self._engine.services.piped.bytes,
             readers=lambda: len(self.readers.open),
             feed_readers=lambda: self.feed.readers,
         )

@@ -20,11 +20,10 @@ from ..observe.ndjson import End, read_line
 from ..wire.jsonrpc import clip
 from ..wire.report import SUBPROTOCOL, ReportError, ReportHello, ReportTaken, read_hello
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange, upgrade_exchange
+from .exchange import Exchange, Exchanges
 from .pipes.upgrade import upgrade_required
 from .pipes.websocket_wire import WebSocketWire
 from .problem_details import RefusedError, refuse
-from .rooms import Unsent
 from .secret_door import SecretDoor
 
 _RETRY = ((b"retry-after", b"5"),)
@@ -49,7 +48,7 @@ class ReportEndpoint:
         self._door = SecretDoor(settings.report_secret, "report_secret", SUBPROTOCOL, "reporter")
         self._places = Limit("max_reports", "there are {most} processes already ({name})", engine.shares)
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
+        self._exchanges = Exchanges(engine.services, engine.sessions.label)
         self._known: Newest[str, ReportedProcess] = Newest(_MOST_KNOWN)
         self._connected: set[str] = set()
         self._changed = trio.lowlevel.ParkingLot()
@@ -60,7 +59,7 @@ class ReportEndpoint:
             await refuse(send, http_head(scope), upgrade_required(SUBPROTOCOL) if self._door.secret else _off())
             return
         await receive()
-        exchange = upgrade_exchange(self._engine, self._unsent, scope, receive, send)
+        exchange = self._exchanges.upgrade(scope, receive, send)
         try:
             self._judge(scope, exchange)
         except RefusedError as refused:

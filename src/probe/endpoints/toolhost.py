@@ -15,11 +15,10 @@ from ..engine.pipes.wires import Closed, Ending, WireBrokenError
 from ..engine.shares import Limit, LimitError
 from ..hosting.roster import Roster
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange, upgrade_exchange
+from .exchange import Exchange, Exchanges
 from .pipes.upgrade import upgrade_required
 from .pipes.websocket_wire import WebSocketWire
 from .problem_details import RefusedError, refuse
-from .rooms import Unsent
 from .secret_door import SecretDoor
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class ToolHostEndpoint:
             self._door = SecretDoor(settings.toolhost_secret, "toolhost_secret", self._protocol, "tool host")
         self._roster = Roster(engine.hosted)
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
+        self._exchanges = Exchanges(engine.services, engine.sessions.label)
         self._changed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +59,7 @@ class ToolHostEndpoint:
             await refuse(send, http_head(scope), refused)
             return
         await receive()
-        exchange = upgrade_exchange(self._engine, self._unsent, scope, receive, send)
+        exchange = self._exchanges.upgrade(scope, receive, send)
         try:
             self._judge(scope, exchange)
         except RefusedError as refused:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from itertools import count
 from typing import cast
 
 import mcp_types as types
@@ -47,7 +46,7 @@ from .observer import Observer
 from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
 from .services import Services
 from .sessions import Session, SessionService
-from .shares import AddressShares, Limit, LimitError
+from .shares import AddressShares, Limit, LimitError, PipedBytes
 from .streams.draft_streams import DraftStreams
 from .tasks import TaskService
 
@@ -106,13 +105,13 @@ class Engine:
         keep_s = settings.request_state_ttl_s
         pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
         self.interactions = Interactions(pages, keep_s, self.clock, new_id)
-        services = Services(self.log, self.clock, settings, self.shares, self.interactions, new_id)
+        piped = PipedBytes(self.shares)
+        services = Services(self.log, self.clock, settings, self.shares, self.interactions, new_id, piped)
+        self.services = services
         self.tasks = TaskService(services)
         self.streams = DraftStreams(services)
         self.sessions = SessionService(services, self._end_owner)
         self.judging = self._judging() if settings.judge else None
-        self.exchanges = count(1)
-        self.piped_bytes = 0
         self.draining = False
         self.drained = trio.Event()
         self.stopped: int | None = None
@@ -159,6 +158,12 @@ class Engine:
         # The same names in another order offer the same, and so are the same selection.
         names = ",".join(sorted({name.strip() for name in selection.split(",")} - {""}))
         return Offer(self._select(selection), names, revision, self.settings.page_size, self.hosted)
+
+    def selection(self, asked: str | None) -> str:
+        """The selection that a client has asked for, else the server's own. Raises `UnknownSelectionError`."""
+        selection = self.settings.tools if asked is None else asked
+        self._select(selection)
+        return selection
 
     def check_selection(self, selection: str) -> None:
         """Raise `UnknownSelectionError` for a selection that names what does not exist."""

@@ -116,7 +116,7 @@ class ReportedProcess:
     def _context(self, theirs: Context) -> Context:
         return Context(
             self._connection,
-            _named(self._exchanges, theirs.exchange, self._engine.exchanges.__next__),
+            _named(self._exchanges, theirs.exchange, self._engine.services.exchanges.__next__),
             self._label,
             _named(self._sessions, theirs.session, self._session_of(theirs.session)),
             _named(self._calls, theirs.call, self._engine.runs.new_id),

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
 
 from ..observe.context import Recorder
 from ..observe.log import EventLog
 from ..settings import Limits, Settings
 from .clock import Clock
 from .interactions import Interactions
-from .shares import AddressShares
+from .shares import AddressShares, PipedBytes
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """The log, the clock, the settings, and what all clients of one engine share.
 
-    `new_id` gives unguessable ids of visible ASCII characters.
+    `new_id` gives unguessable ids of visible ASCII characters, `exchanges` the numbers of exchanges. `piped` are the
+    bytes that wait on connections which carry everything.
     """
 
     log: EventLog
@@ -26,6 +28,8 @@ class Services:
     shares: AddressShares
     interactions: Interactions
     new_id: Callable[[], str]
+    piped: PipedBytes
+    exchanges: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
     def limits(self) -> Limits:

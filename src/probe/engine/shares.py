@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from ..core.shares import Shares
 from ..observe.context import Recorder
@@ -17,6 +18,7 @@ from ..wire.errors import Code, McpError, Rejection, busy, too_many
 from ..wire.jsonrpc import RequestId
 
 _RETRY_S = 5
+_UNSENT: Final = "max_unsent_bytes"
 
 
 class LimitError(McpError):
@@ -113,3 +115,22 @@ class Limit:
             yield
         finally:
             self.release(holder)
+
+
+class PipedBytes:
+    """The bytes that wait on all connections that carry everything, counted in `max_unsent_bytes`."""
+
+    def __init__(self, shares: AddressShares) -> None:
+        self.bytes = 0
+        self._shares = shares
+        self._most = shares.total(_UNSENT)
+
+    def count(self, holder: str | None, before: int, now: int) -> None:
+        """Count so many bytes of a connection in place of those before."""
+        self.bytes += now - before
+        self._shares.take(_UNSENT, holder, now)
+        self._shares.give_back(_UNSENT, holder, before)
+
+    def too_many(self, holder: str | None, first: int) -> bool:
+        """Whether all clients or one address have too many. `first` is the size of a message that may have any."""
+        return self.bytes > self._most or self._shares.held(_UNSENT, holder) - first > self._shares.share(_UNSENT)

@@ -18,9 +18,8 @@ from ...engine.pipes.wires import Ending, Peer
 from ...engine.shares import Limit, LimitError
 from ...wire.errors import Refusal, Rejection, shutting_down
 from ..asgi import Receive, Scope, Send, host_policy, http_head
-from ..exchange import Exchange, read_selection, upgrade_exchange
+from ..exchange import Exchange, Exchanges, asked_tools
 from ..problem_details import refuse
-from ..rooms import Unsent
 from .frame_facts import FRAMES
 from .upgrade import upgrade_required
 from .websocket_wire import WebSocketWire, has_no_frames
@@ -46,7 +45,7 @@ class WebSocketEndpoint:
         self._serve = serve
         self._pace = pace
         self._policy = host_policy(settings)
-        self._unsent = Unsent(settings.limits.max_unsent_bytes, engine.shares)
+        self._exchanges = Exchanges(engine.services, engine.sessions.label)
         self._changed = trio.lowlevel.ParkingLot()
 
     @property
@@ -60,7 +59,7 @@ class WebSocketEndpoint:
             await refuse(send, http_head(scope), upgrade_required(SUBPROTOCOL))
             return
         await receive()
-        exchange = upgrade_exchange(self._engine, self._unsent, scope, receive, send)
+        exchange = self._exchanges.upgrade(scope, receive, send)
         try:
             peer = self._judge(scope, exchange)
         except Rejection as rejection:
@@ -107,7 +106,7 @@ class WebSocketEndpoint:
 
     def _selection(self, query: str) -> str:
         try:
-            return read_selection(self._engine, query)
+            return self._engine.selection(asked_tools(query))
         except UnknownSelectionError as error:
             raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}") from None
 

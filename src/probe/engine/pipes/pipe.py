@@ -103,7 +103,7 @@ class _Pipe:
         self._settings = engine.settings
         self._wire = wire
         self._peer = peer
-        recorder = peer.request or Recorder(engine.log).bind(exchange=next(engine.exchanges), label=peer.label)
+        recorder = peer.request or Recorder(engine.log).bind(exchange=next(engine.services.exchanges), label=peer.label)
         label = f"{'i' if peer.transport == 'stdio' else 'w'}{recorder.context.exchange}"
         # Its cause is the entry of the connection's beginning, once `run` has recorded that.
         self._recorder = recorder.bind(connection=label)
@@ -115,7 +115,7 @@ class _Pipe:
         self._listening = trio.CancelScope()
         # Each job is a modern request in flight, of which there are so many at most.
         self._inbox, self._jobs = trio.open_memory_channel[Job](self._settings.limits.max_in_flight)
-        self._writer = PipeWriter(engine, wire, self._recorder, peer.holder, self._too_slow, self._admit)
+        self._writer = PipeWriter(engine.services, wire, self._recorder, peer.holder, self._too_slow, self._admit)
         self._modern = PipeModern(engine, peer, self._writer, self._inbox.send_nowait)
 
     async def run(self) -> Ending:
@@ -231,7 +231,7 @@ class _Pipe:
 
     def _next_recorder(self) -> Recorder:
         """The recorder of the next message of the client."""
-        return self._recorder.bind(exchange=next(self._engine.exchanges))
+        return self._recorder.bind(exchange=next(self._engine.services.exchanges))
 
     @property
     def _whose(self) -> str | None:

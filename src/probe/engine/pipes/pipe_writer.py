@@ -16,7 +16,7 @@ import trio
 
 from ...observe.context import Recorder
 from ...wire.jsonrpc import error_response
-from ..engine import Engine
+from ..services import Services
 from ..streams.outbox import Emitted, answer, note_delivered
 from ..streams.reading import Reading, Track
 from ..streams.tool_stream import ToolStream, lost_error
@@ -46,7 +46,7 @@ class PipeWriter:
 
     def __init__(
         self,
-        engine: Engine,
+        services: Services,
         wire: Wire,
         recorder: Recorder,
         holder: str | None,
@@ -56,7 +56,8 @@ class PipeWriter:
         self.reading = Reading(recorder.bind(exchange=None), self._check_backlog, self._answer_lost)
         self.sent = 0
         self.broken = False
-        self._engine = engine
+        self._piped = services.piped
+        self._most = services.limits.max_pipe_bytes
         self._wire = wire
         self._connection = recorder.context.connection
         self._holder = holder
@@ -124,25 +125,17 @@ class PipeWriter:
         return self._said_bytes + self.reading.unread
 
     def _check_backlog(self) -> None:
-        unread, limits = self._unread, self._engine.settings.limits
+        unread = self._unread
         self._count(unread)
         # One answer may be larger than all of it.
         first = len(self._said[0].body) if self._said else 0
-        if unread - first > limits.max_pipe_bytes:
+        if unread - first > self._most:
             self._slow("max_pipe_bytes")
-        elif unread > _UNREAD_BYTES and self._too_much_waits(first):
+        elif unread > _UNREAD_BYTES and self._piped.too_many(self._holder, first):
             self._slow("max_unsent_bytes")
 
-    def _too_much_waits(self, first: int) -> bool:
-        engine, kind = self._engine, "max_unsent_bytes"
-        all_together = engine.piped_bytes > engine.settings.limits.max_unsent_bytes
-        return all_together or engine.shares.held(kind, self._holder) - first > engine.shares.share(kind)
-
     def _count(self, unread: int) -> None:
-        shares, before = self._engine.shares, self._counted
-        self._engine.piped_bytes += unread - before
-        shares.take("max_unsent_bytes", self._holder, unread)
-        shares.give_back("max_unsent_bytes", self._holder, before)
+        self._piped.count(self._holder, self._counted, unread)
         self._counted = unread
 
     def _answer_lost(self, track: Track) -> None:
