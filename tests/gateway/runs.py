@@ -15,6 +15,7 @@ from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.checks import judge
 from probe.gateway.checks.verdict import Verdict
 from probe.gateway.client.target import Target, target
+from probe.gateway.naming import GUESSED, Naming
 from probe.gateway.run import Options, Recorded, run
 from probe.gateway.script import stopping
 from probe.gateway.script.step import Step
@@ -54,7 +55,15 @@ async def probe(**settings: Any) -> AsyncIterator[Target]:
         nursery.cancel_scope.cancel()
 
 
-async def tried(rules: Rules | None, names: Iterable[str], *, breaker: bool = False, **settings: Any) -> Run:
+async def tried(
+    rules: Rules | None,
+    names: Iterable[str],
+    *,
+    breaker: bool = False,
+    naming: Naming = GUESSED,
+    mark: str = "gw-test",
+    **settings: Any,
+) -> Run:
     """A run of these steps through a gateway with these rules; without rules, direct on both ways."""
     async with probe(**settings) as direct, trio.open_nursery() as nursery:
         plan, upstream = None, direct.port
@@ -62,17 +71,18 @@ async def tried(rules: Rules | None, names: Iterable[str], *, breaker: bool = Fa
             plan = Plan()
             upstream = await nursery.start(serve_breaker, 0, direct.host, direct.port, plan)
         if rules is None:
-            made = await _run(direct, direct, names, plan)
+            made = await _run(direct, direct, names, plan, mark=mark, naming=naming)
         else:
             async with gateway(rules, upstream) as before:
-                made = await _run(direct, target(before.url), names, plan)
+                made = await _run(direct, target(before.url), names, plan, mark=mark, naming=naming)
         nursery.cancel_scope.cancel()
     return made
 
 
-async def _run(direct: Target, through: Target, names: Iterable[str], plan: Plan | None) -> Run:
+async def _run(direct: Target, through: Target, names: Iterable[str], plan: Plan | None, **more: Any) -> Run:
     sockets = (direct.at("/ws"), through.at("/ws"))
-    options = Options(direct, through, direct.at("/api"), "gw-test", "quick", steps(names), sockets, plan)
+    given = {"mark": more["mark"], "naming": more["naming"], "profile": "quick", "breaker": plan}
+    options = Options(direct, through, direct.at("/api"), steps=steps(names), websockets=sockets, **given)
     recorded = Recorded(options, "test", 0.0)
     with trio.fail_after(60):
         await run(recorded)

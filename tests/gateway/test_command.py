@@ -37,6 +37,10 @@ def listening() -> tuple[str, ...]:
         (["--observe"], "--observe reads the log of --probe URL"),
         (["--probe", "http://127.0.0.1:1", "--through", "nothing"], "'nothing' is not http://host[:port]/path"),
         (["--probe", "http://127.0.0.1:1", "--through", "http://127.0.0.1:1/mcp", "--wait", "0"], "did not answer"),
+        (
+            ["--probe", "http://127.0.0.1:1", "--through", "http://127.0.0.1:1/mcp", "--names", "/nowhere"],
+            "/nowhere cannot",
+        ),
         (["--listen", "1", "--through", "http://127.0.0.1:1/mcp", "--header", "no colon"], "--header is NAME: VALUE"),
     ],
 )

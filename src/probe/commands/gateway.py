@@ -19,6 +19,7 @@ from .. import __version__
 if TYPE_CHECKING:
     from ..gateway.breaker import Plan
     from ..gateway.client.target import Target
+    from ..gateway.naming import Naming
     from ..gateway.run import Options, Recorded
     from ..gateway.script.step import Step
     from ..gateway.trials import Run
@@ -50,6 +51,9 @@ class _Given:
     skip: Sequence[str]
     wait: float
     save: str | None
+    prefix: str
+    names: str | None
+    seed: int | None
 
 
 @click.command("gateway")
@@ -109,6 +113,14 @@ class _Given:
     default=120.0,
     show_default=True,
     help="Seconds until the gateway has to answer.",
+)
+@click.option("--prefix", default="", metavar="TEXT", help="What the gateway puts before the name of each tool: demo_.")
+@click.option("--names", metavar="FILE", help='What it calls tools, as JSON: {"progress": "do_progress"}.')
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 0xFFFFFF),
+    metavar="NUMBER",
+    help="The marks in arguments are made of this number, so that two runs send the same bytes.",
 )
 @click.option("--observe", is_flag=True, help="Only read the log of --probe, and say what is likely.")
 def command(
@@ -193,16 +205,18 @@ def _execute(given: _Given, chosen: set[int]) -> Run:
     if given.listen is None and given.probe is None:
         raise click.ClickException("--listen PORT or --probe URL says where the probe is")
     headers = [_header(value) for value in given.headers]
+    _naming(given)
     from ..app import StartError
     from ..gateway.behind import BehindError
     from ..gateway.client.target import TargetError
+    from ..gateway.naming import NamingError
     from ..gateway.run import UnreachableError
     from ..gateway.trials import dump
     from ..listener import ListenError
 
     try:
         recorded = trio.run(_run, given, given.through, headers, chosen, strict_exception_groups=True)
-    except* (TargetError, UnreachableError, BehindError, ListenError, StartError, OSError) as group:
+    except* (TargetError, UnreachableError, NamingError, BehindError, ListenError, StartError, OSError) as group:
         raise click.ClickException(str(_first(group))) from None
     run = recorded.run()
     if given.save is not None:
@@ -266,8 +280,18 @@ def _options(
     api = target(f"{base}/api", **shared)
     sockets = (_websocket(direct.url, None, **shared), _websocket(through_url, given.ws, headers=headers, **shared))
     steps = _steps(given.profile, chosen)
-    mark = f"gw-{secrets.token_hex(3)}"
-    return Options(direct, through, api, mark, given.profile, steps, sockets)  # type: ignore[arg-type]  # likewise
+    mark = f"gw-{secrets.randbits(24) if given.seed is None else given.seed:06x}"
+    naming = _naming(given)
+    return Options(direct, through, api, mark, given.profile, steps, sockets, naming=naming)  # type: ignore[arg-type]  # likewise
+
+
+def _naming(given: _Given) -> Naming:
+    from ..gateway.naming import Naming, NamingError, read_names
+
+    try:
+        return Naming(given.prefix, {} if given.names is None else read_names(_text(given.names)))
+    except NamingError as error:
+        raise click.ClickException(f"{given.names}: {error}") from None
 
 
 def _header(value: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
     client/        the wire client: it never repeats a request, and stamps what arrives
     side.py        one way to the probe, direct or through the gateway, and what it offers
+    naming.py      what tools are called on the way through
     script/        what is asked: each step gives a trial, its exchanges with the moments of the client
     behind.py      the event log of the probe: read, and joined to a trial by the mark in its arguments
     trials.py      a trial with its entries; a run, written to a file and read back

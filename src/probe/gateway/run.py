@@ -15,6 +15,7 @@ import trio
 from .behind import Behind, BehindError, Follower, Row, belongs, joined, label_of
 from .breaker import Plan
 from .client.target import Target
+from .naming import GUESSED, Naming
 from .script import of_profile, reach
 from .script.step import Profile, Step, Taken
 from .side import WAYS, Side, Way, modern
@@ -46,6 +47,7 @@ class Options:
     steps: Sequence[Step] = ()
     websockets: tuple[Target | None, Target | None] = (None, None)
     breaker: Plan | None = None
+    naming: Naming = GUESSED
 
 
 @dataclass
@@ -75,6 +77,7 @@ class Recorded:
             offers,
             options.api.url,
             self.log,
+            self.sides["through"].names if "through" in self.sides else {},
         )
 
 
@@ -93,12 +96,12 @@ class _Runner:
         recorded.sides = {"direct": direct, "through": through}
 
     async def reach(self) -> None:
-        """Do the first phase, and learn what each way offers. Raises `UnreachableError`."""
+        """Do the first phase, and learn what each way offers. Raises `UnreachableError` and `NamingError`."""
         sides = self._recorded.sides
         taken: dict[tuple[str, Way], Taken] = {}
         for step in reach.STEPS:
             for way in WAYS:
-                taken[step.name, way] = await self._done(step, sides[way], 1)
+                taken[step.name, way] = await self._done(step, sides[way], 1, self._next_mark())
         for way in WAYS:
             session, found = taken["reach.legacy", way], taken["reach.modern", way]
             sides[way].offers = reach.offers(session, found) | _more(sides[way])
@@ -108,35 +111,42 @@ class _Runner:
             taken["reach.legacy", way].facts["lists"]["tools"] or taken["reach.modern", way].facts["tools"]
             for way in WAYS
         )
-        sides["through"].names = reach.names(ours, theirs)
-        sides["through"].offers |= {f"tool:{own}" for own in sides["through"].names}
+        through = sides["through"]
+        through.names = self._recorded.options.naming.of(ours, theirs)
+        # A tool of another server may be called as one of ours is.
+        others = {offer for offer in through.offers if not offer.startswith("tool:")}
+        through.offers = others | {f"tool:{own}" for own in through.names}
+
+    def _next_mark(self) -> str:
+        mark = f"{self._recorded.options.mark}-{next(self._numbers)}"
+        self._marks.append(mark)
+        return mark
 
     async def all(self, steps: Iterable[Step]) -> None:
         """Do these steps: those with `beside` at the same time as the others."""
         async with trio.open_nursery() as beside:
             for step in (each for each in steps if each.beside):
                 for way in WAYS:
-                    beside.start_soon(self._once, step, way, 1)
+                    # Given here, in the order of the steps: tasks start in any.
+                    beside.start_soon(self._once, step, way, 1, self._next_mark())
             for step in (each for each in steps if not each.beside):
                 self._tell(f"{step.phase}: {step.name}")
                 for turn in range(1, step.turns + 1):
                     for way in WAYS:
-                        await self._once(step, way, turn)
+                        await self._once(step, way, turn, self._next_mark())
             if any(step.beside for step in steps):
                 self._tell("quiet: waiting for what is cut")
 
-    async def _once(self, step: Step, way: Way, turn: int) -> None:
+    async def _once(self, step: Step, way: Way, turn: int, mark: str) -> None:
         side = self._recorded.sides[way]
         missing = sorted(step.needs - side.offers)
         if missing:
             why = f"{'the gateway' if way == 'through' else 'the direct way'} does not offer {missing[0]}"
             self._recorded.trials.append(Trial(step.name, way, turn, "", (), skipped=why))
             return
-        await self._done(step, side, turn)
+        await self._done(step, side, turn, mark)
 
-    async def _done(self, step: Step, side: Side, turn: int) -> Taken:
-        mark = f"{self._recorded.options.mark}-{next(self._numbers)}"
-        self._marks.append(mark)
+    async def _done(self, step: Step, side: Side, turn: int, mark: str) -> Taken:
         await self._follower.catch_up()
         since = self._follower.next
         with trio.fail_after(_STEP_S):
@@ -179,7 +189,8 @@ def _why(side: Side, session: Taken, found: Taken) -> str:
 async def run(recorded: Recorded, tell: Callable[[str], None] = lambda line: None) -> None:
     """Fill `recorded`, which keeps what is done also where this is cancelled.
 
-    `tell` hears what is done now. Raises `UnreachableError`, and `BehindError` where the log cannot be read.
+    `tell` hears what is done now. Raises `UnreachableError` and `NamingError`, and `BehindError` where the log cannot
+    be read.
     """
     options = recorded.options
     follower = Follower(options.api, frozenset(value for _, value in options.through.headers))

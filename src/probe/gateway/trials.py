@@ -19,7 +19,7 @@ from .client.records import Exchange, exchange_from
 from .side import Way
 
 VERSION: Final = 2
-_HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", "log")
+_HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", "log", "names")
 
 
 class RunError(ValueError):
@@ -59,7 +59,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All trials of a run, with what was offered on both ways. `log` is the run of the log that `api` gave."""
+    """All trials of a run, with what was offered on both ways. `log` is the run of the log that `api` gave.
+
+    `names` are what the probe's tools are called through the gateway.
+    """
 
     program: str
     started_at: float
@@ -70,6 +73,7 @@ class Run:
     offers: Mapping[str, tuple[str, ...]]
     api: str = ""
     log: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, step: str, way: Way) -> list[Trial]:
         """The trials of a step on one way, in their order."""

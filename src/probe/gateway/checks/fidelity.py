@@ -78,9 +78,10 @@ def results(case: Case) -> Seen:
         both = case.both(step)
         if both is None:
             continue
-        for own, other in zip(both[0].exchanges, both[1].exchanges, strict=False):
-            if own.name in ("initialize", "initialized") or not own.messages:
+        for own in both[0].exchanges:
+            if own.name in ("initialize", "initialized", "delete") or own.name not in both[1] or not own.messages:
                 continue
+            other = both[1][own.name]
             count += 1
             if not other.messages or other.messages[-1].digest != own.messages[-1].digest:
                 how = f"{other.status}, {other.end}" if not other.messages else "other content"

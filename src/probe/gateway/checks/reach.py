@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ...wire.revisions import V2026_07_28
 from ..behind import Row
-from ..script.reach import names
+from ..naming import GUESSED
 from ..side import CAPABILITIES
 from ..trials import Trial
 from .verdict import Case, Check, Seen, compared, listed, members, not_applicable, told, unclear
@@ -51,8 +51,7 @@ def renamed(case: Case) -> Seen:
     ours, theirs = _tools(case)
     if not theirs:
         return not_applicable("no tools are listed")
-    called = names(ours, theirs)
-    changed = [f"{theirs}" for own, theirs in called.items() if own != theirs]
+    changed = [theirs for own, theirs in case.run.names.items() if own != theirs]
     return compared(f"{len(ours)} tools", f"{len(changed)} renamed", found=bool(changed), evidence=listed(changed, 3))
 
 
@@ -76,7 +75,7 @@ def lists(case: Case) -> Seen:
         ours, theirs = (trial.facts["lists"][member] for trial in both)
         # What is not offered at all is another fault: a capability that is missing.
         if f"legacy.{member}" in case.run.offers["through"]:
-            found = names(ours, theirs)
+            found = case.run.names if member == "tools" else GUESSED.of(ours, theirs)
             missing += [name for name in ours if name not in found]
         counts.append(f"{len(theirs)} {member}")
     ours = ", ".join(f"{len(both[0].facts['lists'][member])} {member}" for member in ("tools", "resources", "prompts"))

@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 from ...wire.jsonrpc import Json, encode
 from .response import End, Framing, Headers
 
-KEPT_BYTES: Final = 64 * 1024
-"""A larger message is kept as its digest alone, and of a body its beginning."""
+KEPT_BYTES: Final = 512 * 1024
+"""A larger message is kept as its digest alone, and of a body its beginning. An aggregator lists hundreds of tools."""
 
 
 @dataclass(frozen=True, slots=True)

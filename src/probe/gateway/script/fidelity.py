@@ -68,10 +68,10 @@ async def failures(side: Side, mark: str) -> Taken:
 
 
 async def results(side: Side, mark: str) -> Taken:
-    """Results of every shape."""
+    """Results of every shape, of the tools that are offered."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
-        tools = ("structured_output", "content_types", "chatty")
+        tools = [tool for tool in ("structured_output", "content_types", "chatty") if f"tool:{tool}" in side.offers]
         exchanges += [await side.ask(in_session(tool, call(side, tool, {}), opened)) for tool in tools]
     return Taken((*opened.opened, *exchanges))
 

@@ -106,19 +106,3 @@ def offers(session: Taken, found: Taken) -> set[str]:
 
 def _listed(session: Taken, found: Taken) -> list[str]:
     return list(session.facts["lists"].get("tools") or []) or list(found.facts["tools"])
-
-
-def names(ours: list[str], theirs: list[str]) -> dict[str, str]:
-    """What each of our tools is called there: by the same name, or by one that ends with it, `-` for `_`."""
-    known = set(theirs)
-    found = {name: name for name in ours if name in known}
-    for name in ours:
-        alike = [other for other in theirs if _plain(other).endswith(_plain(name)) and other not in ours]
-        exact = [other for other in alike if _plain(other) == _plain(name)]
-        if name not in found and len(exact or alike) == 1:
-            found[name] = (exact or alike)[0]
-    return found
-
-
-def _plain(name: str) -> str:
-    return name.replace("-", "_").lower()

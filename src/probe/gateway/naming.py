@@ -1,0 +1,74 @@
+"""What the probe's tools are called on the way through: guessed, or as a person says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic_core import from_json
+
+
+class NamingError(ValueError):
+    """The names that were given are none, or do not fit the gateway; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Names that are known. A `prefix` stands before each of them; `given` are single ones, by our own names."""
+
+    prefix: str = ""
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
+        """What each of our tools is called there; those that are not there are left out.
+
+        What is not given is found by its prefix; without a prefix by the same name, or by the only one that ends with
+        it, `-` for `_`: an aggregator may have tools of others, of any name. Raises `NamingError` where nothing of what
+        was given is there.
+        """
+        there = set(theirs)
+        known = {own: name for own, name in self.given.items() if own in ours and name in there}
+        if self.given and not known:
+            raise NamingError(f"the gateway lists none of the tools of --names, but {_some(theirs)}")
+        rest = [own for own in ours if own not in self.given]
+        if not self.prefix:
+            return known | _guessed(rest, [name for name in theirs if name not in known.values()])
+        found = {own: self.prefix + own for own in rest if self.prefix + own in there}
+        if not found and not known:
+            raise NamingError(f"no tool of the gateway is one of ours behind {self.prefix!r}; it lists {_some(theirs)}")
+        return known | found
+
+
+GUESSED: Final = Naming()
+"""Nothing is given."""
+
+
+def read_names(text: str) -> Mapping[str, str]:
+    """Read `{"progress": "do_progress", …}`. Raises `NamingError`."""
+    try:
+        value = from_json(text)
+    except ValueError as error:
+        raise NamingError(f"it is no JSON: {error}") from None
+    if not isinstance(value, dict) or not all(isinstance(name, str) and name for name in value.values()):
+        raise NamingError('it is no object of names: {"progress": "what it is called there", …}')
+    return value
+
+
+def _guessed(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
+    known = set(theirs)
+    found = {name: name for name in ours if name in known}
+    for name in ours:
+        alike = [other for other in theirs if _plain(other).endswith(_plain(name)) and other not in ours]
+        exact = [other for other in alike if _plain(other) == _plain(name)]
+        if name not in found and len(exact or alike) == 1:
+            found[name] = (exact or alike)[0]
+    return found
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "_").lower()
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:3])} …" if names else "no tool"
