@@ -24,6 +24,8 @@ interface DataTableProps<Row> {
   onSelect?: (row: Row) => void;
   /** In pixels, one for all rows. */
   rowHeight?: number;
+  /** What stands in a row in place of its cells, such as a heading; undefined for rows with cells. */
+  across?: (row: Row) => ReactNode;
   /** Shown instead of the table when there are no rows. */
   empty?: ReactNode;
   /** For rows that unfold: the table is a tree. */
@@ -82,7 +84,7 @@ function togglesWith(key: string, open: boolean | undefined): boolean {
  * One row is in the tab order; arrows, Page, Home and End move from it, Enter selects; in a tree, left and right fold and unfold.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowKey, selected, onSelect, rowHeight = 32, empty, tree } = props;
+  const { label, columns, rows, rowKey, selected, onSelect, rowHeight = 32, empty, tree, across } = props;
   const [active, setActive] = useState<string | null>(null);
   // the row that gets the focus as soon as it exists
   const wanted = useRef<string | null>(null);
@@ -154,7 +156,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               onClick={() => choose(row)}
               onKeyDown={(event) => move(event, index)}
             >
-              <Cells columns={columns} row={row} />
+              {across?.(row) === undefined ? <Cells columns={columns} row={row} /> : <Across count={columns.length}>{across(row)}</Across>}
             </div>
           );
         })}
@@ -173,6 +175,14 @@ function Head<Row>({ columns }: { columns: readonly Column<Row>[] }) {
           </div>
         ))}
       </div>
+    </div>
+  );
+}
+
+function Across({ count, children }: { count: number; children: ReactNode }) {
+  return (
+    <div role="gridcell" aria-colspan={count} className={styles["across"]}>
+      {children}
     </div>
   );
 }

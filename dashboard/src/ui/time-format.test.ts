@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatAgo, formatDuration } from "./time-format";
+import { formatAgo, formatDuration, formatMoment } from "./time-format";
 
 test.each([
   [0, "0 ms"],
@@ -27,4 +27,13 @@ test.each([
   [200_000, "2 d ago"],
 ])("%d s before is %s", (seconds, text) => {
   expect(formatAgo(1000 - seconds, 1000)).toBe(text);
+});
+
+const at = (...parts: [number, number, number, number]) => new Date(...parts).getTime() / 1000;
+
+test("a moment of another day has its date, and of another year that too", () => {
+  const now = at(2026, 10, 22, 15);
+  expect(formatMoment(at(2026, 10, 22, 3), now)).toBe("03:00:00.000");
+  expect(formatMoment(at(2026, 10, 21, 15), now)).toBe("21 Nov 15:00:00");
+  expect(formatMoment(at(2025, 11, 31, 23), now)).toBe("31 Dec 2025 23:00:00");
 });

@@ -33,6 +33,16 @@ export function formatClock(at: number): string {
   return `${time}.${pad(date.getMilliseconds(), 3)}`;
 }
 
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** The wall clock as `formatClock`, of another day than that of `now` with its date and without milliseconds: `22 Nov 14:03:22`; of another year with that too. */
+export function formatMoment(at: number, now: number = Date.now() / 1000): string {
+  const [date, today] = [new Date(at * 1000), new Date(now * 1000)];
+  if (date.toDateString() === today.toDateString()) return formatClock(at);
+  const year = date.getFullYear() === today.getFullYear() ? "" : ` ${date.getFullYear()}`;
+  return `${date.getDate()} ${MONTHS[date.getMonth()]}${year} ${formatClock(at).slice(0, 8)}`;
+}
+
 /** Seconds since the epoch, from either form in which the API gives times. */
 export function secondsOf(at: number | string): number {
   return typeof at === "number" ? at : Date.parse(at) / 1000;

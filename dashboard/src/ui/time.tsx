@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { formatAgo, formatClock, formatDuration, formatSeconds, secondsOf } from "./time-format";
+import { formatAgo, formatDuration, formatMoment, formatSeconds, secondsOf } from "./time-format";
 
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
@@ -34,13 +34,13 @@ interface TimeProps {
   look?: "clock" | "ago" | "both";
 }
 
-/** A moment: the wall clock, or how long ago; the whole date is in its title. */
+/** A moment: the wall clock, with the date where that is another day, or how long ago; the whole date is in its title. */
 export function Time({ at, look = "clock" }: TimeProps) {
   const seconds = secondsOf(at);
   const iso = new Date(seconds * 1000).toISOString();
   return (
     <time dateTime={iso} title={iso}>
-      {look !== "ago" && formatClock(seconds)}
+      {look !== "ago" && formatMoment(seconds)}
       {look === "both" && ", "}
       {look !== "clock" && <Ago at={seconds} />}
     </time>

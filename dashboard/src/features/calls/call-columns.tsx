@@ -2,11 +2,13 @@ import { clientOf } from "~/api/client-name";
 import type { CallRow } from "~/api/schema";
 import { CallMarks } from "~/judged/use-call-findings";
 import { EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
+import { ClientMark } from "~/ui/client-mark";
 import type { Column } from "~/ui/data-table";
 import { ProgressBar } from "~/ui/progress-bar";
 import { Duration, Running, Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
-import { oneLine, stateOfCall } from "./calls";
+import { TypedValue } from "~/ui/typed-value";
+import { type Line, isDivider, oneLine, stateOfCall } from "./calls";
 import styles from "./calls.module.css";
 
 interface Choosing {
@@ -14,8 +16,16 @@ interface Choosing {
   toggle: (id: string) => void;
 }
 
-/** The columns of a table of calls; the first chooses calls to compare. */
-export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
+// those that fit on a phone; the page of a call has all others
+const NARROW = new Set(["started", "tool", "outcome"]);
+
+/** The columns of the list of calls, or of a narrow one, where none are chosen; the first chooses calls to compare. */
+export function callColumns(choosing: Choosing, narrow: boolean): Column<Line>[] {
+  const columns = narrow ? columnsOf(choosing).filter(({ key }) => NARROW.has(key)) : columnsOf(choosing);
+  return columns.map(({ cell, ...rest }) => Object.assign(rest, { cell: (line: Line) => (isDivider(line) ? null : cell(line)) }));
+}
+
+function columnsOf({ chosen, toggle }: Choosing): Column<CallRow>[] {
   return [
     {
       key: "choose",
@@ -32,8 +42,8 @@ export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
         />
       ),
     },
-    { key: "started", head: "Started", width: "5.9rem", cell: (call) => <Time at={call.started_at} /> },
-    { key: "tool", head: "Tool", width: "8.6rem", cell: (call) => <span title={call.tool}>{call.tool}</span> },
+    { key: "started", head: "Started", width: "7.2rem", cell: (call) => <Time at={call.started_at} /> },
+    { key: "tool", head: "Tool", width: "minmax(7rem, 8.6rem)", cell: (call) => <span title={call.tool}>{call.tool}</span> },
     {
       key: "arguments",
       head: "Arguments",
@@ -45,9 +55,9 @@ export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
         </>
       ),
     },
+    { key: "token", head: "Token", width: "minmax(4.5rem, 6.5rem)", cell: (call) => <Token call={call} /> },
     { key: "client", head: "Client", width: "minmax(8rem, 11.4rem)", cell: (call) => <Client call={call} /> },
     { key: "outcome", head: "Outcome", width: "6.8rem", cell: (call) => <StatusBadge status={stateOfCall(call)} /> },
-    { key: "done", head: "Done", width: "2.6rem", cell: (call) => <Done call={call} /> },
     { key: "steps", head: "Steps", width: "6.2rem", cell: (call) => <Steps call={call} /> },
     { key: "cancelled", head: "Cancelled by", width: "9.2rem", cell: (call) => <CancelledBy call={call} /> },
     {
@@ -57,7 +67,7 @@ export function callColumns({ chosen, toggle }: Choosing): Column<CallRow>[] {
       align: "end",
       cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />),
     },
-    { key: "messages", head: "Emitted/delivered", width: "6.7rem", align: "end", cell: (call) => <Messages call={call} /> },
+    { key: "messages", head: "Messages delivered", width: "7rem", align: "end", cell: (call) => <Messages call={call} /> },
   ];
 }
 
@@ -67,16 +77,16 @@ function Client({ call }: { call: CallRow }) {
       <EraBadge era={call.era} revision={call.revision} />
       {call.transport !== "http" && <TransportBadge transport={call.transport} short />}
       <span className={styles["ellipsis"]}>
-        {call.session ?? "unknown"} {call.label !== null && `${call.label}: `}
+        {call.session === null ? "unknown" : <ClientMark label={call.session} />} {call.label !== null && `${call.label}: `}
         {call.client_name}
       </span>
     </span>
   );
 }
 
-function Done({ call }: { call: CallRow }) {
-  if (call.outcome === null) return <span className={styles["quiet"]}>–</span>;
-  return <span className={call.done ? undefined : styles["strong"]}>{String(call.done)}</span>;
+function Token({ call }: { call: CallRow }) {
+  if (call.progress_token === null) return <span className={styles["quiet"]}>none</span>;
+  return <TypedValue value={call.progress_token} />;
 }
 
 function Steps({ call }: { call: CallRow }) {
@@ -101,10 +111,11 @@ function CancelledBy({ call }: { call: CallRow }) {
 }
 
 function Messages({ call }: { call: CallRow }) {
+  if (call.emitted === 0) return <span className={styles["quiet"]}>none</span>;
   const missing = call.emitted - call.delivered;
   return (
     <span title={missing === 0 ? undefined : `${missing} emitted and not delivered`} className={missing === 0 ? undefined : styles["strong"]}>
-      {call.emitted} / {call.delivered}
+      {call.delivered} of {call.emitted}
     </span>
   );
 }

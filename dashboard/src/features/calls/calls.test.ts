@@ -1,13 +1,26 @@
 import { expect, test } from "vitest";
 import { callRow } from "~/testing/rows";
-import { RECENT, choose, isCut, oneLine, recentCalls } from "./calls";
+import { choose, isCut, isDivider, merged, oneLine, withDividers } from "./calls";
 
-test("running calls stand above, then the newest 50 that have ended", () => {
-  const ended = Array.from({ length: 60 }, (_, at) => callRow({ call: `c${at}`, seq: at }));
-  const running = [callRow({ call: "r1", seq: 5, outcome: null }), callRow({ call: "r2", seq: 7, outcome: null })];
-  const shown = recentCalls([...running, ...ended]).map((call) => call.call);
-  expect(shown.slice(0, 4)).toEqual(["r2", "r1", "c59", "c58"]);
-  expect([shown.length, shown.at(-1)]).toEqual([RECENT + 2, "c10"]);
+const ids = (lines: readonly { id: string }[]) => lines.map(({ id }) => id);
+const call = (id: string, started_at: number, more: object = {}) => callRow({ call: id, started_at, seq: started_at, ...more });
+
+test("pages and the feed are one list, newest first, in which what is newer counts", () => {
+  const pages = [[call("c2", 2, { outcome: null }), call("c1", 1)], [call("c3", 3), call("c2", 2)]];
+  const feed = [call("c4", 4), call("c3", 3, { outcome: "tool_error" })];
+  const all = merged(pages, feed, true);
+  expect(ids(all)).toEqual(["run.c4", "run.c3", "run.c2", "run.c1"]);
+  expect(all.map(({ outcome }) => outcome)).toEqual(["completed", "tool_error", "completed", "completed"]);
+  expect(ids(merged(pages, feed, false))).toEqual(["run.c3", "run.c2", "run.c1"]);
+});
+
+test("a line divides the calls of each run from those of the one after it", () => {
+  const calls = [call("c2", 9), { ...call("c9", 5), id: "old.c9", run: "old" }, { ...call("c8", 4), id: "old.c8", run: "old" }, { ...call("c1", 1), id: "older.c1", run: "older" }];
+  const lines = withDividers(calls, "run", 8);
+  expect(ids(lines)).toEqual(["run.c2", "before old.c9", "old.c9", "old.c8", "before older.c1", "older.c1"]);
+  expect(lines.filter(isDivider).map(({ divides }) => divides)).toEqual([expect.stringMatching(/^Before the restart at 1 Jan 1970 /), "Before another restart: run older"]);
+  expect(ids(withDividers(calls.slice(1, 2), "run", 8))).toEqual(["before old.c9", "old.c9"]);
+  expect(ids(withDividers(calls, "", 0))).toEqual(ids(calls));
 });
 
 test("two calls are chosen; a third takes the place of the older choice", () => {

@@ -1,10 +1,14 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { callRow, cancelledCall, entry, progressEntry, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import CompareView from "./compare";
 import CallsView from "./view";
+
+beforeEach(() => {
+  answerApi((path) => (path === "/api/calls" ? { calls: [], next: null } : undefined));
+});
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -29,10 +33,10 @@ const EVENTS = [
   }),
 ];
 
-test("a cancelled call shows done, the true steps, who cancelled and how long that took", async () => {
+test("a cancelled call shows the true steps, who cancelled and how long that took", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ calls: [cancelledCall()] }, "run");
-  await expect.element(rowOf("progress")).toMatchTextContent(/cancelled.*false.*4\/10.*notification, 2.1 ms/);
+  await expect.element(rowOf("progress")).toMatchTextContent(/0 integer.*cancelled.*4\/10.*notification, 2.1 ms.*4 of 4/);
 });
 
 test("a call says what carried it, where that is not HTTP", async () => {
@@ -47,7 +51,7 @@ test("a call that runs shows its progress, and its end when it comes", async () 
   show({ calls: [callRow({ outcome: null, done: false, steps_done: 3, duration_ms: null })] }, "run");
   await expect.element(rowOf("progress")).toMatchTextContent(/running.*3\/10/);
   show({ calls: [callRow()] });
-  await expect.element(rowOf("progress")).toMatchTextContent(/completed.*true.*10\/10/);
+  await expect.element(rowOf("progress")).toMatchTextContent(/completed.*10\/10/);
 });
 
 test("two clients with the same ids have two rows", async () => {
@@ -83,30 +87,31 @@ test("two checked calls lead to their comparison, and checking opens no call", a
 
 test("filters go to the API and into the URL and the exports", async () => {
   const asked = answerApi(() => ({ calls: [callRow()], next: null }));
-  await openView(CallsView, ROUTE, "/calls?mode=audit");
+  await openView(CallsView, ROUTE, "/calls");
   await page.getByLabelText("Tool").fill("progress");
   await userEvent.keyboard("{Enter}");
   await page.getByRole("combobox", { name: "Outcome" }).selectOptions("cancelled");
+  await page.getByRole("button", { name: "More filters" }).click();
   await page.getByRole("combobox", { name: "Transport" }).selectOptions("websocket");
   await page.getByLabelText("Inside").fill("arguments.steps=5");
   await userEvent.keyboard("{Enter}");
   const question = "tool=progress&outcome=cancelled&transport=websocket&arguments.steps=5";
   await expect.element(page.getByRole("link", { name: "CSV" })).toHaveAttribute("href", `/api/calls.csv?${question}`);
-  expect(asked.at(-1)).toBe(`/api/calls?${question}&limit=50`);
+  expect(asked.findLast((each) => each.startsWith("/api/calls"))).toBe(`/api/calls?${question}&limit=50`);
   expect([search().get("tool"), search().get("outcome"), search().get("arguments.steps")]).toEqual(["progress", "cancelled", "5"]);
   await page.getByRole("button", { name: "Remove arguments.steps=5" }).click();
   await page.getByRole("button", { name: "Clear filters" }).click();
-  await vi.waitFor(() => expect(location.search).toBe("?mode=audit"));
+  await vi.waitFor(() => expect(location.search).toBe(""));
 });
 
 test("pages follow by the cursor, and nothing is asked for beyond the last", async () => {
   const asked = answerApi((_, query) =>
     query.get("cursor") === null ? { calls: [callRow()], next: "run-3" } : { calls: [callRow({ call: "c0", seq: 1, tool: "older" })], next: null },
   );
-  await openView(CallsView, ROUTE, "/calls?mode=audit");
+  await openView(CallsView, ROUTE, "/calls");
   await page.getByRole("button", { name: "Load older" }).click();
   await expect.element(rowOf("older")).toBeVisible();
-  expect(asked).toEqual(["/api/calls?limit=50", "/api/calls?limit=50&cursor=run-3"]);
+  expect(asked.filter((each) => each.startsWith("/api/calls"))).toEqual(["/api/calls?limit=50", "/api/calls?limit=50&cursor=run-3"]);
   await expect.element(page.getByRole("button", { name: "Load older" })).not.toBeInTheDocument();
 });
 
@@ -123,23 +128,46 @@ test("what the API refuses is said at the filter that it is about", async () => 
 
 test("a condition that is none is refused before it is asked", async () => {
   const asked = answerApi(() => ({ calls: [], next: null }));
-  await openView(CallsView, ROUTE, "/calls?mode=audit");
+  await openView(CallsView, ROUTE, "/calls");
+  await page.getByRole("button", { name: "More filters" }).click();
   await page.getByLabelText("Inside").fill("steps=5");
   await userEvent.keyboard("{Enter}");
   await expect.element(page.getByLabelText("Inside")).toHaveAccessibleDescription(/begins with arguments/);
   expect(asked.filter((each) => each.startsWith("/api/calls"))).toEqual(["/api/calls?limit=50"]);
 });
 
-test("with the live tail on, a call that starts is found without asking", async () => {
+test("under filters, a call that starts is found without asking", async () => {
   let calls = [callRow()];
-  answerApi(() => ({ calls, next: null }));
-  const { show } = await openView(CallsView, ROUTE, "/calls?mode=audit");
+  answerApi((path) => (path === "/api/calls" ? { calls, next: null } : undefined));
+  const { show } = await openView(CallsView, ROUTE, "/calls?client=agent");
   show({}, "run");
   await expect.element(rowOf("completed")).toBeVisible();
-  await page.getByRole("button", { name: "Live tail: off" }).click();
-  calls = [callRow({ call: "c2", seq: 9, outcome: null, tool: "newest" }), ...calls];
+  calls = [callRow({ call: "c2", seq: 9, started_at: 1_795_258_470, outcome: null, tool: "newest" }), ...calls];
   show({ calls });
   await expect.element(rowOf("newest"), { timeout: 5000 }).toBeVisible();
+});
+
+test("calls from before a restart stand in the same list, below a line that says so; other days have their dates", async () => {
+  const old = { ...callRow({ call: "c7", seq: 70, tool: "earlier", started_at: 1_700_000_000 }), id: "old.c7", run: "old" };
+  answerApi((path) => (path === "/api/calls" ? { calls: [callRow(), old], next: null } : undefined));
+  const { show } = await openView(CallsView, ROUTE, "/calls");
+  show({ calls: [callRow({ call: "c2", seq: 9, started_at: 1_795_258_470, progress_token: "t", progress_token_type: "string", tool: "newer" }), callRow({ progress_token: null, progress_token_type: null })] }, "run");
+  const grid = page.getByRole("grid", { name: "Calls" });
+  await expect.element(grid).toMatchTextContent(/newer.*"t" string.*progress.*none.*Before the restart at .*Nov 2023 .*earlier/);
+  await rowOf("Before the restart").click();
+  expect(location.pathname).toBe("/dashboard/calls");
+  await inBothThemes(() => expectAccessible());
+});
+
+test("a part of a tool's name finds nothing, and leads to the tools that have it", async () => {
+  answerApi((path, query) => {
+    if (path === "/api/tools") return { tools: [{ name: "progress" }, { name: "fail" }] };
+    return path === "/api/calls" ? { calls: query.get("tool") === "progress" ? [callRow()] : [], next: null } : undefined;
+  });
+  await openView(CallsView, ROUTE, "/calls?tool=prog");
+  await page.getByRole("button", { name: "progress" }).click();
+  await expect.element(rowOf("completed")).toBeVisible();
+  expect(search().get("tool")).toBe("progress");
 });
 
 test("one call shows every group, its evidence with times, and links to each entry", async () => {
@@ -229,16 +257,12 @@ test("two calls beside each other: what differs is marked in words", async () =>
   expect(search().get("show")).toBe("differences");
 });
 
-test("the lists are accessible, empty, recent and audited", async () => {
-  answerApi(() => ({ calls: [callRow(), cancelledCall({ call: "c2" })], next: "x" }));
+test("the list is accessible, empty and filled", async () => {
   const { show } = await openView(CallsView, ROUTE, "/calls");
   show({ sessions: [sessionRow()] }, "run");
-  await expect.element(page.getByRole("heading", { name: "No calls since the server started" })).toBeVisible();
+  await expect.element(page.getByRole("heading", { name: "No calls yet" })).toBeVisible();
   await inBothThemes(() => expectAccessible());
   show({ calls: [callRow({ outcome: null }), cancelledCall({ call: "c2" })] });
-  await inBothThemes(() => expectAccessible());
-  await page.getByRole("radio", { name: "Audit" }).click({ force: true });
-  await expect.element(page.getByRole("search")).toBeVisible();
   await inBothThemes(() => expectAccessible());
 });
 

@@ -1,15 +1,9 @@
-import type { ReactNode } from "react";
 import type { CallRow } from "~/api/schema";
 import { brief } from "~/ui/json";
+import { formatMoment } from "~/ui/time-format";
 
 // a line of a table shows no more of it
 const LINE = 400;
-
-/** How many ended calls the page shows without asking the audit. */
-export const RECENT = 50;
-
-/** Makes a table of calls; `empty` stands where there are none. */
-export type CallTable = (calls: readonly CallRow[], empty: ReactNode) => ReactNode;
 
 interface Cut {
   cut: string;
@@ -33,11 +27,37 @@ export function stateOfCall(call: CallRow): string {
   return call.outcome ?? "running";
 }
 
-/** Running calls, newest first, then the newest that have ended. */
-export function recentCalls(calls: readonly CallRow[]): CallRow[] {
-  const newest = calls.toSorted((a, b) => b.seq - a.seq);
-  const running = newest.filter((call) => call.outcome === null);
-  return [...running, ...newest.filter((call) => call.outcome !== null).slice(0, RECENT)];
+/**
+ * The pages of an answer as one list, newest first; what a later page says of a call replaces what an earlier one said. Rows of the
+ * feed are newer still. Only when `all` are asked for, they can be calls that no page has yet.
+ */
+export function merged(pages: readonly (readonly CallRow[])[], feed: readonly CallRow[], all: boolean): CallRow[] {
+  const found = new Map(pages.flat().map((call) => [call.id, call]));
+  for (const call of feed) if (all || found.has(call.id)) found.set(call.id, call);
+  return [...found.values()].toSorted((a, b) => b.started_at - a.started_at || b.seq - a.seq);
+}
+
+/** A line between the calls of two runs of the server. */
+export interface Divider {
+  id: string;
+  divides: string;
+}
+
+export type Line = CallRow | Divider;
+
+export function isDivider(line: Line): line is Divider {
+  return "divides" in line;
+}
+
+/** The calls with a line wherever those of an earlier run begin. `run` is the present one, since `startedAt`. */
+export function withDividers(calls: readonly CallRow[], run: string, startedAt: number): Line[] {
+  let before = run;
+  return calls.flatMap((call): Line[] => {
+    if (call.run === before || run === "") return [call];
+    const divides = before === run ? `Before the restart at ${formatMoment(startedAt)}` : `Before another restart: run ${call.run}`;
+    before = call.run;
+    return [{ id: `before ${call.id}`, divides }, call];
+  });
 }
 
 /** The two calls chosen to be compared, after a click on `id`: a third one takes the place of the older choice. */

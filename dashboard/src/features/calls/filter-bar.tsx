@@ -1,7 +1,9 @@
 import { useState } from "react";
 import { useSearchParams } from "wouter";
+import { clientsOf } from "~/api/client-name";
 import type { CallRow } from "~/api/schema";
 import { TRANSPORTS } from "~/api/transports";
+import { useFeed } from "~/feed/use-feed";
 import { Button } from "~/ui/button";
 import { type Option, Select } from "~/ui/choice";
 import { SearchField } from "~/ui/search-field";
@@ -13,6 +15,9 @@ import { FILTERS, OUTCOMES, conditionOf, isCondition, localTime, questionOf, utc
 interface FilterBarProps {
   /** Calls to take suggestions from. */
   known: readonly CallRow[];
+  tools: readonly string[];
+  /** Whether all but the search stand behind a button. */
+  narrow: boolean;
   /** What the API refused, and the filter it is about. */
   error: { field: string; message: string } | null;
 }
@@ -33,8 +38,6 @@ function useFilters() {
     setParams(
       (before) => {
         const after = new URLSearchParams(before);
-        // without filters the page would go back to the recent calls
-        after.set("mode", "audit");
         edit(after);
         return after;
       },
@@ -44,9 +47,18 @@ function useFilters() {
   return { params, change, set };
 }
 
-/** The filters of the audit; all of them are in the URL under the names that the API has for them. */
-export function FilterBar({ known, error }: FilterBarProps) {
+// filters that are in view only when asked for, or when they are set
+const FEW = ["tool", "outcome", "client"];
+const MORE = ["era", "transport", "session", "label", "from", "until"];
+
+/** The filters of the list; all of them are in the URL under the names that the API has for them. */
+export function FilterBar({ known, tools, narrow, error }: FilterBarProps) {
   const { params, set } = useFilters();
+  const [asked, setAsked] = useState(false);
+  const sessions = useFeed((snapshot) => snapshot.tables.sessions);
+  const clients = clientsOf(sessions);
+  const more = asked || MORE.some((name) => params.has(name)) || [...params.keys()].some(isCondition);
+  const few = more || !narrow || FEW.some((name) => params.has(name));
   const wrong = (name: string) => (error?.field === name ? error.message : null);
   const text = (name: string, label: string, suggestions: readonly string[]) => (
     <TextField label={label} value={params.get(name) ?? ""} onChange={set(name)} suggestions={suggestions} error={wrong(name)} />
@@ -72,18 +84,31 @@ export function FilterBar({ known, error }: FilterBarProps) {
         <SearchField label="Text anywhere in the row" value={params.get("text") ?? ""} onChange={set("text")} />
         <FieldError error={wrong("text")} />
       </span>
-      {text("tool", "Tool", distinct(known.map((call) => call.tool)))}
-      {choice("outcome", "Outcome", OUTCOME_OPTIONS)}
-      {choice("era", "Era", ERA_OPTIONS)}
-      {choice("transport", "Transport", TRANSPORT_OPTIONS)}
-      {text("session", "Session", distinct(known.map((call) => call.session)))}
-      {text("client", "Client", distinct(known.map((call) => call.client_name)))}
-      {text("label", "Label", distinct(known.map((call) => call.label)))}
-      {time("from", "From")}
-      {time("until", "Until")}
-      <Conditions error={wrong("condition")} />
+      {few && (
+        <>
+          {text("tool", "Tool", tools)}
+          {choice("outcome", "Outcome", OUTCOME_OPTIONS)}
+          {text("client", "Client", distinct([...known, ...clients].map(({ client_name }) => client_name)))}
+        </>
+      )}
+      {more && (
+        <>
+          {choice("era", "Era", ERA_OPTIONS)}
+          {choice("transport", "Transport", TRANSPORT_OPTIONS)}
+          {text("session", "Session", distinct([...known.map((call) => call.session), ...clients.map(({ id }) => id)]))}
+          {text("label", "Label", distinct([...known, ...clients].map(({ label }) => label)))}
+          {time("from", "From")}
+          {time("until", "Until")}
+          <Conditions error={wrong("condition")} />
+        </>
+      )}
       <Chips />
-      <Switches />
+      {!more && (
+        <Button look="quiet" onClick={() => setAsked(true)}>
+          {few ? "More filters" : "Filters"}
+        </Button>
+      )}
+      <Clear />
     </div>
   );
 }
@@ -129,25 +154,18 @@ function Chips() {
   ));
 }
 
-function Switches() {
-  const { params, change, set } = useFilters();
-  const live = params.get("tail") === "on";
+function Clear() {
+  const { params, change } = useFilters();
   const clear = () =>
     change((after) => {
       for (const name of params.keys()) {
         if (isCondition(name) || (FILTERS as readonly string[]).includes(name)) after.delete(name);
       }
     });
+  if (questionOf(params).size === 0) return null;
   return (
-    <>
-      <Button aria-pressed={live} onClick={() => set("tail")(live ? "" : "on")}>
-        Live tail: {live ? "on" : "off"}
-      </Button>
-      {questionOf(params).size > 0 && (
-        <Button look="quiet" onClick={clear}>
-          Clear filters
-        </Button>
-      )}
-    </>
+    <Button look="quiet" onClick={clear}>
+      Clear filters
+    </Button>
   );
 }

@@ -1,13 +1,12 @@
-import { Link } from "wouter";
 import { NothingYet } from "~/feed/nothing-yet";
 
 /** What stands where no call was made. */
 export function NoCalls() {
   return (
-    <NothingYet title="No calls since the server started">
+    <NothingYet title="No calls yet">
       Each tool call appears here when it starts, and says in the end what came of it. Call <code>progress</code> for one with
-      steps, and cancel it to see who stopped it and how long that took. Calls from before the start are in
-      the <Link href="/calls?mode=audit">audit</Link>, where the server writes it to a file.
+      steps, and cancel it to see who stopped it and how long that took. A server that is started
+      with <code>--audit-db FILE</code> keeps its calls over a restart.
     </NothingYet>
   );
 }

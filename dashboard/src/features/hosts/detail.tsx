@@ -72,7 +72,7 @@ function Links({ row }: { row: HostRow }) {
   return (
     <span className={styles["links"]}>
       <Link href={`/live?connection=${row.id}`}>its entries</Link>
-      {row.name !== null && <Link href={`/calls?mode=audit&text=${encodeURIComponent(`"${row.name}__`)}`}>calls of its tools</Link>}
+      {row.name !== null && <Link href={`/calls?text=${encodeURIComponent(`"${row.name}__`)}`}>calls of its tools</Link>}
     </span>
   );
 }

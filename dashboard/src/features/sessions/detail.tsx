@@ -85,11 +85,13 @@ function Known({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["era
 }
 
 function Links({ id }: { id: string }) {
+  const run = useFeed(({ hello }) => hello?.run ?? "");
   return (
     <span className={styles["links"]}>
       <Link href={`/live?session=${id}`}>its log</Link>
       <Link href={`/ladder?client=${id}`}>its ladder</Link>
-      <Link href={`/calls?session=${id}`}>its calls</Link>
+      {/* another run of the server gave the same label to somebody else */}
+      <Link href={`/calls?session=${id}&run=${run}`}>its calls</Link>
       <Link href={`/timeline?session=${id}`}>its timeline</Link>
     </span>
   );
