@@ -8,6 +8,7 @@ from ....observe.bounded import Newest
 from ....wire.jsonrpc import RequestId, is_id
 from ...predicate import Predicate, judges
 from ...tasks import task_of
+from ...values import members
 from ...views import Exchange, Message, Scope, Sent, ServerStream, Unreadable
 
 _CANCELLED: Final = "notifications/cancelled"
@@ -191,11 +192,13 @@ class CancelNotTaskExt(_Tasks):
 
 @judges("cancel.shape")
 class CancelShape(Predicate):
-    """Names the request and nothing but text as reason."""
+    """Names the request and nothing but text as reason. Params that are no object are left to the rule about these."""
 
     methods = frozenset({_CANCELLED})
 
     def on_notification(self, message: Message) -> None:
+        if not isinstance(members(message.value).get("params", {}), dict):
+            return
         if message.hides("/params/requestId") or message.hides("/params/reason"):
             return
         params = message.params

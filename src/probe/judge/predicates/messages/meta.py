@@ -23,7 +23,7 @@ class ModernRequests(Predicate):
     """Hears of the requests of 2026-07-28 that say so: by their `_meta`, by a header, or by others on their pipe.
 
     A request on a pipe that says nothing may be the first of a client of the legacy era; it is judged at the end of the
-    connection, if there was no initialize on it.
+    connection, if there was no initialize on it. Params that are no object are left to `jsonrpc.params-object`.
     """
 
     any_revision: ClassVar[bool] = True
@@ -39,6 +39,8 @@ class ModernRequests(Predicate):
     def on_request(self, message: Message) -> None:
         pipe = message.pipe
         if message.session is not None or message.method == "initialize":
+            return
+        if not isinstance(members(message.value).get("params", {}), dict):
             return
         says_so = message.era == "modern" or META_VERSION in message.meta
         if pipe is None:

@@ -19,13 +19,15 @@ _OF_METHOD: Final[Mapping[str, str]] = {
     "tools": "tools",
 }
 _DISCOVER: Final = "server/discover"
+# Who works on a task sends it, and a client works on those that the server asks it for, which it declares.
+_STATUS: Final = "notifications/tasks/status"
 
 _Url: TypeAlias = tuple[str, str]
 
 
 @judges("lifecycle.capabilities-respected")
 class LifecycleCapabilitiesRespected(Predicate):
-    """Uses only what the server declared.
+    """Uses only what was declared: by the server, and for the status of tasks of its own by the client itself.
 
     A client of 2026-07-28 need not ask for that, so only the result of a server/discover that it got at the same URL
     or on the same pipe counts. Tasks are left to the extension and to `jsonrpc.methods-of-revision` where the revision
@@ -59,6 +61,16 @@ class LifecycleCapabilitiesRespected(Predicate):
             self.warn(message, f"{message.method}, and the server did not declare tools", request.seq)
         else:
             self.fail(message, f"{message.method}, and the server did not declare {capability}", request.seq)
+
+    def on_notification(self, message: Message) -> None:
+        session = message.session
+        if message.method != _STATUS or message.revision != "2025-11-25" or session is None:
+            return
+        evidence = () if session.initialize is None else (session.initialize.seq,)
+        if "tasks" in session.capabilities:
+            self.ok(message, *evidence)
+        else:
+            self.fail(message, f"{_STATUS}, and the client did not declare tasks", *evidence)
 
     def _source(self, message: Message) -> tuple[float, Message] | None:
         session = message.session

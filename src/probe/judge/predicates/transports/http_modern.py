@@ -8,6 +8,14 @@ from ...views import META_VERSION, Exchange, Message, members
 from .heads import LAST_EVENT, SESSION, VERSION, lines, single_values, speaks_modern
 
 
+def _head_of(message: Message) -> Exchange | None:
+    """The HTTP request whose head has to say what the message says; none for a part of an array.
+
+    An array is the fault of `jsonrpc.no-batch`, and one head cannot say what several messages say.
+    """
+    return message.exchange if message.batch is None else None
+
+
 @judges("http.meta-version-header")
 class HttpMetaVersionHeader(Predicate):
     """Names the protocol version on every POST.
@@ -17,7 +25,7 @@ class HttpMetaVersionHeader(Predicate):
     """
 
     def on_request(self, message: Message) -> None:
-        exchange = message.exchange
+        exchange = _head_of(message)
         if exchange is None or not isinstance(message.meta.get(META_VERSION), str):
             return
         values = single_values(exchange, VERSION)
@@ -36,7 +44,7 @@ class HttpMetaVersionEqual(Predicate):
     """Says the same version in header and `_meta`."""
 
     def on_request(self, message: Message) -> None:
-        exchange, named = message.exchange, message.meta.get(META_VERSION)
+        exchange, named = _head_of(message), message.meta.get(META_VERSION)
         if exchange is None or not isinstance(named, str) or VERSION not in exchange.headers:
             return
         values = set(single_values(exchange, VERSION))
@@ -52,7 +60,7 @@ class HttpMcpMethod(Predicate):
     """Repeats the method in Mcp-Method."""
 
     def on_request(self, message: Message) -> None:
-        exchange = message.exchange
+        exchange = _head_of(message)
         # The log clips a very long method; the message has all of it.
         method = members(message.value).get("method")
         if exchange is None or not isinstance(method, str):
@@ -75,7 +83,7 @@ class _Named(Predicate):
 
     def on_request(self, message: Message) -> None:
         member = _MEMBER[message.method or ""]
-        exchange, name = message.exchange, message.params.get(member)
+        exchange, name = _head_of(message), message.params.get(member)
         if exchange is None or not isinstance(name, str) or (message.hidden and message.hides(f"/params/{member}")):
             return
         found = lines(exchange, "mcp-name")
