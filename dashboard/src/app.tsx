@@ -6,6 +6,7 @@ import { ApiError } from "~/api/client";
 import type { Feed } from "~/feed/feed";
 import { FeedContext } from "~/feed/use-feed";
 import { JudgedProvider } from "~/judged/use-judged";
+import { FileNotice } from "~/shell/file-notice";
 import { Header } from "~/shell/header";
 import { News } from "~/shell/news";
 import { Routes } from "~/shell/routes";
@@ -35,7 +36,10 @@ export function App({ feed }: { feed: Feed }) {
             <News>
               <div className={styles["shell"]}>
                 <SkipLink to="content" />
-                <Header />
+                <div>
+                  <Header />
+                  <FileNotice />
+                </div>
                 <main id="content" className={styles["main"]} tabIndex={-1}>
                   <Routes />
                 </main>

@@ -15,6 +15,7 @@ const Timeline = lazy(() => import("~/features/timeline/view"));
 const LadderView = lazy(() => import("~/features/ladder/view"));
 const Server = lazy(() => import("~/features/server/view"));
 const Gateway = lazy(() => import("~/features/gateway/view"));
+const ExportView = lazy(() => import("~/features/export/view"));
 const Help = lazy(() => import("~/features/help/view"));
 
 /** Which view an address shows. Views read what is selected with `useParams` and their filters with `useUrlState`. */
@@ -38,6 +39,7 @@ export function Routes() {
           <Route path="/gateway" component={Gateway} />
           <Route path="/ladder" component={LadderView} />
           <Route path="/server" component={Server} />
+          <Route path="/export" component={ExportView} />
           <Route path="/help/:tool?" component={Help} />
           <Route>
             <Page title="There is no such view">

@@ -105,6 +105,7 @@ function Tools({ id, detail, current }: ToolsProps) {
       <Link href="/calls">All calls</Link>
       {call && current && <Link href={`/live?call=${encodeURIComponent(call.call)}`}>Its entries in Live</Link>}
       {before.data != null && <Link href={compareHref(before.data, id)}>Compare with the previous {call?.tool}</Link>}
+      {call && current && <Link href={`/export?call=${encodeURIComponent(id)}`}>Save as a file</Link>}
       <CopyButton text={() => location.href} label="Copy link" />
       <CopyButton text={() => new URL(apiUrl(`/calls/${encodeURIComponent(id)}`), location.href).href} label="Copy API link" />
       {detail && <CopyCurl detail={detail} />}

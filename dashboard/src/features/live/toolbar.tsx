@@ -1,3 +1,4 @@
+import { Link } from "wouter";
 import { clientsOf } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
 import { Button } from "~/ui/button";
@@ -68,6 +69,7 @@ export function Toolbar({ url, counts, numbers, sessions, narrowed, paused, behi
         <Button look="quiet" title="Empties this list; the log of the server stays as it is" onClick={onEmpty}>
           Clear list
         </Button>
+        <Link href={filters.session === "" ? "/export" : `/export?client=${encodeURIComponent(filters.session)}`}>Save as a file</Link>
       </span>
       <Groups url={url} counts={counts} numbers={numbers} exchanges={exchanges} />
       {narrowed && (

@@ -58,7 +58,7 @@ function Overview({ server }: { server: Server }) {
       <Panel title="Protocol">
         <KeyValues
           items={[
-            ["MCP address", <Address key="mcp" address={server.mcp} />],
+            ["MCP address", <Address key="mcp" server={server} />],
             ["Revisions", <Revisions key="revisions" revisions={server.revisions} />],
             ["Tool hosts", <ToolHosts key="hosts" {...server.tool_hosts} />],
             ["Toolsets", <Toolsets key="toolsets" toolsets={server.toolsets} byUrl={server.mcp !== null} />],
@@ -80,7 +80,8 @@ function Overview({ server }: { server: Server }) {
   );
 }
 
-function Address({ address }: { address: string | null }) {
+function Address({ server: { mcp: address, file } }: { server: Server }) {
+  if (file) return "none: this is a file";
   if (address === null) return "none: this server speaks MCP on its standard input and output";
   return (
     <>

@@ -93,6 +93,7 @@ function Links({ id }: { id: string }) {
       {/* another run of the server gave the same label to somebody else */}
       <Link href={`/calls?session=${id}&run=${run}`}>its calls</Link>
       <Link href={`/timeline?session=${id}`}>its timeline</Link>
+      <Link href={`/export?client=${id}`}>save as a file</Link>
     </span>
   );
 }
