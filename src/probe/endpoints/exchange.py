@@ -56,7 +56,7 @@ class Exchange:
     body has come, so that to read it takes no time.
     """
 
-    def __init__(self, exchanges: Exchanges, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, exchanges: EndpointExchanges, scope: Scope, receive: Receive, send: Send) -> None:
         services = exchanges.services
         self.number = next(services.exchanges)
         self.head = http_head(scope)
@@ -218,7 +218,7 @@ class Exchange:
         )
 
 
-class Exchanges:
+class EndpointExchanges:
     """Makes the exchanges of one endpoint.
 
     `label` gives the label of the session with an id, None for an id that no session has had. `unsent` are the bytes of

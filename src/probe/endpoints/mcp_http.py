@@ -23,7 +23,7 @@ from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
-from .exchange import Exchange, Exchanges, asked_tools, not_allowed
+from .exchange import Exchange, EndpointExchanges, asked_tools, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
 from .modern_http import ModernHttp
 from .rooms import Arriving
@@ -47,7 +47,7 @@ class McpHttp:
         self._legacy = LegacyHttp(engine)
         self._modern = ModernHttp(engine)
         self._policy = host_policy(settings)
-        self._exchanges = Exchanges(engine.services, engine.sessions.label)
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
         self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.shares)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()

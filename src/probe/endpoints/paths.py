@@ -16,7 +16,7 @@ from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close,
 from .browsers import Browsers, check_purpose
 from .dashboard import Dashboard
 from .doorman import Doorman, turn_away
-from .exchange import CONNECTION, Exchanges
+from .exchange import CONNECTION, EndpointExchanges
 from .feed.feed import Feed
 from .feed.readers import Readers
 from .health import Health
@@ -63,7 +63,7 @@ class Paths:
         self._policy = host_policy(settings)
         self._dashboard = Dashboard()
         self._metrics = metrics
-        self._exchanges = Exchanges(engine.services, engine.sessions.label)
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
         self.sockets = SocketFacts(engine.log, settings.limits, engine.clock.now)
         self._engine = engine
         self._pages_only = pages_only or engine.opened is not None

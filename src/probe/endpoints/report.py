@@ -20,7 +20,7 @@ from ..observe.ndjson import End, read_line
 from ..wire.jsonrpc import clip
 from ..wire.report import SUBPROTOCOL, ReportError, ReportHello, ReportTaken, read_hello
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange, Exchanges
+from .exchange import Exchange, EndpointExchanges
 from .pipes.upgrade import upgrade_required
 from .pipes.websocket_wire import WebSocketWire
 from .problem_details import RefusedError, refuse
@@ -48,7 +48,7 @@ class ReportEndpoint:
         self._door = SecretDoor(settings.report_secret, "report_secret", SUBPROTOCOL, "reporter")
         self._places = Limit("max_reports", "there are {most} processes already ({name})", engine.shares)
         self._policy = host_policy(settings)
-        self._exchanges = Exchanges(engine.services, engine.sessions.label)
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
         self._known: Newest[str, ReportedProcess] = Newest(_MOST_KNOWN)
         self._connected: set[str] = set()
         self._changed = trio.lowlevel.ParkingLot()

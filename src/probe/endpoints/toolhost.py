@@ -15,7 +15,7 @@ from ..engine.pipes.wires import Closed, Ending, WireBrokenError
 from ..engine.shares import Limit, LimitError
 from ..hosting.roster import Roster
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange, Exchanges
+from .exchange import Exchange, EndpointExchanges
 from .pipes.upgrade import upgrade_required
 from .pipes.websocket_wire import WebSocketWire
 from .problem_details import RefusedError, refuse
@@ -49,7 +49,7 @@ class ToolHostEndpoint:
             self._door = SecretDoor(settings.toolhost_secret, "toolhost_secret", self._protocol, "tool host")
         self._roster = Roster(engine.hosted)
         self._policy = host_policy(settings)
-        self._exchanges = Exchanges(engine.services, engine.sessions.label)
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
         self._changed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -57,7 +57,7 @@ END: Final = b"]}}\n"
 
 
 @dataclass(slots=True)
-class _Exchange:
+class _HarExchange:
     """Where the entries of one HTTP request are."""
 
     request: int
@@ -69,7 +69,7 @@ class HarExchanges:
     """Finds the HTTP requests among entries, which are given in their order; keeps only where they are."""
 
     def __init__(self) -> None:
-        self._exchanges: dict[int, _Exchange] = {}
+        self._exchanges: dict[int, _HarExchange] = {}
         self._pipes: dict[str, list[int]] = {}
         self._emitted: dict[tuple[_Lane, int], int] = {}
         self._counted: Counter[int | None] = Counter()
@@ -84,7 +84,7 @@ class HarExchanges:
         if context.exchange is None:
             return
         if isinstance(fact, HttpRequest):
-            self._exchanges[context.exchange] = _Exchange(entry.seq, context.pipe)
+            self._exchanges[context.exchange] = _HarExchange(entry.seq, context.pipe)
         elif (known := self._exchanges.get(context.exchange)) is not None:
             known.pipe = known.pipe or context.pipe
             known.places.append(entry.seq)

@@ -18,7 +18,7 @@ from ...engine.pipes.wires import Ending, Peer
 from ...engine.shares import Limit, LimitError
 from ...wire.errors import Refusal, Rejection, shutting_down
 from ..asgi import Receive, Scope, Send, host_policy, http_head
-from ..exchange import Exchange, Exchanges, asked_tools
+from ..exchange import Exchange, EndpointExchanges, asked_tools
 from ..problem_details import refuse
 from .frame_facts import FRAMES
 from .upgrade import upgrade_required
@@ -45,7 +45,7 @@ class WebSocketEndpoint:
         self._serve = serve
         self._pace = pace
         self._policy = host_policy(settings)
-        self._exchanges = Exchanges(engine.services, engine.sessions.label)
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
         self._changed = trio.lowlevel.ParkingLot()
 
     @property
