@@ -15,7 +15,8 @@ from trio.testing import MockClock
 
 from probe.endpoints.pages import listing
 from probe.endpoints.pages.app import create
-from probe.endpoints.pages.listing import EVENT_STREAM, Route
+from probe.endpoints.pages.listing import Route
+from probe.endpoints.pages.media import EVENT_STREAM
 from probe.endpoints.pages.server import Beside
 
 from ..properties import at_most

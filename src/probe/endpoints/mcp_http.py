@@ -23,7 +23,7 @@ from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
-from .exchange import Exchange, EndpointExchanges, asked_tools, not_allowed
+from .exchange import EndpointExchanges, Exchange, asked_tools, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
 from .modern_http import ModernHttp
 from .rooms import Arriving

@@ -20,7 +20,7 @@ from ..observe.ndjson import End, read_line
 from ..wire.jsonrpc import clip
 from ..wire.report import SUBPROTOCOL, ReportError, ReportHello, ReportTaken, read_hello
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange, EndpointExchanges
+from .exchange import EndpointExchanges, Exchange
 from .pipes.upgrade import upgrade_required
 from .pipes.websocket_wire import WebSocketWire
 from .problem_details import RefusedError, refuse

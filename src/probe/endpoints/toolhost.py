@@ -15,7 +15,7 @@ from ..engine.pipes.wires import Closed, Ending, WireBrokenError
 from ..engine.shares import Limit, LimitError
 from ..hosting.roster import Roster
 from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import Exchange, EndpointExchanges
+from .exchange import EndpointExchanges, Exchange
 from .pipes.upgrade import upgrade_required
 from .pipes.websocket_wire import WebSocketWire
 from .problem_details import RefusedError, refuse

@@ -18,10 +18,11 @@ from ..observe.events import ClientProcess, ReportBegun, ServerState, StdioChang
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, Header
 from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
+from .life import Life
 from .predicate import BY_METHOD, MOMENTS, Predicate, Wait
 from .projector import UNATTRIBUTED, Key, Projector
 from .verdicts import Verdict
-from .views import ForgottenError, Life, Message, Scope
+from .views import ForgottenError, Message, Scope
 
 Handlers: TypeAlias = Sequence[tuple[Predicate, Any]]
 Heard: TypeAlias = tuple[str, str | None, str | None, str | None]

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from .catalogue import Allowances, Rule
+from .life import Life
 from .questions import Question, Reply
 from .rounds import Retry
 from .tasks import Told
@@ -29,7 +30,6 @@ from .views import (
     Control,
     Exchange,
     Frame,
-    Life,
     Message,
     Pipe,
     ProcessChange,

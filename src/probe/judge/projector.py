@@ -26,22 +26,11 @@ from ..observe.context import Context
 from ..observe.log import Entry
 from . import views
 from .contents import Contents
+from .life import Life
 from .listings import CHANGES, LISTS, Pages
 from .questions import Question
 from .speakers import count_name, note_name, spoken, spoken_on
-from .views import (
-    Exchange,
-    ForgottenError,
-    Life,
-    Message,
-    Pipe,
-    Scope,
-    Sent,
-    ServerStream,
-    Session,
-    Transport,
-    members,
-)
+from .views import Exchange, ForgottenError, Message, Pipe, Scope, Sent, ServerStream, Session, Transport, members
 
 Key: TypeAlias = tuple[str, str]
 """What makes a subject one (`Life.kind`), and its label."""

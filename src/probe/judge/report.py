@@ -13,9 +13,9 @@ from ..observe.log import Gap
 from ..observe.ndjson import End
 from .catalogue import Level, Rule, RuleCatalogue
 from .judge import Judge, JudgedLog, Subject
+from .life import Life
 from .predicate import Predicate
 from .verdicts import Verdict, VerdictEvidence
-from .views import Life
 
 NOT_VISIBLE: Final = (
     "whether a person was asked for consent, and what a person was shown",

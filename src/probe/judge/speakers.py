@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 
 from ..observe import events
 from ..wire.revisions import LEGACY, negotiate
-from .views import META_VERSION, Era, Exchange, Life, Message, Pipe, Session, era_of, members
+from .life import Life
+from .views import META_VERSION, Era, Exchange, Message, Pipe, Session, era_of, members
 
 # Different names of clients, and of capabilities, that one subject is told of: clients choose both.
 _MOST_NAMES: Final = 100

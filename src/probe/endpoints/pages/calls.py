@@ -13,7 +13,7 @@ from ...engine.engine import Engine
 from ...engine.turns import Turns
 from ...observe import call_filter
 from ...observe.call_filter import CallFilter
-from . import call_table, listing, responses
+from . import call_table, listing, media, responses
 from .problems import not_found, problem
 from .queries import Query, read
 from .responses import array, json_answer
@@ -46,19 +46,19 @@ def register(app: QuartTrio, engine: Engine) -> None:
         # Each copy of some megabytes takes a millisecond, so there are two.
         events = b",".join(found.events)
         body = b'{"call":%b,"evidence":{"complete":%b,"events":[%b]}}' % (found.row, complete, events)
-        return responses.stable(Response(body, content_type=listing.JSON), found.tag)
+        return responses.stable(Response(body, content_type=media.JSON), found.tag)
 
     @app.get(listing.CALLS_NDJSON.rule)
     async def lines() -> Response:
         _, wanted = _asked(listing.CALLS_NDJSON)
         rows = await _export(store, wanted, b"", lambda row: row + b"\n")
-        return responses.streamed(rows, listing.NDJSON, f"calls-{engine.run}.ndjson")
+        return responses.streamed(rows, media.NDJSON, f"calls-{engine.run}.ndjson")
 
     @app.get(listing.CALLS_CSV.rule)
     async def table() -> Response:
         _, wanted = _asked(listing.CALLS_CSV)
         rows = await _export(store, wanted, call_table.header(), call_table.line)
-        return responses.streamed(rows, f"{listing.CSV}; charset=utf-8; header=present", f"calls-{engine.run}.csv")
+        return responses.streamed(rows, f"{media.CSV}; charset=utf-8; header=present", f"calls-{engine.run}.csv")
 
     @app.errorhandler(CursorError)
     async def bad_cursor(error: CursorError) -> Response:

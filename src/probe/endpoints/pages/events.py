@@ -16,7 +16,7 @@ from ...observe.log import Entry, EventLog, Gap
 from ...observe.ndjson import End, Header, Why
 from ...observe.query import QueryError, whole_number
 from ...settings.limits import Limits
-from . import listing, responses
+from . import listing, media, responses
 from .problems import not_found
 from .queries import Query, read
 from .responses import array, json_answer
@@ -162,14 +162,14 @@ def register(app: QuartTrio, engine: Engine) -> None:
         entry = log.entry(number)
         if entry is None:
             return not_found(_missing(log, number))
-        response = Response(entry.encoded(), content_type=listing.JSON)
+        response = Response(entry.encoded(), content_type=media.JSON)
         return responses.stable(response, f"{engine.run}-{number}")
 
     @app.get(listing.EVENTS_NDJSON.rule)
     async def all_events() -> Response:
         query, wanted = _asked(listing.EVENTS_NDJSON)
         return responses.streamed(
-            lines(engine, wanted, query.number("since", 0)), listing.NDJSON, f"events-{engine.run}.ndjson"
+            lines(engine, wanted, query.number("since", 0)), media.NDJSON, f"events-{engine.run}.ndjson"
         )
 
 

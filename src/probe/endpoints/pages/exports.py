@@ -25,7 +25,7 @@ from ...observe.log import Entry, Gap
 from ...observe.ndjson import End
 from ...observe.query import QueryError
 from ...wire.jsonrpc import clip, encode
-from . import answers, listing, responses
+from . import answers, listing, media, responses
 from .problems import not_found
 from .queries import read
 
@@ -68,17 +68,17 @@ def register(app: QuartTrio, engine: Engine) -> None:
     @app.get(listing.EXPORT_FILE.rule)
     async def export_file() -> Response:
         found = await _find(engine, _asked(listing.EXPORT_FILE))
-        return responses.streamed(_archived(engine, found), listing.ZIP, f"{_stem(engine, found)}{SUFFIX}")
+        return responses.streamed(_archived(engine, found), media.ZIP, f"{_stem(engine, found)}{SUFFIX}")
 
     @app.get(listing.EXPORT_HAR.rule)
     async def export_har() -> Response:
         found = await _find(engine, _asked(listing.EXPORT_HAR))
-        return responses.streamed(_har(engine, found), listing.JSON, f"{_stem(engine, found)}.har")
+        return responses.streamed(_har(engine, found), media.JSON, f"{_stem(engine, found)}.har")
 
     @app.get(listing.EXPORT_HTML.rule)
     async def export_html() -> Response:
         found = await _find(engine, _asked(listing.EXPORT_HTML))
-        kind = f"{listing.HTML}; charset=utf-8"
+        kind = f"{media.HTML}; charset=utf-8"
         return responses.streamed(_page(engine, found), kind, f"{_stem(engine, found)}.html")
 
     @app.errorhandler(NothingToExportError)

@@ -24,7 +24,7 @@ from ...judge.reports.junit import junit
 from ...judge.verdicts import Verdict
 from ...observe.query import QueryError
 from ...wire.jsonrpc import clip, encode
-from . import listing, responses
+from . import listing, media, responses
 from .problems import not_found
 from .queries import Query, read
 
@@ -54,7 +54,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
     @app.get(listing.JUDGE_RULES.rule)
     async def judge_rules() -> Response:
         read()
-        return responses.stable(Response(rules, content_type=listing.JSON), tag)
+        return responses.stable(Response(rules, content_type=media.JSON), tag)
 
     @app.get(listing.JUDGE_SUBJECT.rule)
     async def judge_subject(name: str) -> Response:
@@ -69,7 +69,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
     @app.get(listing.JUDGE_JUNIT.rule)
     async def judge_junit(name: str) -> Response:
         read()
-        return await answer(name, lambda report: _text(junit(report, engine.log.entry), listing.XML))
+        return await answer(name, lambda report: _text(junit(report, engine.log.entry), media.XML))
 
 
 async def _answer(
@@ -103,7 +103,7 @@ def _stored(report: Mapping[str, Any], name: str | None, query: Query | None) ->
     subjects = [_with_verdicts(each, verdicts) for each in report.get("subjects", ()) if name in (None, each["label"])]
     if name is not None and not subjects:
         return not_found(f"the report of the file has no client {clip(name)!r}")
-    return Response(encode({**report, "subjects": subjects}), content_type=listing.JSON)
+    return Response(encode({**report, "subjects": subjects}), content_type=media.JSON)
 
 
 def _with_verdicts(subject: Mapping[str, Any], verdicts: Collection[str]) -> Mapping[str, Any]:
@@ -113,7 +113,7 @@ def _with_verdicts(subject: Mapping[str, Any], verdicts: Collection[str]) -> Map
 def _json(query: Query) -> Callable[[Judgement], Response]:
     """How a report is answered. Raises `QueryError`."""
     verdicts = _having(query)
-    return lambda report: Response(encode(as_json(report, verdicts)), content_type=listing.JSON)
+    return lambda report: Response(encode(as_json(report, verdicts)), content_type=media.JSON)
 
 
 def _having(query: Query) -> Collection[Verdict]:
@@ -130,7 +130,7 @@ def _verdict(name: str) -> Verdict:
 
 def _page(body: str) -> Response:
     """The card, whose only style is its own; nothing else may be loaded or run."""
-    page = _text(body, f"{listing.HTML}; charset=utf-8")
+    page = _text(body, f"{media.HTML}; charset=utf-8")
     page.headers["content-security-policy"] = _POLICY
     return page
 

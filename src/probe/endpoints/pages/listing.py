@@ -15,15 +15,8 @@ from ...observe.log import Entry
 from ...observe.tables.tables import TABLES
 from ...wire.jsonrpc import Json
 from . import answers
+from .media import CSV, EVENT_STREAM, HTML, JSON, NDJSON, XML, ZIP
 from .queries import Parameter
-
-JSON = "application/json"
-EVENT_STREAM = "text/event-stream"
-NDJSON = "application/x-ndjson"
-CSV = "text/csv"
-HTML = "text/html"
-XML = "application/xml"
-ZIP = "application/zip"
 
 _NUMBER: Json = {"type": "integer", "minimum": 0}
 

@@ -25,7 +25,7 @@ from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, S
 from ...wire.gateway_report import GatewayReport
 from ...wire.jsonrpc import Json
 from .. import problem_details
-from . import answers, listing
+from . import answers, listing, media
 from .queries import Parameter
 from .schemas import Schemas, closed, discriminated, reference
 
@@ -95,7 +95,7 @@ def _operation(page: listing.Route, schemas: Schemas) -> Json:
 def _content(page: listing.Route, schemas: Schemas) -> Json:
     if page.answer is not None:
         return schemas.of(page.answer)
-    return {"type": "object"} if page.media == listing.JSON else {"type": "string"}
+    return {"type": "object"} if page.media == media.JSON else {"type": "string"}
 
 
 def _refusal(why: str) -> Json:

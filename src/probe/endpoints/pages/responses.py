@@ -9,7 +9,7 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from ...observe.stored import encode_with
-from .listing import JSON
+from .media import JSON
 
 
 def json_answer(value: Mapping[str, Any], rows: Mapping[str, bytes] | None = None) -> Response:

@@ -19,7 +19,7 @@ from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN
 from ..reached import base_of
-from . import answers, listing, openapi, responses
+from . import answers, listing, media, openapi, responses
 from .queries import read
 
 
@@ -68,7 +68,7 @@ def register(app: QuartTrio, engine: Engine, beside: Beside) -> None:
 def _constant(body: bytes) -> Response:
     read()
     tag = hashlib.sha256(body).hexdigest()[:16]
-    return responses.stable(Response(body, content_type=listing.JSON), tag)
+    return responses.stable(Response(body, content_type=media.JSON), tag)
 
 
 def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:

@@ -18,7 +18,7 @@ from ...engine.pipes.wires import Ending, Peer
 from ...engine.shares import Limit, LimitError
 from ...wire.errors import Refusal, Rejection, shutting_down
 from ..asgi import Receive, Scope, Send, host_policy, http_head
-from ..exchange import Exchange, EndpointExchanges, asked_tools
+from ..exchange import EndpointExchanges, Exchange, asked_tools
 from ..problem_details import refuse
 from .frame_facts import FRAMES
 from .upgrade import upgrade_required

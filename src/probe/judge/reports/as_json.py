@@ -10,7 +10,7 @@ from ... import __version__
 from ..catalogue import Bug, Kind, Level, Rule, RuleCatalogue
 from ..report import NOT_VISIBLE, Judgement, LogReport, RuleReport, SubjectReport
 from ..verdicts import Verdict
-from .wording import github, link
+from .links import github, link
 
 FORMAT: Final = "mcp-probe-judge"
 VERSION: Final = 1

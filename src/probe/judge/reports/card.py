@@ -21,7 +21,7 @@ from ...observe.log import Entry
 from ...wire.revisions import LEGACY, MODERN
 from ..report import NOT_VISIBLE, Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
-from . import wording
+from . import links, wording
 from .badge import badge_text
 from .wording import Lookup
 
@@ -80,12 +80,12 @@ def card_values(report: Judgement, lookup: Lookup) -> dict[str, Any]:
         "spoken": wording.spoken,
         "counted": wording.counted,
         "share": wording.share,
-        "link": wording.link,
+        "link": links.link,
         "sentences": wording.sentences,
         "checklist": wording.checklist,
         "matrix": _matrix,
         "bugs": lambda rule: [report.catalogue.bugs[bug] for bug in rule.rule.bugs],
-        "github": wording.github,
+        "github": links.github,
         "entry": lambda seq: entry_shown(seq, lookup(seq)),
     }
 

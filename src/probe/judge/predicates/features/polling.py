@@ -9,10 +9,11 @@ from typing import ClassVar, Final
 
 from ....observe.bounded import Newest
 from ....wire.revisions import LEGACY
+from ...life import Life
 from ...predicate import Place, Predicate, Wait
 from ...questions import METHODS, Reply
 from ...tasks import TaskView, Told
-from ...views import Life, Message, Session, TaskNews
+from ...views import Message, Session, TaskNews
 
 MOST_TASKS: Final = 1_000
 """Tasks of one subject that a rule remembers something of."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ....observe.bounded import Newest
 from ....wire.revisions import MODERN
+from ...life import Life
 from ...predicate import Predicate, judges
-from ...views import Exchange, Life, Message, Session
+from ...views import Exchange, Message, Session
 from .heads import SESSION, VERSION, accepts, covers, has_body, is_json, single_values, speaks_modern
 
 _JSON = "application/json"
