@@ -1,4 +1,5 @@
 import { stateOf } from "~/ui/states";
+import { labelPlace } from "./label";
 import type { Lane, Phase, Tick } from "./lane";
 import type { Scale } from "./scale";
 import styles from "./timeline.module.css";
@@ -55,7 +56,8 @@ export function Bar({ lane, scale, width, now }: BarProps) {
       {lane.phases.map((phase) => (
         <PhaseBar key={phase.from} phase={phase} x={x} until={Math.min(stop, x(phase.to ?? now))} />
       ))}
-      {lane.cancelled !== null && <Stopping from={x(lane.cancelled.at)} to={end} by={lane.cancelled.by} width={width} />}
+      {lane.cancelled !== null && <Stopping from={x(lane.cancelled.at)} to={end} />}
+      {lane.cancelled !== null && <Cause lane={lane} by={lane.cancelled.by} scale={scale} width={width} end={end} />}
       {lane.to === null && <path d={`M${end} ${TOP} l4 ${HEIGHT / 2} l-4 ${HEIGHT / 2}`} className={styles["open"]} />}
       <Ticks ticks={lane.ticks} scale={scale} width={width} over={lane.to !== null} />
     </svg>
@@ -68,24 +70,39 @@ function PhaseBar({ phase, x, until }: { phase: Phase; x: Scale; until: number }
   return <Segment from={x(phase.from)} to={until} state={phase.status} look={LOOKS[phase.status]} />;
 }
 
-interface StoppingProps {
-  from: number;
-  to: number;
-  by: string;
-  width: number;
-}
-
-/** The moment of cancellation with its cause, and the time until the scope had exited. */
-function Stopping({ from, to, by, width }: StoppingProps) {
-  const left = to + 150 > width;
+/** The moment of cancellation, and the time until the scope had exited. */
+function Stopping({ from, to }: { from: number; to: number }) {
   return (
     <>
       <rect x={from} y={TOP + 2} width={Math.max(1, to - from)} height={HEIGHT - 4} className={styles["stopping"]} />
       <path d={`M${from} 2 V${LANE_HEIGHT - 2} M${from - 4} ${TOP + 1} l8 8 m0 -8 l-8 8`} className={styles["cancel"]} />
-      <text x={left ? from - 8 : to + 8} y={TOP + HEIGHT - 1} textAnchor={left ? "end" : "start"} className={styles["cause"]}>
-        cancelled by {by}
-      </text>
     </>
+  );
+}
+
+interface CauseProps {
+  lane: Lane;
+  by: string;
+  scale: Scale;
+  width: number;
+  /** Where the bar ends. */
+  end: number;
+}
+
+// half of the sign of a cancellation
+const SIGN = 4;
+
+/** Who cancelled, beside all that is drawn of the lane. */
+function Cause({ lane, by, scale, width, end }: CauseProps) {
+  const text = `cancelled by ${by}`;
+  const marks = lane.ticks.flatMap(({ at, delivered }) => [at, delivered ?? at]).map(scale);
+  const to = Math.max(end, scale(lane.cancelled?.at ?? lane.from)) + SIGN;
+  const place = labelPlace({ from: scale(lane.from) - SIGN, to: marks.reduce((a, b) => Math.max(a, b), to) }, width, text.length);
+  if (place === null) return null;
+  return (
+    <text x={place.x} y={TOP + HEIGHT - 1} textAnchor={place.anchor} className={styles["cause"]}>
+      {text}
+    </text>
   );
 }
 

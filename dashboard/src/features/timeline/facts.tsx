@@ -45,7 +45,7 @@ function Legend() {
         required; dashed: queued; an arrow: still running.
       </p>
       <p>
-        Keys: ↑ ↓ lanes, Enter opens, ← → earlier and later, + − zoom, 0 the last minute, Space pauses. Drag over the picture to zoom
+        Keys: ↑ ↓ lanes, Enter opens, ← → earlier and later, + − zoom, F fits all, 0 the last minute, Space pauses. Drag over the picture to zoom
         into a range. Point at a lane for its facts.
       </p>
     </section>

@@ -5,11 +5,14 @@ import { type Lane, type Span, overlaps } from "./lane";
 /** A line of the picture: the name of a client, or one of its lanes. */
 export type Line = { type: "client"; key: string; name: string; era: string | null; lanes: number } | { type: "lane"; key: string; lane: Lane };
 
-/** The lanes to show: those in the span that pass the filters. */
-export function chosen(lanes: readonly Lane[], span: Span, now: number, kind: string, session: string): Lane[] {
-  return lanes.filter(
-    (lane) => (kind === "" || lane.kind === kind) && (session === "" || lane.session === session) && overlaps(lane, span, now),
-  );
+/** The lanes that pass the filters. */
+export function passing(lanes: readonly Lane[], kind: string, session: string): Lane[] {
+  return lanes.filter((lane) => (kind === "" || lane.kind === kind) && (session === "" || lane.session === session));
+}
+
+/** Those of the lanes that lie in the span. */
+export function within(lanes: readonly Lane[], span: Span, now: number): Lane[] {
+  return lanes.filter((lane) => overlaps(lane, span, now));
 }
 
 const number = (label: string | null) => Number(/\d+$/.exec(label ?? "")?.[0] ?? -1);

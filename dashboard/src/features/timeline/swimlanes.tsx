@@ -1,6 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useRef } from "react";
+import { type CSSProperties, type KeyboardEvent, useRef } from "react";
 import { EraBadge, StatusBadge } from "~/ui/badge";
+import { Button } from "~/ui/button";
 import { useWidth } from "~/ui/use-width";
 import { LANE_HEIGHT, Bar } from "./bar";
 import type { Line } from "./groups";
@@ -19,10 +20,14 @@ interface SwimlanesProps {
   onSelect: (lane: Lane) => void;
   onHover: (lane: Lane) => void;
   onOpen: (lane: Lane) => void;
+  /** Shows these lanes, and no more time than they take. */
+  onFit: (lanes: readonly Lane[]) => void;
 }
 
-// the column of names, as wide as timeline.module.css makes it
+// the column of names, and where there is little room
 const NAMES = 336;
+const FEW_NAMES = 132;
+const LITTLE = 700;
 
 /** The next lane from `index` on in the direction of `step`, past the names of clients. */
 function nextLane(lines: readonly Line[], index: number, step: number): number {
@@ -39,12 +44,14 @@ function targetOf(key: string, current: number, lines: readonly Line[]): number 
 }
 
 /** The picture: a line for each lane, of which only those in view exist. */
-export function Swimlanes({ lines, span, selected, onSelect, onHover, onOpen }: SwimlanesProps) {
+export function Swimlanes({ lines, span, selected, onSelect, onHover, onOpen, onFit }: SwimlanesProps) {
   const box = useRef<HTMLDivElement>(null);
   const wanted = useRef<string | null>(null);
   const [all, measure] = useWidth();
-  const width = Math.max(0, all - NAMES);
-  const { range, handlers } = useRange(NAMES, (start, end) => span.hold({ from: momentAt(span, width, start), until: momentAt(span, width, end) }));
+  const little = all < LITTLE;
+  const names = little ? FEW_NAMES : NAMES;
+  const width = Math.max(0, all - names);
+  const { range, handlers } = useRange(names, (start, end) => span.hold({ from: momentAt(span, width, start), until: momentAt(span, width, end) }));
   const virtual = useVirtualizer({
     count: lines.length,
     getScrollElement: () => box.current,
@@ -71,7 +78,7 @@ export function Swimlanes({ lines, span, selected, onSelect, onHover, onOpen }: 
     element.focus({ preventScroll: true });
   };
   return (
-    <div ref={box} className={styles["lanes"]}>
+    <div ref={box} className={`${styles["lanes"]} ${little ? styles["little"] : ""}`} style={{ "--names": `${names}px` } as CSSProperties}>
       {/* oxlint-disable-next-line jsx-a11y/interactive-supports-focus -- its rows have the focus */}
       <div ref={measure} role="grid" aria-label="Calls, tasks and streams over time" aria-rowcount={lines.length + 1} className={styles["grid"]} onKeyDown={press} {...handlers}>
         <Axis span={span} width={width} />
@@ -84,7 +91,7 @@ export function Swimlanes({ lines, span, selected, onSelect, onHover, onOpen }: 
             if (line.type === "client") {
               return (
                 <div key={line.key} role="row" aria-rowindex={index + 2} className={`${styles["line"]} ${styles["client"]}`} style={place}>
-                  <ClientCell line={line} />
+                  <ClientCell line={line} onFit={() => onFit(lanesBelow(lines, index))} />
                 </div>
               );
             }
@@ -107,19 +114,28 @@ export function Swimlanes({ lines, span, selected, onSelect, onHover, onOpen }: 
             );
           })}
         </div>
-        {range !== null && <div className={styles["range"]} style={{ left: NAMES + Math.min(range.start, range.end), width: Math.abs(range.end - range.start) }} />}
+        {range !== null && <div className={styles["range"]} style={{ left: names + Math.min(range.start, range.end), width: Math.abs(range.end - range.start) }} />}
       </div>
     </div>
   );
 }
 
-function ClientCell({ line }: { line: Extract<Line, { type: "client" }> }) {
+/** The lanes of the client whose name is at `index`. */
+function lanesBelow(lines: readonly Line[], index: number): Lane[] {
+  const end = lines.findIndex((line, at) => at > index && line.type === "client");
+  return lines.slice(index + 1, end === -1 ? undefined : end).flatMap((line) => (line.type === "lane" ? [line.lane] : []));
+}
+
+function ClientCell({ line, onFit }: { line: Extract<Line, { type: "client" }>; onFit: () => void }) {
   return (
     <div role="gridcell" aria-colspan={2} className={styles["clientName"]}>
       {line.name} {line.era !== null && <EraBadge era={line.era} />}{" "}
       <span className={styles["quiet"]}>
         {line.lanes} {line.lanes === 1 ? "lane" : "lanes"}
-      </span>
+      </span>{" "}
+      <Button look="quiet" small aria-label={`Fit ${line.name}`} title="No more time than these lanes take" onClick={onFit}>
+        Fit
+      </Button>
     </div>
   );
 }

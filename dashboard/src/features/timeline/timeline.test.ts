@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { callRow, cancelledCall, taskRow } from "~/testing/rows";
 import { delivered, itemsOf, progress, settled, started } from "~/testing/log";
-import { chosen, linesOf } from "./groups";
+import { linesOf, passing, within } from "./groups";
 import { counted } from "./lane";
+import { endingAt, lastActivity, wholeOf } from "./activity";
+import { labelPlace } from "./label";
 import { lanesOf } from "./lanes";
 import { axisOf, momentAt } from "./scale";
 import { cancellation } from "./words";
@@ -127,7 +129,7 @@ test("what ran in an earlier run of the server has no known end", () => {
 test("only lanes in the span that pass the filters are chosen, under their clients", () => {
   const items = itemsOf("r", [started(10, "c1", "s1"), settled(11, "c1", "s1"), started(20, "c2", "s1"), started(21, "c3", "m2")]);
   const lanes = lanesOf(items, NONE as Parameters<typeof lanesOf>[1], "r");
-  const keys = (kind: string, session: string) => chosen(lanes, { from: 15, until: 30 }, 30, kind, session).map((each) => each.id);
+  const keys = (kind: string, session: string) => within(passing(lanes, kind, session), { from: 15, until: 30 }, 30).map((each) => each.id);
   expect([keys("", ""), keys("task", ""), keys("", "s1")]).toEqual([["c3", "c2"], [], ["c2"]]);
   expect(linesOf(lanes, []).map((line) => (line.type === "client" ? line.name : line.lane.id))).toEqual(["m2", "c3", "s1", "c2", "c1"]);
 });
@@ -135,4 +137,30 @@ test("only lanes in the span that pass the filters are chosen, under their clien
 test("the axis has lines at round moments, and a place is a moment", () => {
   expect(axisOf({ from: 1000.4, until: 1060.4 }, 700).map(({ at }) => at)).toEqual([1010, 1020, 1030, 1040, 1050, 1060]);
   expect(momentAt({ from: 100, until: 200 }, 500, 250)).toBe(150);
+});
+
+test("the last activity is what last happened, and not that something goes on", () => {
+  const items = itemsOf("r", [started(10, "c1", "s1"), progress(14, "c1", "s1", 1), delivered(15, "c1", "s1", 1, 1, 2), started(12, "c2", "s1"), settled(13, "c2", "s1")]);
+  const lanes = lanesOf(items, NONE as Parameters<typeof lanesOf>[1], "r");
+  expect(lastActivity(lanes)).toBe(15);
+  expect(lastActivity([])).toBeUndefined();
+  expect(endingAt(15, 60).until - endingAt(15, 60).from).toBeCloseTo(60);
+  expect(endingAt(15, 60).until).toBeGreaterThan(15);
+});
+
+test("the whole has all lanes with a margin, to the present where one goes on", () => {
+  const over = lanesOf(itemsOf("r", [started(10, "c1", "s1"), settled(11, "c1", "s1")]), NONE as Parameters<typeof lanesOf>[1], "r");
+  const { from = 0, until = 0 } = wholeOf(over, 99) ?? {};
+  expect([from < 10, from > 9.9, until > 11, until < 11.1]).toEqual([true, true, true, true]);
+  expect(wholeOf(lanesOf(itemsOf("r", [started(10, "c1", "s1")]), NONE as Parameters<typeof lanesOf>[1], "r"), 99)?.until).toBeGreaterThan(99);
+  expect(wholeOf([], 99)).toBeUndefined();
+});
+
+test.each([
+  ["behind the bar", { from: 100, to: 200 }, { x: 208, anchor: "start" }],
+  ["before the bar, where there is no room behind", { from: 700, to: 950 }, { x: 692, anchor: "end" }],
+  ["nowhere, where there is room for neither", { from: 20, to: 990 }, null],
+  ["nowhere, where the bar is not in the picture", { from: -200, to: -100 }, null],
+])("a label stands %s", (_name, bar, place) => {
+  expect(labelPlace(bar, 1000, 25)).toEqual(place);
 });

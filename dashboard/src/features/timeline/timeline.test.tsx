@@ -143,3 +143,44 @@ test("it is accessible in light and dark, and so is the empty one", async () => 
   await expect.element(page.getByText("Nothing in this span")).toBeVisible();
   await inBothThemes(() => expectAccessible());
 });
+
+test("when nothing happened in the last minute, the last one with activity is shown, and said", async () => {
+  await opened("", [started(now - 900, "c1", "s1"), settled(now - 899, "c1", "s1"), started(now - 700, "c2", "s1", { tool: "later" }), settled(now - 699, "c2", "s1")]);
+  await expect.element(row(/call later c2/)).toBeVisible();
+  expect(row(/call progress c1/).query()).toBeNull();
+  await expect.element(page.getByText(/^Nothing has happened since \d\d:\d\d/)).toBeVisible();
+  await page.getByRole("button", { name: "Fit all" }).click();
+  await expect.element(row(/call progress c1/)).toBeVisible();
+  await expect.element(row(/call later c2/)).toBeVisible();
+  expect(Math.round(span())).toBe(Math.round(201 * 1.08));
+  await page.getByRole("button", { name: "Follow" }).click();
+  expect(row(/call progress c1/).query()).toBeNull();
+});
+
+test("what begins afterwards is followed again", async () => {
+  const { fake } = await opened("", [started(now - 700, "c2", "s1"), settled(now - 699, "c2", "s1")]);
+  await expect.element(row(/c2 completed/)).toBeVisible();
+  fake.source.entry("r", 3, started(now - 1, "c3", "s1"));
+  fake.frame();
+  await expect.element(row(/c3 running/)).toBeVisible();
+  await expect.element(page.getByText("live, the last", { exact: false })).toBeVisible();
+  expect(row(/c2 completed/).query()).toBeNull();
+});
+
+test("one client can be shown in no more time than its lanes take", async () => {
+  await opened();
+  await page.getByRole("button", { name: "Fit s1 agent 1.2" }).click();
+  await vi.waitFor(() => expect(span()).toBeCloseTo(2.5 * 1.08, 1));
+});
+
+test("the text of a cancellation lies beside its bar, also at the right border", async () => {
+  await opened("", [
+    started(now - 40, "c1", "s1"),
+    { ...cancel(), at: now - 1.2 },
+    settled(now - 1, "c1", "s1", { outcome: "cancelled", cancelled_by: "notification", scope_exit_ms: 200 }),
+  ]);
+  const text = page.getByText("cancelled by notification", { exact: true });
+  await expect.element(text).toBeInTheDocument();
+  const bar = text.element().closest("svg")?.querySelector("rect")?.getBoundingClientRect();
+  expect(text.element().getBoundingClientRect().right).toBeLessThan(bar?.left ?? 0);
+});

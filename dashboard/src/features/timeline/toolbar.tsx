@@ -3,7 +3,7 @@ import type { SessionRow } from "~/api/schema";
 import { Badge } from "~/ui/badge";
 import { Button } from "~/ui/button";
 import { Segmented, Select } from "~/ui/choice";
-import { formatClock, formatDuration } from "~/ui/time-format";
+import { formatDuration, formatMoment } from "~/ui/time-format";
 import type { ShownSpan } from "./use-span";
 
 interface ToolbarProps {
@@ -17,6 +17,8 @@ interface ToolbarProps {
   span: ShownSpan;
   onPause: () => void;
   onFollow: () => void;
+  /** Shows all lanes at once; left out where there are none. */
+  onFit: (() => void) | undefined;
 }
 
 const KINDS = [
@@ -32,7 +34,7 @@ const LOOKS = [
 ];
 
 /** What is shown of which span, and how. */
-export function Toolbar({ kind, onKind, session, onSession, look, onLook, sessions, span, onPause, onFollow }: ToolbarProps) {
+export function Toolbar({ kind, onKind, session, onSession, look, onLook, sessions, span, onPause, onFollow, onFit }: ToolbarProps) {
   const clients = clientsOf(sessions).map(({ id }) => ({ value: id, label: clientName(id, sessions) }));
   return (
     <>
@@ -53,13 +55,17 @@ export function Toolbar({ kind, onKind, session, onSession, look, onLook, sessio
           −
         </Button>
       </span>
+      <Button disabled={onFit === undefined} title="All calls, tasks and streams that this page has (F)" onClick={onFit}>
+        Fit all
+      </Button>
       <Button onClick={span.live ? onPause : onFollow}>{span.live ? "Pause" : "Follow"}</Button>
       <SpanBadge span={span} />
     </>
   );
 }
 
-function SpanBadge({ span: { live, from, until } }: { span: ShownSpan }) {
+function SpanBadge({ span: { live, quietSince, from, until } }: { span: ShownSpan }) {
   const length = formatDuration((until - from) * 1000);
-  return live ? <Badge tone="good">live, the last {length}</Badge> : <Badge tone="warn">{`paused at ${formatClock(from)}, ${length}`}</Badge>;
+  if (quietSince !== null) return <Badge>the last {length} with activity</Badge>;
+  return live ? <Badge tone="good">live, the last {length}</Badge> : <Badge tone="warn">{`paused at ${formatMoment(from)}, ${length}`}</Badge>;
 }

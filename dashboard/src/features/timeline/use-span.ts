@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useState } from "react";
 import { useSearchParams } from "wouter";
 import { useServer } from "~/api/use-server";
+import { endingAt } from "./activity";
 import type { Span } from "./lane";
 
 const MINUTE = 60;
@@ -29,6 +30,8 @@ export interface ShownSpan extends Span {
   now: number;
   /** Whether it follows the clock. */
   live: boolean;
+  /** Set where it would follow the clock, but nothing has happened in the last minute: when something last did, which is shown. */
+  quietSince: number | null;
   /** Stands still at a span. */
   hold: (span: Span) => void;
   /** Follows the clock again, with the usual length. */
@@ -41,13 +44,19 @@ export interface ShownSpan extends Span {
 
 const clamp = (length: number) => Math.min(LONGEST, Math.max(SHORTEST, length));
 
-/** Which span is shown, from the URL: `from` and `until` when it stands still, else the last `span` seconds. */
-export function useSpan(): ShownSpan {
+/**
+ * Which span is shown, from the URL: `from` and `until` when it stands still, else the last `span` seconds.
+ *
+ * `last` is when something last happened. Where that lies before those seconds, the last ones in which something happened are shown.
+ */
+export function useSpan(last: number | undefined): ShownSpan {
   const [params, setParams] = useSearchParams();
   const [from, until] = [Number(params.get("from") ?? Number.NaN), Number(params.get("until") ?? Number.NaN)];
-  const live = !(until > from);
-  const now = useClock(live);
+  const held = until > from;
+  const now = useClock(!held);
   const length = clamp(Number(params.get("span") ?? MINUTE) || MINUTE);
+  const quietSince = !held && last !== undefined && last < now - length ? last : null;
+  const live = !held && quietSince === null;
   const set = useCallback(
     (values: Readonly<Record<string, number>>) => {
       setParams(
@@ -62,18 +71,18 @@ export function useSpan(): ShownSpan {
     },
     [setParams],
   );
-  const span = live ? { from: now - length, until: now } : { from, until };
+  const span = held ? { from, until } : quietSince === null ? { from: now - length, until: now } : endingAt(quietSince, length);
   const hold = useCallback((shown: Span) => set({ from: shown.from, until: shown.until }), [set]);
   const follow = useCallback(() => set({}), [set]);
   const zoom = (factor: number) => {
     if (live) return set({ span: clamp(length * factor) });
-    const middle = (from + until) / 2;
-    const half = clamp((until - from) * factor) / 2;
+    const middle = (span.from + span.until) / 2;
+    const half = clamp((span.until - span.from) * factor) / 2;
     return hold({ from: middle - half, until: middle + half });
   };
   const pan = (share: number) => {
     const step = (span.until - span.from) * share;
     hold({ from: span.from + step, until: span.until + step });
   };
-  return { ...span, now, live, hold, follow, zoom, pan };
+  return { ...span, now, live, quietSince, hold, follow, zoom, pan };
 }
