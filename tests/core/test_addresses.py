@@ -9,6 +9,7 @@ from probe.core.addresses import (
     Network,
     NetworksError,
     client_key,
+    client_of,
     endpoint,
     forwarded_client,
     is_within,
@@ -81,6 +82,17 @@ def test_who_came(case: str) -> None:
 
 def test_nobody_is_believed_unless_named() -> None:
     assert forwarded_client("127.0.0.1", "203.0.113.1", ()) == "127.0.0.1"
+
+
+def test_the_lines_of_the_header_are_one_list_and_other_headers_say_nothing() -> None:
+    headers = [
+        (b"x-forwarded-for", b"198.51.100.1, 203.0.113.1"),
+        (b"forwarded", b"for=198.51.100.2"),
+        (b"x-forwarded-for", b"10.0.0.2"),
+    ]
+    assert client_of(PROXY, headers, TRUSTED) == "203.0.113.1"
+    assert client_of(PROXY, headers[1:2], TRUSTED) == PROXY
+    assert client_of(PROXY, headers, ()) == PROXY
 
 
 KEYS = {

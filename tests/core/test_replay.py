@@ -82,3 +82,10 @@ def test_what_was_read_is_not_changed_by_what_comes_later() -> None:
     read = it.after(0)
     it.append(b"b")
     assert list(read) == [b"a"]
+
+
+@pytest.mark.parametrize(("cursor", "kept"), [(0, [b"aa", b"b", b"c"]), (1, [b"b", b"c"]), (3, []), (7, [])])
+def test_what_nobody_reads_again_goes_up_to_the_cursor_and_no_further(cursor: int, kept: list[bytes]) -> None:
+    it = log(b"aa", b"b", b"c")
+    it.forget(cursor)
+    assert facts(it) == {"first": 4 - len(kept), "last": 3, "bytes": len(b"".join(kept)), "closed": False, "kept": kept}

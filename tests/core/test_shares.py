@@ -96,3 +96,8 @@ def test_the_last_eighth_of_a_limit_in_bytes_is_for_what_is_small(taken: int, si
 @pytest.mark.parametrize(("declared", "room"), [(0, True), (SMALL_BYTES, True), (SMALL_BYTES + 1, False)])
 def test_what_says_that_it_will_be_large_is_large_from_its_first_byte(declared: int, room: bool) -> None:
     assert has_bytes(8 * SMALL_BYTES, 7 * SMALL_BYTES, 1, 0, declared) is room
+
+
+def test_what_holds_nothing_yet_and_declares_nothing_is_as_large_as_it_asks_for() -> None:
+    assert has_bytes(8 * SMALL_BYTES, 7 * SMALL_BYTES, SMALL_BYTES)
+    assert not has_bytes(8 * SMALL_BYTES, 7 * SMALL_BYTES - 1, SMALL_BYTES + 1)

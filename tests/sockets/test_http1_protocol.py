@@ -227,6 +227,17 @@ def test_http_1_0_needs_no_host() -> None:
     assert parsed(b"GET / HTTP/1.0\r\n\r\n") == [("GET", b"/", b"")]
 
 
+def test_a_trailer_may_be_as_long_as_extensions_and_no_longer() -> None:
+    lines = [b"X: %b\r\n" % (b"a" * 1019)] * (MAX_CHUNK_EXCESS // 1024 - 1)
+    # The empty line at its end counts as well.
+    last = b"Y: %b\r\n" % (b"a" * (1019 - len(b"\r\n")))
+    trailer = b"".join([*lines, last])
+    assert len(trailer) + len(b"\r\n") == MAX_CHUNK_EXCESS
+    assert parsed(CHUNKED + b"0\r\n" + trailer + b"\r\n") == [("POST", b"/", b"")]
+    with pytest.raises(InvalidRequestError, match="a trailer of more than"):
+        parsed(CHUNKED + b"0\r\n" + trailer.replace(b"Y: ", b"YY: ") + b"\r\n")
+
+
 def test_a_trailer_is_no_field() -> None:
     parser = RequestParser(MAX_HEAD, 20)
     parser.receive_data(CHUNKED + b"0\r\nX: y\r\n\r\n")
