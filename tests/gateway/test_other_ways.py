@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from probe.gateway.behind import Follower
 from probe.gateway.client.target import target
 from probe.gateway.observe import observed, rows_of, shown
 from probe.gateway.run import Options, Recorded, run
 from probe.gateway.side import Side, modern
 
-from .faults import CloseLate, Http10, InitializedLost
-from .proxy import gateway
+from .faults import CloseLate, Http10, InitializedLost, RetryLegacy, RetryModern
+from .proxy import Rules, gateway
 from .runs import found, probe, steps, tried
 
 
@@ -57,3 +59,21 @@ async def test_the_log_is_read_without_what_was_there_before() -> None:
         assert await follower.wait(lambda rows: any(row["kind"] == "http.response" for row in rows), since, 5.0)
         marks = [dict(row["headers"]).get("x-probe-mark") for row in follower.after(0) if row["kind"] == "http.request"]
     assert marks == ["after"]
+
+
+@pytest.mark.parametrize(("rules", "era"), [(RetryModern, "modern"), (RetryLegacy, "legacy")])
+async def test_a_call_that_a_gateway_sends_again_is_told_with_both_exchanges_and_blames_no_client(
+    rules: type[Rules], era: str
+) -> None:
+    made = await tried(rules(), [f"break.before.{era}"], breaker=True)
+    for way in ("direct", "through"):
+        (trial,) = made.of(f"break.before.{era}", way)
+        assert trial.behind.of("client.misuse") == []
+        repeated = trial.behind.of("request.repeated", method="tools/call")
+        assert len(repeated) == (way == "through")
+    calls = trial.behind.received("tools/call")
+    assert [(entry["first"], entry["first_exchange"]) for entry in repeated] == [
+        (calls[0]["seq"], calls[0]["exchange"])
+    ]
+    assert repeated[0]["exchange"] == calls[1]["exchange"] != calls[0]["exchange"]
+    assert repeated[0]["after_ms"] > 0

@@ -456,9 +456,15 @@ async def test_5_and_its_string_are_different_ids_and_an_id_in_flight_is_not_use
         again = Bad("", request("tools/call", slow, 5), 400, INVALID_REQUEST, "5 is already in flight", 5)
         await check_answer(client, again, client.headers)
         # As a gateway does it whose connection broke: the client sent it once.
-        (twice,) = [event for event in probe.events("client.misuse") if event["what"] == "sent twice"]
-        requests = [event["exchange"] for event in probe.events("message.received") if event["method"] == "tools/call"]
-        assert twice["detail"].startswith(f"exchange {requests[1]} brought the message of exchange {requests[0]} again")
+        assert len(probe.events("client.misuse")) == 1
+        (twice,) = probe.events("request.repeated")
+        first, second = (event for event in probe.events("message.received") if event["method"] == "tools/call")
+        assert (twice["first"], twice["first_exchange"], twice["cause"]) == (
+            first["seq"],
+            first["exchange"],
+            second["seq"],
+        )
+        assert (twice["exchange"], twice["id"], twice["method"]) == (second["exchange"], 5, "tools/call")
         assert await client.call("ping", id="5") == {}
     await client.cancel(5)
     other = await probe.client()

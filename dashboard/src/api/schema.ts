@@ -1130,7 +1130,7 @@ export interface components {
          *     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
          *     `cause` is the entry because of which the fact happened: for an answer, the request that it answers.
          */
-        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientProcess"] | components["schemas"]["ReportBegun"] | components["schemas"]["ReportMissed"] | components["schemas"]["ReportEnded"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
+        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["RequestRepeated"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientProcess"] | components["schemas"]["ReportBegun"] | components["schemas"]["ReportMissed"] | components["schemas"]["ReportEnded"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
         /**
          * @description Entries: oldest first with `since`, newest first with `before`.
          *
@@ -2139,6 +2139,35 @@ export interface components {
             task: string | null;
         };
         /**
+         * @description A request came a second time, with the same id and the same bytes. Cause: its `message.received`.
+         *
+         *     `first` is the entry of the one before, `first_exchange` the exchange that brought it; `after_ms` is the time
+         *     between them. A gateway whose connection broke sends a request again, and its client cannot know.
+         */
+        RequestRepeated: {
+            after_ms: number;
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            first: number;
+            first_exchange: number | null;
+            id: number | string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "request.repeated";
+            label: string | null;
+            method: string;
+            mono: number;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
+        };
+        /**
          * @description A rule of the catalogue: what it asks, when an opportunity comes, and what passes, fails or stays silent.
          *
          *     `worst` is the worst verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
@@ -2855,6 +2884,7 @@ export type RefusalTable = components['schemas']['RefusalTable'];
 export type ReportBegun = components['schemas']['ReportBegun'];
 export type ReportEnded = components['schemas']['ReportEnded'];
 export type ReportMissed = components['schemas']['ReportMissed'];
+export type RequestRepeated = components['schemas']['RequestRepeated'];
 export type RuleInfo = components['schemas']['RuleInfo'];
 export type RuleList = components['schemas']['RuleList'];
 export type RuleSentence = components['schemas']['RuleSentence'];

@@ -9,6 +9,7 @@ export type Group = (typeof GROUPS)[number];
 
 const GROUP_OF: Readonly<Record<string, Group>> = {
   message: "messages",
+  request: "messages",
   http: "http",
   socket: "http",
   call: "calls",
@@ -49,6 +50,7 @@ function isProblem(entry: Entry): boolean {
     case "client.misuse":
     case "limit.reached":
     case "report.missed":
+    case "request.repeated":
     case "message.dropped":
     case "message.unreadable":
     case "message.refused":

@@ -62,6 +62,7 @@ from ..calls.running_request import Begun, RunningRequest, Start
 from ..calls.scope import run
 from ..calls.tool_runs import ToolRuns
 from ..messages import Received
+from ..repeats import Repeats
 from ..services import Services
 from ..sessions import Session
 from ..streams.draft_streams import DraftStreams
@@ -73,7 +74,6 @@ from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
 from .methods import Methods
 from .pings import start_pinging
-from .repeats import note_repeat
 from .stream_desk import StreamDesk
 from .tasks import LegacyTaskMethods
 from .tool_calls import LegacyToolCalls
@@ -145,7 +145,7 @@ class LegacyRouter:
     """The legacy front of one engine."""
 
     def __init__(self, services: Services, tasks: TaskService, streams: DraftStreams, runs: ToolRuns) -> None:
-        self._log = services.log
+        self._repeats = Repeats(services.log)
         self._clock = services.clock
         self._settings = services.settings
         self._methods = Methods(services)
@@ -253,19 +253,23 @@ class LegacyRouter:
         self._note_used(session, received)
 
     def _note_used(self, session: Session, received: Sequence[Received]) -> None:
-        """Record each id that the session has used before, also for a request that the client only repeats.
+        """Record each id that the session has used before, also for a request that the client itself repeats.
 
         The clause knows no exception for a repeated request, and this one runs a second time. A request that was
         refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
         """
         for message, context in received:
-            if isinstance(message, Request) and session.used_ids.use(message.id):
+            if not isinstance(message, Request):
+                continue
+            repeated = self._repeats.note(message, context)
+            if session.used_ids.use(message.id) and not repeated:
                 clause = f"{session.machine.revision} basic, Requests: an id is not used twice within a session"
                 context.misuse("id used before", clause, f"id {shown_id(message.id)} of {clip(message.method)}")
 
     def _refused(self, session: Session, request: Request, context: RequestContext, error: ValueError) -> Rejection:
         if isinstance(error, DuplicateIdError):
-            note_repeat(self._log, session.calls.get(request.id), context, str(error))
+            if not self._repeats.note(request, context, in_flight=True):
+                context.misuse("duplicate id", "2025-11-25 basic: ids are not used twice within a session", str(error))
             return Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {error}", id=request.id)
         context.recorder.append(LimitReached("max_in_flight", len(session.machine.in_flight)))
         retry = ((b"retry-after", b"1"),)

@@ -41,6 +41,7 @@ from ..calls.running_request import Begun, RunningRequest, Start
 from ..calls.scope import CallScope
 from ..calls.tool_runs import ToolRuns
 from ..catalogue.offers import SIMPLE, Offer
+from ..repeats import Repeats
 from ..services import Services
 from ..shares import Limit, LimitError
 from ..streams.outbox import Emitted, answer, send
@@ -147,6 +148,7 @@ class ModernRouter:
             "tasks/update": self._desk.update,
             "tasks/cancel": self._desk.cancel,
         }
+        self._repeats = Repeats(services.log)
         self._numbers = count(1)
         self.running: set[CallScope] = set()
         self._quiet = trio.lowlevel.ParkingLot()
@@ -162,6 +164,9 @@ class ModernRouter:
         Raises `Rejection` when there is no room for it, or its client holds enough.
         """
         self._check_room(request, context)
+        if request.method == "tools/call":
+            # Other methods have no effect that a second request would double, and some clients have one id for all.
+            self._repeats.note(request, context)
         info = inbound.meta.client_info or {}
         context.client = ClientInfo(clip(str(info.get("name", ""))), clip(str(info.get("version", ""))))
         incoming = Incoming(request, inbound.meta, offer, context)

@@ -54,6 +54,7 @@ from .messages import (
     MessageRefused,
     MessagesDelivered,
     MessageUnreadable,
+    RequestRepeated,
     UnreadableFault,
     essentials,
     subject,
@@ -104,6 +105,7 @@ __all__ = [
     "ReportBegun",
     "ReportEnded",
     "ReportMissed",
+    "RequestRepeated",
     "ServerState",
     "SessionClosed",
     "SessionOpened",
@@ -134,6 +136,7 @@ Event: TypeAlias = (
     | ConnectionClosed
     | MessageReceived
     | MessageUnreadable
+    | RequestRepeated
     | MessageRefused
     | MessageEmitted
     | MessagesDelivered

@@ -67,6 +67,22 @@ class MessageUnreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestRepeated:
+    """A request came a second time, with the same id and the same bytes. Cause: its `message.received`.
+
+    `first` is the entry of the one before, `first_exchange` the exchange that brought it; `after_ms` is the time
+    between them. A gateway whose connection broke sends a request again, and its client cannot know.
+    """
+
+    kind: ClassVar[str] = "request.repeated"
+    method: str
+    id: RequestId
+    first: int
+    first_exchange: int | None
+    after_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class MessageRefused:
     """A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
 

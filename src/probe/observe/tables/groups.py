@@ -21,6 +21,7 @@ Group: TypeAlias = Literal[
 _OF_KIND: Final[Mapping[str, Group]] = {
     "message.delivered": "deliveries",
     "message": "messages",
+    "request": "messages",
     "http": "http",
     "socket": "http",
     "call": "calls",
@@ -72,6 +73,7 @@ _PROBLEMS: Final[Mapping[type, Callable[[Any], bool]]] = {
     events.ClientMisuse: _always,
     events.LimitReached: _always,
     events.ReportMissed: _always,
+    events.RequestRepeated: _always,
     events.MessageUnreadable: _always,
     events.MessageRefused: _always,
     events.SocketRefused: _always,

@@ -1,0 +1,58 @@
+"""Requests that come twice: the same bytes with the same id, which is what a gateway sends whose connection broke."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from ..observe.bounded import Newest
+from ..observe.events import MessageReceived, RequestRepeated
+from ..observe.log import Entry, EventLog
+from ..wire.jsonrpc import Request, RequestId, clip
+from .calls.request_context import RequestContext
+
+_Key: TypeAlias = tuple[str | None, RequestId]
+
+# Of all clients together: what was repeated comes within seconds.
+_MOST: Final = 4096
+_SOON_S: Final = 10.0
+
+
+class Repeats:
+    """The latest requests of one engine over HTTP, by client and id, as numbers of entries."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._latest: Newest[_Key, int] = Newest(_MOST)
+
+    def note(self, request: Request, context: RequestContext, *, in_flight: bool = False) -> bool:
+        """Take one request; whether it is one that came before, which is recorded then, with both exchanges.
+
+        Its sender need not know: so it is no misuse of the client's. The same bytes on the connection of the first are
+        the client's own doing, unless the first is still `in_flight`.
+        """
+        again = context.recorder.cause
+        if again is None or context.transport != "http":
+            return False
+        key = (context.recorder.context.session, request.id)
+        first = self._latest.get(key)
+        if not in_flight:
+            # The one that is in flight stays the first, whatever else has its id.
+            self._latest.store(key, again)
+        before, now = (None if seq is None else self._log.entry(seq) for seq in (first, again))
+        if before is None or now is None or not (_are_same(before, now) and (in_flight or _is_other(before, now))):
+            return False
+        after_ms = round((now.mono - before.mono) * 1000, 3)
+        repeated = RequestRepeated(clip(request.method), request.id, before.seq, before.context.exchange, after_ms)
+        context.recorder.append(repeated)
+        return True
+
+
+def _are_same(before: Entry, now: Entry) -> bool:
+    bodies = [entry.fact.message for entry in (before, now) if isinstance(entry.fact, MessageReceived)]
+    return len(bodies) == 2 and bodies[0] == bodies[1]
+
+
+def _is_other(before: Entry, now: Entry) -> bool:
+    """Whether they came on two connections, soon after one another."""
+    connections = {entry.context.connection for entry in (before, now)} - {None}
+    return len(connections) == 2 and now.mono - before.mono <= _SOON_S
