@@ -259,10 +259,15 @@ def page() -> str:
 def _table(specs: Iterable[Described]) -> str:
     head = ["| setting | default | unit | reason | beyond it |", "|---|---|---|---|---|"]
     cells = (
-        (f"`{spec.name}`{' *fixed*' if spec.fixed else ''}", _shown(spec), spec.unit, spec.reason, BEYOND[spec.name])
+        (_name(spec), _shown(spec), spec.unit, spec.reason, BEYOND[spec.name])
         for spec in specs
     )
     return "\n".join([*head, *_rows(cells)])
+
+
+def _name(spec: Described) -> str:
+    # A link to a limit names it: `limits.md#max_sessions`.
+    return f'<a id="{spec.name}"></a>`{spec.name}`{" *fixed*" if spec.fixed else ""}'
 
 
 def _rows(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
