@@ -10,7 +10,7 @@ import pytest
 from probe.observe.call_filter import NAMES, OUTCOMES, CallFilter, parse, same
 from probe.observe.query import QueryError
 from probe.observe.records import CallRecord
-from probe.observe.redaction import bounded
+from probe.observe.stored import bounded
 
 from ..support.shown import EVERY_CALL
 from .calls import RUN, record

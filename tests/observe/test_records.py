@@ -23,7 +23,7 @@ from probe.observe.events import (
 )
 from probe.observe.log import EventLog
 from probe.observe.records import CallRecord, CallRecords
-from probe.observe.redaction import bounded
+from probe.observe.stored import bounded
 from probe.wire.jsonrpc import encode
 
 from ..support.facts import record, settled, started

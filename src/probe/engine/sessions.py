@@ -24,7 +24,8 @@ from ..core.used_ids import UsedIds
 from ..observe.bounded import Newest
 from ..observe.context import Recorder
 from ..observe.events import ClientMisuse, SessionClosed, SessionOpened
-from ..observe.redaction import MOST_CAPABILITIES, bounded, fingerprint
+from ..observe.redaction import fingerprint
+from ..observe.stored import MOST_CAPABILITIES, bounded
 from ..wire.jsonrpc import RequestId, clip
 from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities

@@ -111,3 +111,15 @@ class Reply:
     def hides(self, *names: str) -> bool:
         """Whether something of it, or of a member that `names` lead to, is hidden in the log."""
         return bool(self.message.hidden) and covers(self.message.hidden, self.pointer + pointer(*names))
+
+
+def input_questions(
+    sent: Sent, holder: Mapping[str, Any], place: str, declared: Mapping[str, Any], task: str | None = None
+) -> dict[str, Question]:
+    """The questions of the `inputRequests` of a result or a task, by their keys."""
+    found = {}
+    for key, value in members(holder.get("inputRequests")).items():
+        method, params = str(members(value).get("method")), members(members(value).get("params"))
+        where = place + pointer(key, "params")
+        found[key] = Question(sent, method, params, declared, where, sent.revision, key, task)
+    return found

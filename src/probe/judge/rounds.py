@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..observe.bounded import Newest
-from .questions import Question, Reply
+from ..wire.v2026.meta import CLIENT_CAPABILITIES
+from .questions import Question, Reply, input_questions
 from .values import members, pointer
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 Kin: TypeAlias = Literal["same", "changed", "other"]
 """What a retry is to the request of its round: equal, the same with other arguments, or another request."""
-
-CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
 # Rounds whose state can come back, and those that a retry without a state is compared with.
 _MOST_ROUNDS: Final = 1_000
@@ -111,7 +110,7 @@ class SubjectRounds:
             return []
         if sent.result.get("resultType") != "input_required":
             return []
-        declared = members(request.meta.get(CAPABILITIES))
+        declared = members(request.meta.get(CLIENT_CAPABILITIES))
         questions = input_questions(sent, sent.result, pointer("result", "inputRequests"), declared)
         state = sent.result.get("requestState")
         before = self._by_request.get(request)
@@ -157,18 +156,6 @@ class SubjectRounds:
             return "other"
         others = (each for each in self.open.values() if each is not round)
         return "other" if any(are_equal(message, each.request) for each in others) else "changed"
-
-
-def input_questions(
-    sent: Sent, holder: Mapping[str, Any], place: str, declared: Mapping[str, Any], task: str | None = None
-) -> dict[str, Question]:
-    """The questions of the `inputRequests` of a result or a task, by their keys."""
-    found = {}
-    for key, value in members(holder.get("inputRequests")).items():
-        method, params = str(members(value).get("method")), members(members(value).get("params"))
-        where = place + pointer(key, "params")
-        found[key] = Question(sent, method, params, declared, where, sent.revision, key, task)
-    return found
 
 
 def are_equal(one: Message, other: Message) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..observe.bounded import Newest
 from ..wire.revisions import V2025_11_25, V2026_07_28
-from .questions import Question, Reply
-from .rounds import CAPABILITIES, input_questions
+from ..wire.v2026.meta import CLIENT_CAPABILITIES
+from .questions import Question, Reply, input_questions
 from .values import members, pointer
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Tasks:
                 continue
             # What the client declared when it made the call; a request that only asks for the task may say less.
             call = task.request or sent.request
-            declared = {} if call is None else members(call.meta.get(CAPABILITIES))
+            declared = {} if call is None else members(call.meta.get(CLIENT_CAPABILITIES))
             found = input_questions(sent, body, place + pointer("inputRequests"), declared, task.id)
             for key, question in found.items():
                 if key not in task.questions:

@@ -6,15 +6,11 @@ first characters stay visible, enough to see whether two requests carry the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import unquote_plus
 
-from ..wire.jsonrpc import encode
-
 REDACTED = "[redacted]"
-MOST_CAPABILITIES: Final = 4096
-"""Bytes of a client's declared capabilities that are kept; real ones have a few hundred."""
 SECRET_HEADERS = frozenset(
     {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token"}
     | {"x-access-token", "x-amz-security-token", "x-csrf-token", "x-xsrf-token", "x-goog-iam-authorization-token"}
@@ -174,15 +170,3 @@ def _json_type(value: Any) -> str:
     """An integer and a number with a fraction or an exponent are two types, as JSON Schema has them."""
     names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
     return names.get(type(value), "null")
-
-
-def bounded(value: Mapping[str, Any], max_bytes: int, body: bytes | None = None) -> bytes:
-    """JSON as a call record keeps it: whole, or its beginning when it is larger than that; secrets hidden.
-
-    `body` is the value's JSON, where somebody has it already.
-    """
-    if body is None or has_secret(value):
-        body = encode(message(value))
-    if len(body) <= max_bytes:
-        return body
-    return encode({"cut": body[:max_bytes].decode(errors="ignore"), "bytes": len(body)})

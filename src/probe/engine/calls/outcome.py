@@ -12,7 +12,7 @@ from typing import Literal, Self, TypeAlias, TypeVar
 
 import trio
 
-from ...observe.redaction import bounded
+from ...observe.stored import bounded
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
 from ..catalogue.tool import (

@@ -11,7 +11,7 @@ from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate
 from ...observe.context import Recorder
 from ...observe.events import CallStarted, DispatchSent
-from ...observe.redaction import bounded
+from ...observe.stored import bounded
 from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
 from ..catalogue.offers import Offer
 from ..catalogue.tool import Seconds, Tool, ToolResult

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from ...observe.bounded import Newest
 from ...observe.context import Recorder
 from ...observe.events import ClientSeen
-from ...observe.redaction import MOST_CAPABILITIES, bounded
+from ...observe.stored import MOST_CAPABILITIES, bounded
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 

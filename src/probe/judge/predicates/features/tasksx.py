@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from ....observe.bounded import Newest
+from ....wire.v2026.meta import CLIENT_CAPABILITIES
 from ...predicate import Predicate, Wait, judges
 from ...questions import METHODS, Question, Reply
-from ...rounds import CAPABILITIES, are_equal
+from ...rounds import are_equal
 from ...tasks import EXTENSION, TaskView, Told
 from ...values import members, pointer
 from ...views import Message, TaskNews
@@ -24,7 +25,7 @@ _REPEATED_S: Final = 5.0
 # A program that answers by itself has answered within twice the time that it took before.
 _TWICE: Final = 2
 _INVALID_PARAMS: Final = -32602
-_CAPABILITIES: Final = pointer("params", "_meta", CAPABILITIES)
+_CAPABILITIES: Final = pointer("params", "_meta", CLIENT_CAPABILITIES)
 
 
 @judges("tasksx.polymorphic")
@@ -302,7 +303,7 @@ class TasksxStopsWhenTerminal(Stopping):
 
 
 def _declares(message: Message) -> bool:
-    return EXTENSION in members(members(message.meta.get(CAPABILITIES)).get("extensions"))
+    return EXTENSION in members(members(message.meta.get(CLIENT_CAPABILITIES)).get("extensions"))
 
 
 def _asked(task: TaskView) -> list[int]:

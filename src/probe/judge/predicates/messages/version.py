@@ -7,8 +7,8 @@ from typing import Final
 
 from ....observe.bounded import Newest
 from ....wire.errors import Code
+from ....wire.v2026.meta import CLIENT_CAPABILITIES
 from ...predicate import Predicate, judges
-from ...rounds import CAPABILITIES
 from ...views import Message, members
 from ..manners.requests import same_request
 
@@ -111,7 +111,7 @@ class VersionMissingCapabilityLearned(Predicate):
         if not self._refused:
             return
         required = self._required.get(same_request(message))
-        if required is not None and required <= members(message.meta.get(CAPABILITIES)).keys():
+        if required is not None and required <= members(message.meta.get(CLIENT_CAPABILITIES)).keys():
             self.ok(message)
 
     def _look(self, key: bytes, request: Message) -> None:
