@@ -13,11 +13,11 @@ import pytest
 import trustme
 
 from probe.cli import main
-from probe.doctor import path
+from probe.doctor import checks, path
 from probe.doctor.path import Finding, Visit
-from probe.doctor.target import ProbeAddress
+from probe.doctor.target import ProbeAddress, WrongError
 
-from ..infra.proxies import buffering
+from ..infra.proxies import buffering, delaying
 from ..support.process import served
 
 
@@ -62,6 +62,14 @@ def test_a_proxy_that_buffers_is_bad_for_streams_and_hides_that_a_client_has_gon
         (leaving,) = path.leaving(asked(behind))
     assert (stream.mark, "something buffers the stream" in stream.text) == ("bad", True)
     assert (leaving.mark, "the close is not passed on" in leaving.text) == ("bad", True)
+
+
+def test_a_proxy_that_is_late_with_each_message_does_not_pass(origin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HAProxy is without `option http-no-delay`, by some 200 ms."""
+    monkeypatch.setattr(checks, "_STEPS", 4)
+    monkeypatch.setattr(checks, "_STEP_MS", 300)
+    with delaying(origin, 0.25) as behind, pytest.raises(WrongError, match="ms late: something waits before it sends"):
+        checks.check_stream(ProbeAddress(behind, None))
 
 
 def test_a_proxy_that_adds_its_name_is_told(origin: str) -> None:

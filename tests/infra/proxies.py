@@ -1,10 +1,11 @@
-"""Two things that may stand before a probe: one that holds back what it passes on, and one that switches."""
+"""What may stand before a probe: one that holds back what it passes on, one that is late, and one that switches."""
 
 from __future__ import annotations
 
 import selectors
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
@@ -46,6 +47,12 @@ def buffering(upstream: str) -> Iterator[str]:
     """A proxy before this origin that buffers; gives its own."""
     parts = urlsplit(upstream)
     handler = type("Handler", (_Buffering,), {"upstream": (parts.hostname, parts.port)})
+    with _answering(handler) as own:
+        yield own
+
+
+@contextmanager
+def _answering(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -54,6 +61,38 @@ def buffering(upstream: str) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join(_PATIENCE_S)
+
+
+class _Late(_Buffering):
+    """Passes each piece of a stream on after a time, as Nagle's algorithm does with a client that acknowledges late."""
+
+    late_s = 0.0
+
+    def _pass_on(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with closing(HTTPConnection(*self.upstream, timeout=_PATIENCE_S)) as connection:
+            connection.request(self.command, self.path, body or None, dict(self.headers.items()))
+            response = connection.getresponse()
+            self.send_response(response.status)
+            self.send_header("Content-Type", response.headers["content-type"])
+            self.send_header("Connection", "close")
+            self.end_headers()
+            streamed = response.headers["content-type"] == "text/event-stream"
+            while piece := response.read1():
+                time.sleep(self.late_s if streamed else 0)
+                self.wfile.write(piece)
+        self.close_connection = True
+
+    do_GET = do_POST = _pass_on  # noqa: N815 - likewise
+
+
+@contextmanager
+def delaying(upstream: str, seconds: float) -> Iterator[str]:
+    """A proxy before this origin that passes each piece of a stream on so much later; gives its own."""
+    parts = urlsplit(upstream)
+    handler = type("Handler", (_Late,), {"upstream": (parts.hostname, parts.port), "late_s": seconds})
+    with _answering(handler) as own:
+        yield own
 
 
 @contextmanager

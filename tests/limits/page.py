@@ -258,10 +258,7 @@ def page() -> str:
 
 def _table(specs: Iterable[Described]) -> str:
     head = ["| setting | default | unit | reason | beyond it |", "|---|---|---|---|---|"]
-    cells = (
-        (_name(spec), _shown(spec), spec.unit, spec.reason, BEYOND[spec.name])
-        for spec in specs
-    )
+    cells = ((_name(spec), _shown(spec), spec.unit, spec.reason, BEYOND[spec.name]) for spec in specs)
     return "\n".join([*head, *_rows(cells)])
 
 

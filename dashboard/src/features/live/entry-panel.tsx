@@ -130,7 +130,7 @@ function Headers({ pairs }: { pairs: unknown }) {
   const headers = pairs as readonly (readonly [string, string])[];
   return (
     <section>
-      <h3>Headers, as received</h3>
+      <h3>Headers</h3>
       <Facts>
         {headers.map(([name, value], index) => (
           // a header may come twice

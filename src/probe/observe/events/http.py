@@ -8,7 +8,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """The head of an HTTP request arrived; `headers` are as received, secrets hidden.
+    """The head of an HTTP request arrived; `headers` are in their order, names in lower case, secrets hidden.
 
     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
     proxy that speaks for it, None where the request came from the client itself. `named` is the label of the session
