@@ -4,12 +4,12 @@ import type { SessionRow } from "~/api/schema";
 import { useFeed } from "~/feed/use-feed";
 import { EraBadge, TransportBadge } from "~/ui/badge";
 import { Drawer } from "~/ui/drawer";
-import { JsonView } from "~/ui/json-view";
 import { KeyValues } from "~/ui/key-values";
 import { Time } from "~/ui/time";
+import { Capabilities } from "./capabilities";
 import { SessionState, nameOf } from "./columns";
 import { Counts } from "./counts";
-import { capabilityLines } from "./features";
+import { useDeclared } from "./declared";
 import { Matrix } from "./matrix";
 import { MisuseList } from "./misuse-list";
 import { RefusalList } from "./refusal-list";
@@ -56,6 +56,7 @@ function Unattributed({ row }: { row: SessionRow }) {
 
 function Known({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["era"]> }) {
   const all = useFeed((snapshot) => snapshot.tables.calls);
+  const declared = useDeclared(row);
   const calls = useMemo(() => all.filter((call) => call.session === row.id), [all, row.id]);
   return (
     <>
@@ -73,11 +74,11 @@ function Known({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["era
           ["See", <Links key="links" id={row.id} />],
         ]}
       />
-      <Capabilities capabilities={row.capabilities} era={era} />
+      <Capabilities capabilities={row.capabilities} era={era} declared={declared} />
       <Verdicts row={row} />
       <RefusalList row={row} />
       <MisuseList row={row} />
-      <Matrix row={row} calls={calls} />
+      <Matrix row={declared === null || declared.requests === 0 ? row : { ...row, capabilities: declared.union }} calls={calls} />
       <Counts caption="Methods asked for" head="Method" counts={row.methods} />
       <Counts caption="Tools called" head="Tool" counts={row.tools} />
     </>
@@ -95,21 +96,5 @@ function Links({ id }: { id: string }) {
       <Link href={`/timeline?session=${id}`}>its timeline</Link>
       <Link href={`/export?client=${id}`}>save as a file</Link>
     </span>
-  );
-}
-
-const NO_CAPABILITIES = {
-  legacy: "None was declared in initialize: the server may ask this client nothing.",
-  modern: "The newest request declared none; earlier ones may have declared some.",
-};
-
-function Capabilities({ capabilities, era }: { capabilities: unknown; era: keyof typeof NO_CAPABILITIES }) {
-  const lines = capabilityLines(capabilities);
-  return (
-    <section className={styles["part"]} aria-label="Declared capabilities">
-      <h3>Declared capabilities</h3>
-      {lines.length === 0 ? <p>{NO_CAPABILITIES[era]}</p> : <KeyValues items={lines.map(([name, inside]) => [name, inside === "" ? "declared" : inside])} />}
-      <JsonView title="Capabilities as declared" value={capabilities} open={0} />
-    </section>
   );
 }

@@ -3,7 +3,7 @@ import { page, userEvent } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { JudgedProvider } from "~/judged/use-judged";
 import { judgeReport, judgedRule, judgedSubject, serverThat } from "~/testing/judged";
-import { callRow, refusalRow, sessionRow } from "~/testing/rows";
+import { callRow, entry, refusalRow, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import SessionsView from "./view";
 
@@ -60,6 +60,22 @@ test("Enter opens one with its capabilities, misuse and what it exercised; Escap
   expect(asked.some((url) => url.includes("session=s1") && url.includes("kind=client.misuse"))).toBe(true);
   await userEvent.keyboard("{Escape}");
   await expect.poll(() => location.pathname).toBe("/dashboard/sessions");
+});
+
+const declares = (seq: number, capabilities: object) =>
+  entry(seq, seq, "message.received", { session: "m1", rpc: "request", method: "tools/call", id: seq, message: { params: { _meta: { "io.modelcontextprotocol/clientCapabilities": capabilities } } } });
+
+test("the capabilities of a modern client are those of all its requests, with how many declared each", async () => {
+  const { show } = await opened("/m1");
+  answerApi((path, query) => {
+    if (path !== "/api/events") return undefined;
+    const events = query.get("kind") === "message.received" ? [declares(3, {}), declares(2, {}), declares(1, { sampling: {} })] : [];
+    return { run: "run", gap: null, events, next: null, last: 3 };
+  });
+  show({ sessions: [{ ...ROWS.find(({ id }) => id === "m1"), requests: 9, capabilities: {} }] });
+  await expect.element(page.getByRole("region", { name: "Declared capabilities" })).toMatchTextContent(/samplingin 1 of 3 requests.*Its 3 requests differ/);
+  await expect.element(page.getByRole("row", { name: /^Sampling not yet declared/ })).toBeInTheDocument();
+  await expectAccessible();
 });
 
 test("a client page lists refused requests and links to the log; what a row counts is not listed again", async () => {
