@@ -41,7 +41,10 @@ def written(extract: Extract = ALL, report: bytes | None = b"") -> bytes:
             archive.add(item)
             parts.append(archive.take())
         end = ndjson.End(9, "complete" if extract.is_all else "filtered")
-        archive.finish(end, [b'{"id":"r1.c1"}'], encode(REPORTED) if report == b"" else report)
+        archive.end_log(end)
+        for id in ("r1.c1", "r1.c2"):
+            archive.add_call(encode({"id": id}))
+        archive.finish(encode(REPORTED) if report == b"" else report)
         return b"".join([*parts, archive.take()])
 
 
@@ -99,7 +102,7 @@ def test_the_manifest_says_what_is_in_the_file(tmp_path: Path) -> None:
     }
     assert (manifest["client"], manifest["call"], manifest["report"], manifest["run"]) == ("m1", None, False, "r1")
     assert REPORT not in members(body)
-    assert json.loads(members(body)[AUDIT]) == {"calls": [{"id": "r1.c1"}]}
+    assert json.loads(members(body)[AUDIT]) == {"calls": [{"id": "r1.c1"}, {"id": "r1.c2"}]}
     end = opened(tmp_path, body).log.end
     assert end is not None
     assert end.why == "filtered"

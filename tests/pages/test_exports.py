@@ -5,15 +5,23 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+import trio
+
 from probe.exports.archive import AUDIT, LOG, MANIFEST, REPORT
 from probe.exports.opening import open_file
+from probe.exports.overview import OverviewTally
+from probe.observe.context import Context
 from probe.observe.events import ServerState
+from probe.observe.log import Entry
 from probe.observe.opened import OpenedFile
 
 from ..support.api import LOCAL, page, refusal
+from ..support.facts import received
 from ..support.http import exchange
 from ..support.legacy import Legacy
 from ..support.probe import Probe, running
@@ -138,3 +146,38 @@ async def test_the_name_of_the_file_holds_no_character_of_a_client_that_means_so
     client = Legacy(probe.app, "/mcp?tools=all&client=a.b-c_d")
     await client.initialize("2025-11-25", None)
     assert "-a.b-c_d.mcpprobe" in (await download(probe, "?client=a.b-c_d"))[0]
+
+
+async def test_however_many_exports_are_made_one_works_at_a_time(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each of them would make every call wait for one piece more."""
+    await two_clients(probe)
+    for _ in range(2000):
+        probe.engine.log.append(received({"pad": "x" * 40}), Context(session="s1", exchange=1))
+    await page(probe, "/api")
+    worked: list[int] = []
+    passes = 0
+    taken = OverviewTally.take
+
+    def take(tally: OverviewTally, entry: Entry) -> None:
+        worked.append(passes)
+        taken(tally, entry)
+
+    async def count_passes() -> None:
+        nonlocal passes
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+
+    async def at_most(exports: int) -> int:
+        """The most entries that were looked at in one pass of the scheduler."""
+        worked.clear()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(count_passes)
+            async with trio.open_nursery() as asking:
+                for _ in range(exports):
+                    asking.start_soon(page, probe, "/api/export?client=s1")
+            nursery.cancel_scope.cancel()
+        return max(Counter(worked).values())
+
+    monkeypatch.setattr(OverviewTally, "take", take)
+    assert await at_most(12) <= 4 * await at_most(1)

@@ -12,9 +12,13 @@ _OVERHEAD: Final = 1024
 
 
 class Turns:
-    """Counts what was done since others had their turn."""
+    """Counts what was done since others had their turn.
 
-    def __init__(self) -> None:
+    Of all that share a `turnstile` one goes on at a time, so that many of them take no more from others than one.
+    """
+
+    def __init__(self, turnstile: trio.Lock | None = None) -> None:
+        self._turnstile = turnstile
         self._done = 0
 
     async def done(self, size: int) -> None:
@@ -22,4 +26,8 @@ class Turns:
         self._done += size + _OVERHEAD
         if self._done > _TURN_BYTES:
             self._done = 0
-            await trio.lowlevel.checkpoint()
+            if self._turnstile is None:
+                await trio.lowlevel.checkpoint()
+            else:
+                async with self._turnstile:
+                    pass

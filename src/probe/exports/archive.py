@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
@@ -76,7 +75,7 @@ class _Packed(io.RawIOBase):
 
 
 class Archive:
-    """One file in the making: `begin` with the header, then entries and gaps in order, then `finish`.
+    """One file in the making: entries and gaps in order, `end_log`, rows of calls, `finish`.
 
     `take` gives what was packed since it was asked last; nothing waits for the end. `saved_at` is seconds since the
     epoch. Whoever makes one closes it, whether it is finished or not.
@@ -89,8 +88,9 @@ class Archive:
         self._out = _Packed()
         self._zip = zipfile.ZipFile(self._out, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL)
         # A log has no size that is known before, and may be larger than 2 GiB.
-        self._log = self._zip.open(LOG, "w", force_zip64=True)
-        self._log.write(ndjson.header(header))
+        self._member = self._zip.open(LOG, "w", force_zip64=True)
+        self._member.write(ndjson.header(header))
+        self._comma = b""
         self._tally = OverviewTally()
         self._last = 0
 
@@ -105,7 +105,7 @@ class Archive:
 
     def add(self, item: Entry | Gap, line: bytes | None = None) -> None:
         """One more entry, whose JSON is `line` where somebody has it already, or entries that are lost."""
-        self._log.write(ndjson.line(item) if line is None else line + b"\n")
+        self._member.write(ndjson.line(item) if line is None else line + b"\n")
         if isinstance(item, Gap):
             self._tally.miss(item)
             self._last = item.last
@@ -113,13 +113,24 @@ class Archive:
             self._tally.take(item)
             self._last = item.seq
 
-    def finish(self, end: End | None, calls: Sequence[bytes], report: bytes | None) -> None:
-        """Write what is left: `end` where the log has one, `calls` are rows of the audit in JSON."""
+    def end_log(self, end: End | None) -> None:
+        """The log is over, and has an `end` unless it was cut off; rows of the audit follow."""
         if end is not None:
             # Entries that came while this was written, and have gone again, are in a gap beyond it.
-            self._log.write(ndjson.line(End(max(end.last, self._last), end.why)))
-        self._log.close()
-        self._put(AUDIT, b'{"calls":[%b]}\n' % b",".join(calls))
+            self._member.write(ndjson.line(End(max(end.last, self._last), end.why)))
+        self._member.close()
+        self._member = self._zip.open(AUDIT, "w", force_zip64=True)
+        self._member.write(b'{"calls":[')
+
+    def add_call(self, row: bytes) -> None:
+        """One more row of the audit, in JSON."""
+        self._member.write(self._comma + row)
+        self._comma = b","
+
+    def finish(self, report: bytes | None) -> None:
+        """Write what is left: the report, and the manifest."""
+        self._member.write(b"]}\n")
+        self._member.close()
         if report is not None:
             self._put(REPORT, report + b"\n")
         header = self._header
@@ -140,7 +151,7 @@ class Archive:
 
     def close(self) -> None:
         """End it, finished or not."""
-        self._log.close()
+        self._member.close()
         self._zip.close()
 
     def _put(self, name: str, body: bytes) -> None:

@@ -29,8 +29,9 @@ from . import answers, listing, media, responses
 from .problems import not_found
 from .queries import read
 
-# Entries that are looked at between two checkpoints: half a millisecond.
+# Entries that are looked at in one piece: half a millisecond, which is a turn.
 _PIECE: Final = 250
+_PIECE_COST: Final = 64 * 1024
 _CHUNK_BYTES: Final = 16 * 1024
 _UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_NAME: Final = 64
@@ -42,22 +43,30 @@ class NothingToExportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The numbers of the entries to export, what is lost among them, the end of the export, and whom it is about."""
+    """The numbers of the entries to export, what is lost among them, the end of the export, and whom it is about.
+
+    Its work is done in `turns`: others run between its pieces, and of all exports one makes a piece at a time.
+    """
 
     extract: Extract
     numbers: list[int]
     lost: list[Gap]
     end: End | None
     about: str | None
+    turns: Turns
 
 
 def register(app: QuartTrio, engine: Engine) -> None:
     """Add the pages of one engine."""
+    turnstile = trio.Lock()
+
+    async def find(page: listing.Route) -> Chosen:
+        return await _find(engine, _asked(page), Turns(turnstile))
 
     @app.get(listing.EXPORT.rule)
     async def export() -> Response:
-        found = await _find(engine, _asked(listing.EXPORT))
-        tally, turns = OverviewTally(), Turns()
+        found, tally = await find(listing.EXPORT), OverviewTally()
+        turns = found.turns
         for item in _items(engine, found):
             _count(tally, item)
             await turns.done(0)
@@ -67,17 +76,17 @@ def register(app: QuartTrio, engine: Engine) -> None:
 
     @app.get(listing.EXPORT_FILE.rule)
     async def export_file() -> Response:
-        found = await _find(engine, _asked(listing.EXPORT_FILE))
+        found = await find(listing.EXPORT_FILE)
         return responses.streamed(_archived(engine, found), media.ZIP, f"{_stem(engine, found)}{SUFFIX}")
 
     @app.get(listing.EXPORT_HAR.rule)
     async def export_har() -> Response:
-        found = await _find(engine, _asked(listing.EXPORT_HAR))
+        found = await find(listing.EXPORT_HAR)
         return responses.streamed(_har(engine, found), media.JSON, f"{_stem(engine, found)}.har")
 
     @app.get(listing.EXPORT_HTML.rule)
     async def export_html() -> Response:
-        found = await _find(engine, _asked(listing.EXPORT_HTML))
+        found = await find(listing.EXPORT_HTML)
         kind = f"{media.HTML}; charset=utf-8"
         return responses.streamed(_page(engine, found), kind, f"{_stem(engine, found)}.html")
 
@@ -95,7 +104,7 @@ def _asked(page: listing.Route) -> Extract:
     return Extract(query.own.get("client"), query.own.get("call"))
 
 
-async def _find(engine: Engine, extract: Extract) -> Chosen:
+async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
     """Raises `NothingToExportError`."""
     lost, end = _bounds(engine, extract)
     if extract.call is not None:
@@ -106,17 +115,18 @@ async def _find(engine: Engine, extract: Extract) -> Chosen:
         if record is None:
             raise NothingToExportError(f"there is no call {clip(extract.call)!r}, or the log keeps it no longer")
         lost = [] if evidence.complete(call) else lost
-        return Chosen(replace(extract, call=call), evidence.of(call), lost, end, record.label or record.session)
+        extract = replace(extract, call=call)
+        return Chosen(extract, evidence.of(call), lost, end, record.label or record.session, turns)
     last = engine.log.last
     if extract.client is None:
-        return Chosen(extract, [entry.seq async for entry in _all(engine, last)], lost, end, None)
+        return Chosen(extract, [entry.seq async for entry in _all(engine, last, turns)], lost, end, None, turns)
     client = ClientEntries(extract.client)
-    async for entry in _all(engine, last):
+    async for entry in _all(engine, last, turns):
         client.look(entry)
     if not client:
         raise NothingToExportError(f"no client {clip(extract.client)!r} is in the log")
-    numbers = [entry.seq async for entry in _all(engine, last) if client.has(entry)]
-    return Chosen(extract, numbers, lost, end, extract.client)
+    numbers = [entry.seq async for entry in _all(engine, last, turns) if client.has(entry)]
+    return Chosen(extract, numbers, lost, end, extract.client, turns)
 
 
 def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
@@ -131,7 +141,7 @@ def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
     return opened.log.gaps, end
 
 
-async def _all(engine: Engine, last: int) -> AsyncIterator[Entry]:
+async def _all(engine: Engine, last: int, turns: Turns) -> AsyncIterator[Entry]:
     """The entries of the log up to one of them; others run meanwhile."""
     after = 0
     while after < last:
@@ -139,7 +149,7 @@ async def _all(engine: Engine, last: int) -> AsyncIterator[Entry]:
         for entry in page.entries:
             yield entry
         after = page.next
-        await trio.lowlevel.checkpoint()
+        await turns.done(_PIECE_COST)
 
 
 def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
@@ -160,7 +170,7 @@ def _count(tally: OverviewTally, item: Entry | Gap) -> None:
 
 
 async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
-    turns = Turns()
+    turns = found.turns
     with closing(Archive(found.extract, engine.header(), engine.clock.wall())) as archive:
         for item in _items(engine, found):
             line = None if isinstance(item, Gap) else item.encoded()
@@ -168,12 +178,21 @@ async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
             if packed := archive.take():
                 yield packed
             await turns.done(0 if line is None else len(line))
-        archive.finish(found.end, _records(engine, archive.calls), await _report(engine, found.about))
+        archive.end_log(found.end)
+        for call in sorted(archive.calls):
+            record = engine.records.get(call)
+            if record is not None:
+                row = record.encoded()
+                archive.add_call(row)
+                if packed := archive.take():
+                    yield packed
+                await turns.done(len(row))
+        archive.finish(await _report(engine, found.about))
         yield archive.take()
 
 
 async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
-    exchanges, turns = HarExchanges(), Turns()
+    exchanges, turns = HarExchanges(), found.turns
     for item in _items(engine, found):
         if isinstance(item, Entry):
             exchanges.take(item)
@@ -188,7 +207,7 @@ async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
 
 
 async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
-    tally, wire, turns = OverviewTally(), WireLog(), Turns()
+    tally, wire, turns = OverviewTally(), WireLog(), found.turns
     for item in _items(engine, found):
         _count(tally, item)
         if isinstance(item, Entry):
@@ -204,11 +223,6 @@ async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
             chunk.clear()
         await turns.done(len(part))
     yield bytes(chunk)
-
-
-def _records(engine: Engine, calls: set[str]) -> list[bytes]:
-    records = (engine.records.get(call) for call in sorted(calls))
-    return [record.encoded() for record in records if record is not None]
 
 
 async def _report(engine: Engine, about: str | None) -> bytes | None:
