@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
 import { DASHBOARD } from "~/api/address";
 import { apiUrl } from "~/api/client";
 import { directionOf } from "~/api/evidence";
@@ -55,6 +56,7 @@ export function EntryPanel({ run, entry, url, above, below, onClose }: EntryPane
         <CopyCurl run={run} entry={entry} />
         <CopyButton label="Copy link" text={() => `${location.origin}${DASHBOARD}/live?at=${run}-${entry.seq}`} />
         {run === known.run && <CopyButton label="Copy API link" text={() => `${location.origin}${apiUrl(`/events/${entry.seq}`)}`} />}
+        {run === known.run && entry.session !== null && <Link href={`/ladder?client=${encodeURIComponent(entry.session)}&at=${entry.seq}`}>In the ladder</Link>}
       </p>
       <Values entry={entry} />
       <Related run={run} entry={entry} url={url} />
