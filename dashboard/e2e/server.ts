@@ -38,6 +38,15 @@ export async function startServer(port: number, ...flags: string[]): Promise<Ser
   return { url: `http://127.0.0.1:${port}`, stop: (signal = "SIGTERM") => stop(child, signal) };
 }
 
+/** Runs `mcp-probe gateway` with a probe and a gateway before it, and writes what it finds into a file. */
+export async function checkGateway(probe: string, through: string, file: string, ...only: string[]): Promise<void> {
+  const options = ["--probe", probe, "--through", `${through}/mcp`, "--format", "json", "--out", file, ...only.flatMap((name) => ["--only", name])];
+  const child = spawn(process.env["PROBE_PYTHON"] ?? "python", ["-m", "probe", "gateway", ...options], { stdio: "ignore" });
+  const [code] = (await once(child, "exit")) as [number];
+  // 1: something is broken, which is what it is for
+  if (code > 1) throw new Error(`mcp-probe gateway ended with ${code}`);
+}
+
 async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);

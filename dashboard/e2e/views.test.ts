@@ -4,6 +4,7 @@ import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, openPage } from "./browser.ts";
+import { WIDTHS, misplaced } from "./layout.ts";
 import { type Story, tell } from "./rich-story.ts";
 import { freePort, type Server, startServer } from "./server.ts";
 
@@ -68,27 +69,48 @@ const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, show
   ["Reports", () => "/report", "Nobody judges"],
   ["Ladder of a client", ({ session }) => `/ladder?client=${session}`, /Ladder of s/],
   ["Ladder of a call", ({ cancelled }) => `/ladder?call=${cancelled}&time=scale`, /nothing sent afterwards/],
+  ["Gateway", () => "/gateway", "No run of the gateway check is open"],
   ["Timeline", () => "/timeline", "Marks above a bar"],
   ["Timeline as a table", () => "/timeline?as=table", "Took"],
   ["Server", () => "/server", "max_sessions"],
-  ["Help", () => "/help", "A good client shows"],
+  ["Help", () => "/help?text=progress", "A good client shows"],
 ];
 
 const shown = VIEWS.map(([name, path, shows]) => ({ name, path, shows }));
 
-test.each(shown)("$name, opened by its address, is complete, quiet, accessible in light and dark, and can be gone through by keyboard", async ({ path, shows }) => {
-  const { page, complaints } = await openPage(browser, `${server.url}/dashboard${path(story)}`, { colorScheme: "light" });
+test.each(shown)("$name, opened by its address, is complete, quiet, accessible at each width in light and dark, and can be gone through by keyboard", async ({ path, shows }) => {
+  const { page, complaints } = await openPage(browser, `${server.url}/dashboard${path(story)}`, { colorScheme: "light", hasTouch: true });
   await page.locator("main").getByText(shows).filter({ visible: true }).first().waitFor(SOON);
   expect(await page.getByRole("heading", { level: 1 }).count()).toBe(1);
   expect([...(await focusedByTab(page))]).toContain("MAIN");
   expect(await violations(page)).toEqual([]);
-  await page.emulateMedia({ colorScheme: "dark" });
-  expect(await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")).toBe(true);
-  // style sheets alone know of dark, so all but the contrast is what it was
-  expect(await violations(page, "color-contrast")).toEqual([]);
+  for (const width of WIDTHS) {
+    await resize(page, width, 844);
+    await expect.poll(() => misplaced(page), SOON).toEqual([]);
+    expect({ width, found: await violations(page, ...OF_A_WIDTH) }).toEqual({ width, found: [] });
+  }
+  for (const width of [WIDTHS[0], WIDTHS.at(-1) ?? 0]) {
+    await resize(page, width, 844);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")).toBe(true);
+    // style sheets alone know of dark, so all but the contrast is what it was
+    expect({ width, found: await violations(page, "color-contrast") }).toEqual({ width, found: [] });
+  }
+  // 1280 by 1024 pixels at 400 %
+  await resize(page, 320, 256);
+  await expect.poll(() => misplaced(page), SOON).toEqual([]);
   expect(complaints).toEqual([]);
   await page.context().close();
 });
+
+// what another width can break; the names, roles and titles stay as they are
+const OF_A_WIDTH = ["scrollable-region-focusable", "target-size"];
+
+/** Gives the page another size, and waits until it is drawn. */
+async function resize(page: Page, width: number, height: number): Promise<void> {
+  await page.setViewportSize({ width, height });
+  await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
+}
 
 /** The parts of the page that get the focus when Tab is pressed, until it comes to MAIN. */
 async function focusedByTab(page: Page): Promise<Set<string>> {
