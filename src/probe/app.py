@@ -62,7 +62,7 @@ _JOIN_S = 5.0
 # When the client of standard streams has gone, its work may clean up as long as at a drain, and what it was answered is
 # written for two seconds.
 _GONE_S = 7.0
-# What is said last has so long to be read.
+# The last lines have so long to be written.
 _SAID_S = 0.5
 
 
@@ -391,7 +391,7 @@ async def _serve_client(
             waiting.start_soon(_clean_up, gone, leaving)
             await serve_pipe(engine, wire, peer, on_end=gone.set)
             waiting.cancel_scope.cancel()
-    # What it began elsewhere, as legacy calls and tasks are, is cancelled with the rest, and may not let itself be.
+    # Legacy calls and tasks run elsewhere. They are cancelled with the rest, and may not let themselves be.
     facts.note_once("exit", 0)
     leaving.set()
     root.cancel()

@@ -41,6 +41,6 @@ def command(url: str, client: str | None, last: int, *, findings: bool) -> int:
     except FeedError as error:
         raise click.ClickException(str(error)) from None
     except (KeyboardInterrupt, BrokenPipeError):
-        # Whoever reads the lines has seen enough.
+        # The reader of the lines has seen enough.
         sys.stdout = None
     return 0

@@ -193,7 +193,7 @@ def _check_value(request: Request, name: str, sent: str | None, value: str | flo
 def _check_arguments(head: HttpHead, request: Request, input_schema: Callable[[str], Mapping[str, Any] | None]) -> None:
     params = request.params or {}
     name, arguments = params.get("name"), params.get("arguments") or {}
-    # What is wrong with these two is said by rung 9, and about an unknown tool by the engine.
+    # Rung 9 says what is wrong with these two, and the engine says it of an unknown tool.
     if request.method != "tools/call" or not isinstance(name, str) or not isinstance(arguments, Mapping):
         return
     for param in header_params(input_schema(name) or {}).values():

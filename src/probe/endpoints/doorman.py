@@ -28,7 +28,7 @@ from .reached import FORWARDED, forwarded
 _MOST_CLIENTS = 10_000
 # A platform asks for these on behalf of all clients, and always from the same addresses.
 _EXEMPT = ("/health", "/ready")
-# What parsing a request costs grows with it: without this 50 of 4 MiB in a second would be in order.
+# The cost of parsing a request grows with it: without this 50 of 4 MiB in a second would be in order.
 _PIECE_BYTES = 64 * 1024
 _WHY = "Too many requests from this address (requests_per_second)"
 
@@ -120,7 +120,7 @@ class _WeighedBody:
         self._bytes += len(event.get("body", b""))
         more = self._bytes // _PIECE_BYTES - before
         if more:
-            # What is not taken stays with the client, whose window runs out.
+            # Bytes that are not taken stay with the client, whose window runs out.
             await trio.sleep(self._doorman.charge(self._key, more))
         return event
 

@@ -62,12 +62,12 @@ class McpHttp:
                 await self._serve(exchange)
             except Rejection as rejection:
                 await exchange.reject(rejection)
-            # Whoever returns without having responded found nobody left to respond to.
+            # An era that returns without a response found nobody left to respond to.
             by = "client"
         except ClientGoneError:
             by = "client"
         except OSError:
-            # What was sent cannot be delivered any more; the disconnect that follows says whose doing that was.
+            # The rest of the response cannot be delivered; the disconnect that follows says whose doing that was.
             with trio.move_on_after(_WHO_S):
                 by = await wait_disconnect(exchange.receive)
         finally:
@@ -164,7 +164,7 @@ class McpHttp:
     def _declared_length(self, exchange: Exchange) -> int | None:
         """The declared size of the body, if there is one. Raises `Rejection` when it is far too large."""
         most, length = self._settings.limits.max_body_bytes, _length(exchange.head)
-        # What is only somewhat too large is read and then refused, so that its sender is there to hear the answer.
+        # A body that is only a little too large is read and then refused, so that its sender is there for the answer.
         if length is not None and length > 2 * most:
             why = f"The request body is larger than {most} bytes (max_body_bytes)"
             exchange.recorder.append(unreadable("size", why, b"", declared=length))

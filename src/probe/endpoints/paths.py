@@ -29,7 +29,7 @@ from .toolhost import ToolHostEndpoint
 
 _PROTOCOL = ("/mcp", "/ws")
 _WITH_SECRET = ("/toolhost", "/report")
-# Whoever observes is not observed: else a page that shows the log would add to it with each look.
+# An observer is not observed: else a page that shows the log would add to it with each look.
 _OBSERVERS = ("/dashboard/", "/api/", "/health/", "/ready/", "/metrics/")
 _NO_CONNECTION = {"number": 0}
 _RETRY_S = 5
@@ -106,7 +106,7 @@ class Paths:
         by = "the server gave it up"
         try:
             await self._respond(scope, receive, exchange.passing)
-            # Whoever returns without having responded found nobody left to respond to.
+            # An application that returns without a response found nobody left to respond to.
             by = "client"
         finally:
             exchange.close(by)

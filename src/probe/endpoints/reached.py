@@ -11,7 +11,7 @@ from .asgi import Scope
 FORWARDED: Final = "probe.forwarded"
 """Beyond ASGI: the scheme and the path prefix that a trusted proxy passes on, each empty where it says nothing."""
 
-# What a proxy takes off a path; anything else could lead a link elsewhere.
+# The prefix that a proxy takes off a path; anything else could lead a link elsewhere.
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _MOST_PREFIX = 200
 

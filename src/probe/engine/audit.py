@@ -39,7 +39,7 @@ _ANEW: Final = "the file was opened anew; the calls in memory are written to it 
 # One transaction: as much as a disk takes in a moment, and what is encoded at the same time in memory.
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 * 1024 * 1024
-# What the end of the server waits for the last rows.
+# The end of the server waits so long for the last rows.
 FINAL_S: Final = 3.0
 # Between two attempts on a file that cannot be written, at most; and at the end of the server.
 _LONGEST_PAUSE_S: Final = 5.0

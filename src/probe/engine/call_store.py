@@ -158,7 +158,7 @@ class FileCalls:
         """See `CallStore.page`."""
         before = None if cursor is None else _number(cursor)
         self._observer.catch_up()
-        # What is written from now on is in both; what is pending now counts as it is in memory. The file is read
+        # Rows that are written from now on are in both; those pending now count as they are in memory. The file is read
         # afterwards, so it has everything else.
         pending, base = self._unwritten.pending(), self._file.base
         fresh = await search(pending, base, wanted, before, limit, max_bytes)
@@ -206,7 +206,7 @@ class FileCalls:
 
     async def _read(self, question: Callable[[], _T]) -> _T:
         try:
-            # Whoever goes leaves the thread behind, which is bounded in time.
+            # A reader that goes leaves the thread behind, which is bounded in time.
             return await in_thread(question, self._readers)
         except UNUSABLE as error:
             raise AuditUnreadableError(f"the audit file cannot be read now: {why(error)}") from None

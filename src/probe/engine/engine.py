@@ -309,7 +309,7 @@ class Engine:
                 self.tasks.cancel(task, Cause.SHUTDOWN, "The task was cancelled: the server is shutting down.")
 
     def _running(self) -> list[CallScope]:
-        # Whoever reads a stream reads on until what its call says of the end is there.
+        # The reader of a stream reads on until the last message of its call is there.
         calls = [call for session in self.sessions for call in session.calls.values()]
         held = [call for call in calls if call.method != "stream/resume"]
         return held + self.streams.running

@@ -87,5 +87,5 @@ class JudgeService:
 
     async def _pause(self) -> None:
         spent, self._spent = self._spent, 0.0
-        # Somebody who waits for a report is worth more than the share.
+        # A person who waits for a report is worth more than the share.
         await trio.sleep(0 if self._asked else spent * (1 / _SHARE - 1))

@@ -86,7 +86,7 @@ class _Keeper:
             self._file.writelines(lines)
             self._file.flush()
         except OSError as error:
-            # What is missing from now on must not look like a whole log, so no last line follows.
+            # Lines are missing from now on. No last line follows, so that the file does not look like a whole log.
             self._broken = True
             logger.error("the event log cannot be written to %s any more: %s", self._file.name, error)  # noqa: TRY400
 

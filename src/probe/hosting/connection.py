@@ -68,7 +68,7 @@ GOING_AWAY, POLICY = 1001, 1008
 # Enough to see what a host does wrong; one that does nothing else must not fill the log.
 _MOST_MISUSE = 100
 _LONGEST_DETAIL = 500
-# What is still to be sent when the server ends: `tool.cancel` for what it has cancelled.
+# The messages that are still to be sent when the server ends: `tool.cancel` for the calls that it has cancelled.
 _FLUSH_S = 2.0
 # Neither is a fact about the work: one is counted, the other says nothing.
 _UNRECORDED = frozenset({"tool.progress", "ping"})

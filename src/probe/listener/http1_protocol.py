@@ -344,7 +344,7 @@ class RequestParser:
         self._in_head = False
         head.method = parser.get_method().decode("ascii")
         head.http_version = parser.get_http_version()
-        # What an HTTP/1.0 client calls keep-alive is not offered.
+        # The keep-alive of HTTP/1.0 clients is not offered.
         head.keeps_alive = head.http_version == "1.1" and parser.should_keep_alive()
 
     def on_body(self, body: bytes) -> None:

@@ -55,7 +55,7 @@ class PartialMessage:
             self.began_at = now
         self._size += size
         self._incomplete.take(self._holder, size)
-        # What is complete is on its way no longer.
+        # A complete message is on its way no longer.
         if not last and (why := self._incomplete.excess(self._holder, self._size)):
             return why
         self._parts.append(part)

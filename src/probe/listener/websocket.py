@@ -248,7 +248,7 @@ class WebSocket:
                     await trio.lowlevel.checkpoint()
 
     def _refuse_size(self) -> None:
-        # What was on its way when we sent our close is read by nobody any more.
+        # Frames that were on their way when we sent our close are read by nobody any more.
         if self._state is State.OPEN:
             why = f"a message is larger than {self._settings.limits.max_body_bytes} bytes (max_body_bytes)"
             self._note_refused(why)
@@ -263,7 +263,7 @@ class WebSocket:
         elif isinstance(event, CloseConnection):
             self._close_received(event)
         elif self._state is not State.OPEN:
-            # What was on its way when we sent our close is read by nobody any more.
+            # Frames that were on their way when we sent our close are read by nobody any more.
             return
         elif isinstance(event, TextMessage | BytesMessage):
             await self._collect(event)

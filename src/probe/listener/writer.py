@@ -37,7 +37,7 @@ class Writer:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass
         self._sending_since = inf
-        # What is left cannot be sent any more; nobody waits for it any longer.
+        # The rest cannot be sent any more; nobody waits for it any longer.
         self._outbox.discard()
         # The application calls may take longer to notice; they do not keep the socket.
         await trio.aclose_forcefully(self._stream)

@@ -103,7 +103,7 @@ def contains(row: bytes, text: str) -> bool:
     head = row[:_READ_BYTES]
     if not text.isascii() and text in head.decode(errors="ignore").casefold():
         return True
-    # What this server writes has no escapes for printable characters.
+    # This server writes no escapes for printable characters.
     return b"\\u" in head and text in _without_escapes(head).casefold()
 
 

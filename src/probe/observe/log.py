@@ -17,11 +17,11 @@ from .context import NO_CONTEXT, Context
 from .events import Event
 from .stored import encode_with
 
-# What an entry costs beside its message: the objects of a small frozen dataclass and its strings, generously.
+# The cost of an entry beside its message: the objects of a small frozen dataclass and its strings, generously.
 _ENTRY_OVERHEAD = 512
 # The types, as they are annotated, of values that cost nothing beside that.
 _SMALL = frozenset({"int", "float", "bool", "int | None", "float | None", "Rpc"})
-# What a value inside a container costs beside its characters: an empty string or list, and its place there.
+# The cost of a value inside a container beside its characters: an empty string or list, and its place there.
 _ITEM_OVERHEAD = 64
 
 

@@ -55,7 +55,7 @@ class ReadLog(EventLog):
         self.last = self._numbers[-1] if self._numbers else 0
         self.bytes = sum(cost_of(entry.fact) for entry in self._entries)
         begins = saved.items[0] if saved.items else None
-        # What was left out on purpose is not missing.
+        # Entries that were left out on purpose are not missing.
         self._first = begins.last + 1 if isinstance(begins, Gap) else 1
 
     def __len__(self) -> int:

@@ -34,7 +34,7 @@ from .stored import encode_with
 APART = frozenset({"arguments", "result"})
 """Not as the other fields of a record: they are JSON."""
 
-# What the server itself tells of a task or a stream; the work of the call has not sent it.
+# The server itself sends these about a task or a stream; the work of the call has not sent them.
 _OF_THE_SERVER: Final = frozenset(
     {
         "notifications/tasks",
@@ -145,7 +145,7 @@ class _Call:
         self._step(fact.progress, fact.total)
 
     def _step(self, progress: float, total: float | None) -> None:
-        # What is said after the end is no progress of the work.
+        # A report after the end is no progress of the work.
         if self.record.outcome is None:
             self.record.steps_done, self.record.steps_total = progress, total
 

@@ -45,7 +45,7 @@ _SUBPROTOCOL_HEADER = "sec-websocket-protocol"
 SESSION_HEADER = "mcp-session-id"
 _JUDGED = SECRET_HEADERS | {SESSION_HEADER, _SUBPROTOCOL_HEADER, "referer"}
 _FINGERPRINT = 8
-# What a program writes that has no session id; no id is one of these.
+# Programs without a session id write these; no id is one of them.
 _NO_IDS = frozenset({"", "undefined", "null", "None"})
 
 

@@ -52,7 +52,7 @@ class Printer:
         """Write a line for the person who starts or stops the server, at any level."""
         members = {"level": "info", "event": "server", "message": text}
         self.write(self._whole(json_line({"time": iso(time.time()), **members}) if self._json else shown(text)))
-        # What a tool prints comes after it.
+        # The output of a tool comes after it.
         self.flush(_SAID_S)
 
     def line(self, line: LogLine) -> bytes:
@@ -71,7 +71,7 @@ class Printer:
             traced = {"traceback": trace.splitlines()} if trace else {}
             return self._whole(json_line({**head, "message": record.getMessage(), **traced}))
         said = _for_people({**head, "message": record.getMessage()}, {})
-        # Whatever stands in a traceback, no line of it can be taken for one of the log's own.
+        # No line of a traceback can be taken for one of the log's own.
         return self._whole("\n".join([said, *(f"    {shown(part)}" for part in trace.splitlines())]))
 
     def _whole(self, text: str) -> bytes:
@@ -97,7 +97,7 @@ class Records(logging.Handler):
             trace = self._traces.formatException(record.exc_info) if record.exc_info else ""
             self._printer.write(self._printer.record(record, trace))
         except (TypeError, ValueError, LookupError):
-            # Whoever logs has given arguments that do not fit; that must not be its end.
+            # The arguments of the logging call do not fit; that must not end the caller.
             self.handleError(record)
 
 

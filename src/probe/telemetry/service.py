@@ -31,7 +31,7 @@ from .tally import Family, Names, Tally
 if TYPE_CHECKING:
     from .otlp import OtlpMetrics, Traces
 
-# What the end of the server waits for the last entries and lines, and then for a collector.
+# The end of the server waits so long for the last entries and lines, and then for a collector.
 _FINAL_S: Final = 1.0
 _EXPORT_S: Final = 3.0
 # How often lateness is measured, and every how many times the values for a collector are read.

@@ -16,7 +16,7 @@ from .exchanges import Exchanges, Line
 if TYPE_CHECKING:
     from .screen import Screen
 
-# What the end of the server waits until its last lines are written.
+# The end of the server waits so long until its last lines are written.
 _FINAL_S: Final = 1.0
 
 
@@ -66,7 +66,7 @@ class _Shown:
             await trio.to_thread.run_sync(self._show, lines, abandon_on_cancel=True)
 
     def _show(self, lines: list[Line]) -> None:
-        # Whoever read the lines may have gone, as `head` does.
+        # The reader of the lines may have gone, as `head` does.
         with suppress(OSError):
             for line in lines:
                 self._screen.show(line)

@@ -36,7 +36,7 @@ _MAX_DEPTH: Final = 200
 _METHOD_NOT_FOUND, _INVALID_REQUEST, _INVALID_PARAMS = -32601, -32600, -32602
 # A server that talks nonsense may do so for ever, and nobody reads more of it.
 _MOST_COMPLAINTS: Final = 10
-# What a server takes by default, until it says what it takes.
+# The default of a server, until this one says how much it takes.
 _MESSAGE_BYTES: Final = 4 * 1024 * 1024
 
 

@@ -65,7 +65,7 @@ class HandlerRun:
                 nursery.start_soon(self._send_reports)
                 answer = await self._work()
                 nursery.cancel_scope.cancel()
-            # Whatever the rate: how far the work got goes out before its answer.
+            # At any rate of reports the last one goes out before the answer.
             await self._outbox.send(self._report)
             await self._outbox.send(lambda: answer)
         finally:

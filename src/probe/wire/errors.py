@@ -41,7 +41,7 @@ class Code(IntEnum):
     # The draft "Streams" asks for errors and gives no codes.
     STREAM_LOST = 1003
     RESUMED_TOO_EARLY = 1004
-    # What BUSY says to the modern era: 2026-07-28 basic/index wants nothing new from -32000 to -32019.
+    # BUSY in the modern era: 2026-07-28 basic/index wants nothing new from -32000 to -32019.
     OVERLOADED = 1002
 
 

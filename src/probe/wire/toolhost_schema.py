@@ -14,7 +14,7 @@ from .toolhost import MESSAGES, VERSION, FailureData, HostCode
 
 _FROM_HOST: Final = frozenset({"host.register", "host.update", "tool.progress"})
 _REF: Final = "#/$defs/{model}"
-# What the models say in code, which a schema made of them does not have.
+# Rules that the models have in code, and that a schema made of them lacks.
 _EXACTLY_ONE: Final[Json] = {"oneOf": [{"required": ["output"]}, {"required": ["text"]}]}
 
 

@@ -26,7 +26,7 @@ from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, FeedFrame, PackedEnd, Piece
 from .feed_query import Wishes, place, read
 from .readers import Readers, write
 
-# What is sent at once. Enough to keep a socket busy; more would only wait in the buffer of a connection.
+# Bytes that are sent at once. These keep a socket busy; more would only wait in the buffer of a connection.
 _CHUNK_BYTES = 64 * 1024
 
 _HEADERS: Headers = (*EVENT_HEADERS, (b"vary", b"accept-encoding"))
@@ -184,7 +184,7 @@ class _Reader:
             at, found, cost = tail_start(self._log, wishes.wanted, at, left)
             left, may = left - found, may - cost
             await trio.lowlevel.checkpoint()
-        # What went while this looked was never promised.
+        # Entries that went while this looked were never promised.
         return max(at, self._log.first - 1)
 
     async def _send_new(self) -> None:

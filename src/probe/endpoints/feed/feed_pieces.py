@@ -31,7 +31,7 @@ _ROWS = 200
 # Beyond this packing would take more than some 3 ms at once: one huge entry goes as it is.
 _WORTH_PACKING = 256 * 1024
 
-# What an entry costs that is left out without being encoded, in entries: about a microsecond beside some twenty.
+# The cost of an entry that is left out without being encoded, in entries: about a microsecond beside some twenty.
 _LOOKED_AT = 0.05
 
 

@@ -19,7 +19,7 @@ from .queries import Query, read
 from .responses import array, json_answer
 
 _DEFAULT_LIMIT: Final = 50
-# What an export has in memory at once, beside what a socket has not taken.
+# The bytes of an export that are in memory at once, beside those that a socket has not taken.
 _PIECE_ROWS: Final = 200
 _PIECE_BYTES: Final = 1024 * 1024
 _CHUNK_BYTES: Final = 64 * 1024

@@ -38,7 +38,7 @@ def streamed(parts: AsyncIterator[bytes], content_type: str, filename: str | Non
     headers = {} if filename is None else {"content-disposition": f'attachment; filename="{filename}"'}
     if request.method == "HEAD":
         head = Response(b"", content_type=content_type, headers=headers)
-        # Nobody knows it without making the body.
+        # It is not known without making the body.
         del head.headers["content-length"]
         return head
     return Response(parts, content_type=content_type, headers=headers)

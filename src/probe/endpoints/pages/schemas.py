@@ -105,6 +105,6 @@ def _either(options: Iterable[Json]) -> Json:
     if len(rest) == 1 and "enum" in rest[0]:
         return {"enum": [*rest[0]["enum"], None], "type": [rest[0]["type"], "null"]}
     if any(option.keys() == {"description"} for option in rest):
-        # What may be anything may be null.
+        # A value that may be anything may be null.
         return {"description": "Any JSON value, or null."}
     return {"oneOf": options}

@@ -85,7 +85,7 @@ class LineWire:
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._broken:
             raise BrokenPipeError("the stream broke, or broke off, in the line before")
-        # Whoever is cancelled within `send_all` cannot know how much of the line has left.
+        # A task that is cancelled within `send_all` cannot know how much of the line has left.
         self._broken = True
         try:
             await self._sink.send_all(message + b"\n")

@@ -67,7 +67,7 @@ class RunningRequest:
             self._close_once()
 
     def _end(self, outcome: Outcome | None) -> None:
-        # What a request comes to that was given up before is for nobody.
+        # A request that was given up before has nobody who waits for its outcome.
         if self._closed:
             return
         if outcome is None:

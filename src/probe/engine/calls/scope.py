@@ -215,7 +215,7 @@ class CallScope:
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
-        # What would answer knows the call: a cycle, for the collector to find much later.
+        # The object that would answer knows the call: a cycle, which the collector would find much later.
         self.answer, self.take_back = _nobody, _nothing
         now = self._clock.now()
         if not self.machine.settle(now):

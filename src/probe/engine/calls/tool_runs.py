@@ -118,7 +118,7 @@ class ToolRuns:
         run_tool = tool_work(tool)
         deadlines = self._deadlines(tool, context.arguments)
         call.dispatch(deadlines, context.gate)
-        # What a tool host does is sent when its message is.
+        # A dispatch to a tool host is recorded as sent when its message is sent.
         if tool.host is None:
             call.recorder.append(DispatchSent(tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
 

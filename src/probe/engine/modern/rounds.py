@@ -23,7 +23,7 @@ from ..clock import Clock
 from ..request_state import RequestStates
 from .incoming import Incoming
 
-# What is no parameter of the request itself, and so may differ between its rounds.
+# Members that are no parameters of the request itself, and so may differ between its rounds.
 _OF_THE_ROUND = frozenset({"_meta", "inputResponses", "requestState", "task"})
 
 

@@ -66,7 +66,7 @@ NORMAL, GOING_AWAY, POLICY = 1000, 1001, 1008
 # RFC 6455 section 7.4.1: these say that there was none.
 _NO_CODE = (1005, 1006)
 
-# What was answered before the peer went may still be read, as with a shell's pipe; a dead peer delays nobody.
+# Answers from before the peer went may still be read, as with a shell's pipe; a dead peer delays nobody.
 _FLUSH_S = 2.0
 # Held messages count so much beside their bytes: empty ones are bounded, too.
 _MESSAGE_COST = 1024
@@ -189,11 +189,11 @@ class _Pipe:
                 while self._ending is None:
                     await self._read_one()
             if self._ending == Ending(NORMAL, "client"):
-                # What came before the end was sent to be answered, as the peer may still read.
+                # Messages from before the end were sent to be answered, as the peer may still read.
                 with trio.move_on_after(_FLUSH_S):
                     await self._wait_held(0)
         finally:
-            # What is still held back is not begun: the connection has no place for it any more.
+            # Messages that are still held back are not begun: the connection has no place for them any more.
             self._held.clear()
             self._held_bytes = 0
             self._let_go("the connection ended")

@@ -165,7 +165,7 @@ class PipeWriter:
             return False
         track, self._writing = piece.track, True
         for position, message in enumerate(piece.messages, piece.first):
-            # What was taken over, or cancelled, meanwhile is not for this connection any more.
+            # A stream that was taken over, or cancelled, meanwhile is not for this connection any more.
             if track.ended is None and track.stream.reader is track.reader:
                 await self._put(message)
                 track.stream.delivered(position, position, self.reading.recorder)

@@ -290,7 +290,7 @@ class DraftStreams:
         stream.forget()
 
     def _bury(self, digest: bytes, stream: ToolStream, lost: Lost) -> None:
-        # Nobody can ask for it any more whose session has ended; and the end of a session cancels its calls itself.
+        # The owner cannot ask for it once its session has ended; and the end of a session cancels its calls itself.
         asked_for = lost is not Lost.SESSION_ENDED
         if asked_for:
             self._lost[digest] = _Grave(stream.owner, lost)

@@ -169,7 +169,7 @@ class ToolStream(Stream):
             raise StreamLostError(WHY[error.lost]) from None
         finally:
             self._changed(self)
-        # What all streams keep together may be too much with this message, and then this stream made room.
+        # All streams together may keep too much with this message, and then this stream made room.
         if self.machine.lost is not None:
             raise StreamLostError(WHY[self.machine.lost])
         return position

@@ -136,7 +136,7 @@ class ContainedH2(H2Protocol):
             return
         for start in range(0, len(event.data), PARSED_BYTES):
             if start:
-                # Whoever says so much at once lets others go in between.
+                # A peer that says so much at once lets others go in between.
                 await self._entrance.go_on()
             await self._unbegun.room()
             if not self.closed:

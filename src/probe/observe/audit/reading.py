@@ -17,7 +17,7 @@ from ..call_filter import CallFilter, Condition
 from .older import entry_as_now, row_as_now
 from .schema import FORMAT, RUN_SHIFT
 
-# What one question may take: enough for a million rows on a slow disk, little for somebody who waits.
+# One question may take so long: enough for a million rows on a slow disk, little for a person who waits.
 _SECONDS: Final = 5.0
 # Steps of SQLite's machine between two looks at the clock: about a millisecond.
 _STEPS: Final = 10_000

@@ -34,7 +34,7 @@ class Unwritten:
         self._waiting: OrderedDict[str, CallRecord] = OrderedDict()
         self._taken: dict[str, tuple[CallRecord, _Progress]] = {}
         self._written: OrderedDict[str, _Progress] = OrderedDict()
-        # What made room, and whether it counts as lost.
+        # The records that made room, and whether they count as lost.
         self._dropped: OrderedDict[str, bool] = OrderedDict()
         self.lost = 0
 
@@ -85,7 +85,7 @@ class Unwritten:
             self.lost += gone
             self._dropped[call] = gone
         if len(self._dropped) > 2 * self._most:
-            # What nobody has any more cannot come back.
+            # A record that is nowhere any more cannot come back.
             known = [(call, gone) for call, gone in self._dropped.items() if self._find(call) is not None]
             self._dropped = OrderedDict(known)
 

@@ -47,7 +47,7 @@ _OF_CLASS: Final[Mapping[type, Group]] = {
 
 # RFC 6455, section 7.4: done, or going away.
 _ORDERLY: Final = frozenset({None, 1000, 1001})
-# What a tool host answers to what it was told to stop: docs/tool-hosts.md, tool.cancel.
+# The answers of a tool host to `tool.cancel`: docs/tool-hosts.md.
 _HAS_STOPPED: Final = 2
 _BAD_OUTCOMES: Final = frozenset({"tool_error", "protocol_error", "timed_out", "disconnected"})
 _BAD_ENDS: Final = frozenset({"unanswered", "host_gone"})

@@ -109,7 +109,7 @@ class HostRows:
         row = self._row(entry, entry.context.connection)
         if row is not None:
             row.state, row.closed, row.code = "closed", fact.by, fact.code
-            # What still runs there has no result for this server; and `late` counts all that came late.
+            # Work that still runs there has no result for this server; and `late` counts all that came late.
             row.in_flight, row.late = 0, max(row.late, fact.late)
 
     def _sent(self, entry: Entry, fact: events.DispatchSent) -> None:

@@ -26,7 +26,7 @@ class StreamRows:
 
     def __init__(self) -> None:
         self.table: Table[StreamRow] = Table()
-        # What each reader reads; a reader that reads nothing is not here.
+        # The streams of each reader; a reader without one is not here.
         self._reads: dict[int, dict[str, None]] = {}
         # The pipes that are open, by the label, with the exchange that stands for them.
         self._pipes: dict[str, int] = {}
@@ -98,7 +98,7 @@ class StreamRows:
         row = self._row(entry)
         if row is None:
             return
-        # What was resumed is delivered again, and counts once.
+        # A resumed message is delivered again, and counts once.
         row.delivered = max(row.delivered, fact.last)
         row.waiting = max(0, row.messages - row.delivered) if row.lost is None else 0
         # A stream that a pipe took over; or one of several that a response carries, whose head names one.
@@ -200,7 +200,7 @@ class StreamRows:
 
 
 def _over(row: StreamRow, at: float, status: StreamStatus) -> None:
-    # What has ended can still be lost: its client had not all of it.
+    # A stream that has ended can still be lost: its client had not all of it.
     row.status = status
     if row.ended_at is None:
         row.ended_at = at

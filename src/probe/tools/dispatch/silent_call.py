@@ -35,6 +35,6 @@ TOOL = Tool(
     output_schema=output(silentMs={"type": "integer"}),
     annotations=READ_ONLY,
     idle_s=lambda arguments: arguments["idleMs"] / 1000,
-    # Whoever asks for a silence beyond the usual ceiling means it; the rest is slack for a busy machine.
+    # A caller that asks for a silence beyond the usual ceiling means it; the rest is slack for a busy machine.
     ceiling_s=lambda arguments: 630.0 if arguments["idleMs"] > 60_000 else None,
 )

@@ -56,7 +56,7 @@ def decode(raw: str) -> str:
         return raw
     payload = raw[len(_PREFIX) : -len(_SUFFIX)]
     try:
-        # What this overlooks, encoding again brings to light.
+        # Encoding again brings to light anything that this overlooks.
         decoded = b64decode(payload)
         text = decoded.decode()
     except (binascii.Error, UnicodeDecodeError):
