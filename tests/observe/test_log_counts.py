@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from probe.observe.context import NO_CONTEXT
 from probe.observe.event_filter import EVENTS
-from probe.observe.events import Event, LimitReached, MessagesDelivered, ServerState
+from probe.observe.events import ClientMisuse, Event, LimitReached, MessagesDelivered, ServerState
 from probe.observe.tables.groups import groups_of
+from probe.observe.tables.problems import problem_of
 
 from ..support.api import page
 from ..support.facts import emitted, received
@@ -27,7 +29,7 @@ ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}
 def made(entry: dict[str, Any]) -> Event:
     """An event with the fields that decide on its groups, the others empty."""
     kind = next(kind for kind in EVENTS if kind.kind == entry["kind"])
-    stored = {"message": json.dumps(entry["message"]).encode()} if isinstance(entry.get("message"), dict) else {}
+    stored = {name: json.dumps(entry[name]).encode() for name in ("message", "result") if name in entry}
     values: dict[str, Any] = {**entry, **stored}
     return kind(**{field.name: values.get(field.name) for field in fields(kind)})
 
@@ -35,6 +37,11 @@ def made(entry: dict[str, Any]) -> Event:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: json.dumps(case["entry"]))
 def test_an_entry_is_in_the_groups_in_which_the_dashboard_shows_it(case: dict[str, Any]) -> None:
     assert groups_of(made(case["entry"])) == set(case["groups"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: json.dumps(case["entry"]))
+def test_a_problem_is_whose_doing_the_dashboard_says(case: dict[str, Any]) -> None:
+    assert problem_of(made(case["entry"])) == case["problem"]
 
 
 def test_the_cases_cover_the_vocabulary() -> None:
@@ -57,6 +64,8 @@ async def test_all_entries_that_the_log_keeps_are_counted(probe: Probe) -> None:
         "messages": 2,
         "deliveries": 1,
         "problems": 2,
+        "mistakes": 1,
+        "limits": 1,
         "received": 1,
         "sent": 1,
     }
@@ -73,3 +82,20 @@ async def test_an_entry_that_was_pushed_out_of_the_log_counts_no_longer() -> Non
         (row,) = (await page(probe, "/api/counts"))["counts"]
         assert (row["problems"], row["server"], row["entries"]) == (30, 70, 100)
         assert (row["first"], row["last"]) == (log.first, log.last)
+
+
+async def test_problems_are_counted_by_exchange_and_leave_with_the_log() -> None:
+    async with running(event_log_events=100) as probe:
+        log = probe.engine.log
+        first = NO_CONTEXT._replace(exchange=1)
+        for context in (first, first, NO_CONTEXT._replace(exchange=2), NO_CONTEXT):
+            log.append(ClientMisuse("w", "c", "d"), context)
+        log.append(LimitReached("x", 1), first)
+        found = await counts(probe)
+        assert (found["mistakes"], found["limits"], found["problems"]) == (3, 1, 5)
+        # The server's own first entry goes, and the first one of exchange 1, which has another.
+        for _ in range(96):
+            log.append(ServerState("ready"))
+        assert (await counts(probe))["mistakes"] == 3
+        log.append(ServerState("ready"))
+        assert (await counts(probe))["mistakes"] == 2

@@ -361,6 +361,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** how much of the log a filter line passes, and the newest of it */
+        get: operations["api_search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/server": {
         parameters: {
             query?: never;
@@ -910,8 +927,12 @@ export interface components {
          *     An entry is in the group of its kind; it counts in `problems` as well where it tells of an error, a refusal, a
          *     limit, a loss or a violation. `deliveries` (`message.delivered`) are not among the `messages`. `received` and `sent`
          *     are messages and HTTP heads by their direction, without deliveries.
+         *
+         *     `mistakes`, `asked`, `lost`, `limits` and `others` are exchanges that have such a problem
+         *     (`observe/tables/problems.py`); an entry without an exchange counts as one.
          */
         CountsRow: {
+            asked: number;
             calls: number;
             deliveries: number;
             entries: number;
@@ -920,7 +941,11 @@ export interface components {
             http: number;
             id: string;
             last: number;
+            limits: number;
+            lost: number;
             messages: number;
+            mistakes: number;
+            others: number;
             problems: number;
             received: number;
             sent: number;
@@ -2213,6 +2238,22 @@ export interface components {
             word: string;
         };
         /**
+         * @description What passes a filter line: `matched` of the `total` exchanges or entries that the log keeps, up to entry `last`.
+         *
+         *     `events` are the entries of the newest exchanges that pass, all of each in its order, or the newest entries that
+         *     pass; newest first. `left_out` of the entries of an exchange had no room in the answer. `next`, given as `before`
+         *     again, leads to the older ones, null where there are none.
+         */
+        SearchPage: {
+            events: components["schemas"]["Entry"][];
+            last: number;
+            left_out: number;
+            matched: number;
+            next: number | null;
+            run: string;
+            total: number;
+        };
+        /**
          * @description The server itself: what it is, how it is set, and how much of its limits is used.
          *
          *     `mcp` is where clients connect, null where the server speaks MCP on its standard input and output, and where it
@@ -2888,6 +2929,7 @@ export type RequestRepeated = components['schemas']['RequestRepeated'];
 export type RuleInfo = components['schemas']['RuleInfo'];
 export type RuleList = components['schemas']['RuleList'];
 export type RuleSentence = components['schemas']['RuleSentence'];
+export type SearchPage = components['schemas']['SearchPage'];
 export type Server = components['schemas']['Server'];
 export type ServerState = components['schemas']['ServerState'];
 export type SessionClosed = components['schemas']['SessionClosed'];
@@ -4429,6 +4471,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RefusalTable"];
+                };
+            };
+            /** @description A parameter is unknown, or is not what it must be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request comes from a page or for a name that is not this server's. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another method than GET or HEAD. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    api_search: {
+        parameters: {
+            query?: {
+                /** @description Entries before this one, newest first; any large number for the newest. */
+                before?: number;
+                /** @description What passes and is counted: an `exchange`, the default, with all of its entries, or an `entry`. */
+                by?: string;
+                /** @description A filter line: `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`. */
+                filter?: string;
+                /** @description At most so many; `api_page` bounds it. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description how much of the log a filter line passes, and the newest of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchPage"];
                 };
             };
             /** @description A parameter is unknown, or is not what it must be. */

@@ -161,7 +161,7 @@ export function refusalRow(more: Partial<RefusalRow> = {}): RefusalRow {
 
 /** What the server counts in a log of so many entries. */
 export function countsRow(more: Partial<CountsRow> = {}): CountsRow {
-  const groups = { received: 0, sent: 0, deliveries: 0, messages: 0, http: 0, calls: 0, tasks: 0, streams: 0, sessions: 0, hosts: 0, server: 0, problems: 0 };
+  const groups = { received: 0, sent: 0, deliveries: 0, messages: 0, http: 0, calls: 0, tasks: 0, streams: 0, sessions: 0, hosts: 0, server: 0, problems: 0, mistakes: 0, asked: 0, lost: 0, limits: 0, others: 0 };
   return { id: "log", first: 1, last: 100, entries: 100, ...groups, ...more };
 }
 

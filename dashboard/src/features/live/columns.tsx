@@ -7,6 +7,7 @@ import { Era, Id, Line, Pair, Way, What, Who } from "./cells";
 import { GapBadge, GapText, Older } from "./gap-cells";
 import styles from "./live.module.css";
 import type { History } from "./use-history";
+import type { Search } from "./use-search";
 import type { LiveRow } from "./wire-rows";
 
 interface Options {
@@ -16,13 +17,14 @@ interface Options {
   /** Beside the panel there is room for less; it shows the rest of the selected entry. */
   narrow: boolean;
   onOpen: (run: string, seq: number) => void;
+  search: Search;
 }
 
 /** A cell that only entries have. */
 const entryCell = (cell: (entry: Entry, life: string) => ReactNode) => (row: LiveRow) => (row.type === "entry" ? cell(row.entry, row.run) : null);
 
 /** The columns of the list. */
-export function columnsOf({ run, history, oldest, narrow, onOpen }: Options): readonly Column<LiveRow>[] {
+export function columnsOf({ run, history, oldest, narrow, onOpen, search }: Options): readonly Column<LiveRow>[] {
   const all: readonly (Column<LiveRow> & { wide?: true })[] = [
     { key: "time", head: "Time", width: "6.3rem", cell: entryCell((entry) => <Time at={entry.at} />) },
     { key: "seq", head: "#", width: "2.8rem", align: "end", cell: entryCell((entry) => <span className={styles["quiet"]}>{entry.seq}</span>) },
@@ -50,7 +52,7 @@ export function columnsOf({ run, history, oldest, narrow, onOpen }: Options): re
           );
         }
         if (row.type === "gap") return <GapText line={row} run={run} history={history} />;
-        return row.type === "older" ? <Older history={history} before={oldest ?? 0} /> : null;
+        return row.type === "older" ? <Older history={history} before={oldest ?? 0} search={search} /> : null;
       },
     },
     { key: "pair", head: "Pair", width: "7.4rem", wide: true, cell: entryCell((entry, life) => <Pair run={life} entry={entry} onOpen={onOpen} />) },

@@ -19,12 +19,12 @@ import { curlOf } from "./curl";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import { Related } from "./related";
-import type { useLiveUrl } from "./use-live-url";
+import type { LiveUrl } from "./use-live-url";
 
 interface EntryPanelProps {
   run: string;
   entry: Entry;
-  url: ReturnType<typeof useLiveUrl>;
+  url: LiveUrl;
   /** The neighbours in the list, where there are any. */
   above: (() => void) | null;
   below: (() => void) | null;

@@ -33,10 +33,19 @@ export interface Ending {
   text: string;
 }
 
-const endings = remembering((exchange: Exchange) => makeEnding(exchange));
+const endings = remembering((exchange: Exchange): Ending => {
+  const { mark, text } = makeEnding(exchange);
+  return { mark, text: [text, dropped(exchange)].filter(Boolean).join(" · ") };
+});
 
 export function endingOf(exchange: Exchange): Ending {
   return endings(exchange);
+}
+
+/** How many messages reached nobody, and why the first of them. */
+function dropped({ entries }: Exchange): string | null {
+  const lost = entries.filter((entry) => entry.kind === "message.dropped");
+  return lost[0] === undefined || lost.length === entries.length ? null : `${lost.length} dropped: ${lost[0].why}`;
 }
 
 function makeEnding(exchange: Exchange): Ending {

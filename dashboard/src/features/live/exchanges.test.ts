@@ -12,7 +12,7 @@ const asLines = (entries: readonly Entry[], run = "a"): readonly Line[] => entri
 
 function grouped(lines: readonly Line[], exchanges = new ExchangesOfRuns()) {
   const runs = new RelationsOfRuns().extend(lines);
-  const wire = exchanges.group(lines, runs);
+  const { wire } = exchanges.group(lines, runs);
   const list = wire.flatMap((line) => (line.type === "exchange" ? [line.exchange] : []));
   const asked = list.map((exchange) => {
     const { method, rpc, text } = askedBy(exchange, runs.get(exchange.run) ?? new RelationsOfRuns().extend([]).values().next().value as never);

@@ -20,7 +20,7 @@ export interface Exchange {
 export type WireLine = { type: "exchange"; key: string; exchange: Exchange } | Extract<Line, { type: "gap" }>;
 
 /** What is on the wire; all else tells what the server did with it. */
-const WIRE = /^(http|message|host\.message|connection|client\.misuse|limit|stream\.lost|socket\.refused|host\.misuse)/;
+const WIRE = /^(http|message|request|host\.message|connection|client\.misuse|limit|stream\.lost|socket\.refused|host\.misuse)/;
 
 /** Whether an entry tells of something on the wire, or of what went wrong there. */
 export function isOnWire(entry: Entry): boolean {
@@ -47,11 +47,17 @@ interface Growing {
   onWire: boolean;
 }
 
+/** The lines of the wire, and all exchanges, those too of which nothing is on the wire. */
+export interface Grouped {
+  wire: readonly WireLine[];
+  all: readonly Exchange[];
+}
+
 /** Puts the entries of each exchange together. What has not changed since the last time is the same object. */
 export class ExchangesOfRuns {
-  #known = new Map<string, WireLine>();
+  #known = new Map<string, Extract<WireLine, { type: "exchange" }>>();
 
-  group(lines: readonly Line[], runs: ReadonlyMap<string, Relations>): readonly WireLine[] {
+  group(lines: readonly Line[], runs: ReadonlyMap<string, Relations>): Grouped {
     const found: (Growing | Extract<Line, { type: "gap" }>)[] = [];
     const byRun = new Map<string, Map<number, Growing>>();
     for (const line of lines) {
@@ -76,24 +82,25 @@ export class ExchangesOfRuns {
     return this.#keep(found);
   }
 
-  #keep(found: readonly (Growing | Extract<Line, { type: "gap" }>)[]): readonly WireLine[] {
-    const known = new Map<string, WireLine>();
-    const lines: WireLine[] = [];
+  #keep(found: readonly (Growing | Extract<Line, { type: "gap" }>)[]): Grouped {
+    const known = new Map<string, Extract<WireLine, { type: "exchange" }>>();
+    const wire: WireLine[] = [];
+    const all: Exchange[] = [];
     for (const each of found) {
       if ("type" in each) {
-        lines.push(each);
+        wire.push(each);
         continue;
       }
-      if (!each.onWire) continue;
       const { key, run, entries } = each;
       const before = this.#known.get(key);
-      const same = before?.type === "exchange" && isSame(before.exchange.entries, entries);
-      const line: WireLine = same ? before : { type: "exchange", key, exchange: { key, run, entries } };
+      const same = before !== undefined && isSame(before.exchange.entries, entries);
+      const line = same ? before : { type: "exchange" as const, key, exchange: { key, run, entries } };
       known.set(key, line);
-      lines.push(line);
+      all.push(line.exchange);
+      if (each.onWire) wire.push(line);
     }
     this.#known = known;
-    return lines;
+    return { wire, all };
   }
 }
 

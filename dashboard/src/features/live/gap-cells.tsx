@@ -3,6 +3,7 @@ import { Button } from "~/ui/button";
 import styles from "./live.module.css";
 import type { Line } from "./merge";
 import type { History } from "./use-history";
+import type { Search } from "./use-search";
 
 type Gap = Extract<Line, { type: "gap" }>;
 
@@ -50,8 +51,18 @@ const ENDS: Readonly<Record<string, string>> = {
   enough: "This page keeps no more than 20,000 older entries; /api/events.ndjson has what the log keeps.",
 };
 
-/** The last line: older history, as far as there is any. */
-export function Older({ history, before }: { history: History; before: number }) {
+/** The line at the oldest end: older history, as far as there is any; under a filter what else the log has of it. */
+export function Older({ history, before, search }: { history: History; before: number; search?: Search }) {
+  if (search?.more != null) {
+    return (
+      <span className={styles["gap"]}>
+        <Button small disabled={search.busy} onClick={search.more}>
+          {search.busy ? "Searching…" : "Search older"}
+        </Button>
+      </span>
+    );
+  }
+  if (search?.counts != null) return <span className={styles["gap"]}>Nothing older in the log passes the filter.</span>;
   const end = before <= 1 ? "beginning" : history.end;
   return (
     <span className={styles["gap"]}>

@@ -6,17 +6,17 @@ import { type Client, Relations } from "./relations";
 export class Known {
   /** The life of the server that the feed speaks of. */
   readonly run: string;
-  readonly #runs: ReadonlyMap<string, Relations>;
+  readonly runs: ReadonlyMap<string, Relations>;
   readonly #sessions: ReadonlyMap<string, SessionRow>;
 
   constructor(run: string, runs: ReadonlyMap<string, Relations>, sessions: readonly SessionRow[]) {
     this.run = run;
-    this.#runs = runs;
+    this.runs = runs;
     this.#sessions = new Map(sessions.map((row) => [row.id, row]));
   }
 
   relations(run: string): Relations {
-    return this.#runs.get(run) ?? NONE;
+    return this.runs.get(run) ?? NONE;
   }
 
   /** Who a label stands for. A label means somebody else in each run. */

@@ -7,8 +7,9 @@ import { Older } from "./gap-cells";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import type { History } from "./use-history";
-import { type useLiveUrl, placeOf } from "./use-live-url";
+import { type LiveUrl, placeOf } from "./use-live-url";
 import { useRoom } from "./use-room";
+import type { Search } from "./use-search";
 import { useScrolling } from "./use-scrolling";
 import { wireColumns } from "./wire-columns";
 import { type LiveRow, entryOf, isOpen, levelOf } from "./wire-rows";
@@ -20,12 +21,10 @@ const TALL_ROW = 46;
 interface ListProps {
   /** As they stand, with those below open ones. */
   rows: readonly LiveRow[];
-  /** How many entries the page has loaded, and how many the log of the server keeps, as far as that is known. */
-  loaded: number;
-  kept: number | undefined;
+  search: Search;
   /** The oldest entry of the current run that there is. */
   oldest: number | null;
-  url: ReturnType<typeof useLiveUrl>;
+  url: LiveUrl;
   history: History;
   open: ReadonlySet<string>;
   onToggle: (row: LiveRow) => void;
@@ -35,7 +34,7 @@ interface ListProps {
 }
 
 /** The list of exchanges or entries. It holds its place while new ones come, unless its newest end is followed. */
-export function List({ rows, loaded, kept, oldest, url, history, open, onToggle, follow, setFollow, onOpen }: ListProps) {
+export function List({ rows, search, oldest, url, history, open, onToggle, follow, setFollow, onOpen }: ListProps) {
   const { run } = useKnown();
   const { view, order } = url;
   const hasPanel = url.at !== "";
@@ -43,9 +42,9 @@ export function List({ rows, loaded, kept, oldest, url, history, open, onToggle,
   const columns = useMemo(
     () =>
       view === "wire"
-        ? wireColumns({ run, history, oldest, open, onToggle, room: room === "one" ? "one" : hasPanel ? "beside" : room })
-        : columnsOf({ run, history, oldest, narrow: hasPanel || room !== "all", onOpen }),
-    [view, run, history, oldest, open, onToggle, room, hasPanel, onOpen],
+        ? wireColumns({ run, history, oldest, open, onToggle, room: room === "one" ? "one" : hasPanel ? "beside" : room, search })
+        : columnsOf({ run, history, oldest, narrow: hasPanel || room !== "all", onOpen, search }),
+    [view, run, history, oldest, open, onToggle, room, hasPanel, onOpen, search],
   );
   const selected = useMemo(() => selectedKey(rows, url.at, run), [rows, url.at, run]);
   const rowHeight = view === "wire" && room === "one" ? TALL_ROW : ROW_HEIGHT;
@@ -55,12 +54,12 @@ export function List({ rows, loaded, kept, oldest, url, history, open, onToggle,
     (row: LiveRow) => {
       const chosen = entryOf(row);
       if (chosen !== null) onOpen(chosen.run, chosen.entry.seq);
-      else if (row.type === "progress") onToggle(row);
+      else if (row.type === "progress" || row.type === "repeat") onToggle(row);
     },
     [onOpen, onToggle],
   );
   if (rows.every((row) => row.type === "older" || row.type === "gap")) {
-    return <NothingPasses loaded={loaded} kept={kept} onClear={url.clear} history={history} oldest={oldest} />;
+    return <NothingPasses search={search} url={url} history={history} oldest={oldest} />;
   }
   return (
     <div ref={box} className={styles["list"]} onScrollCapture={onScroll}>
@@ -115,22 +114,33 @@ export function useOpenRows(): [ReadonlySet<string>, (row: LiveRow) => void] {
   return [open, toggle];
 }
 
-interface NothingProps extends Pick<ListProps, "loaded" | "kept" | "history" | "oldest"> {
-  onClear: () => void;
-}
-
-function NothingPasses({ loaded, kept, onClear, history, oldest }: NothingProps) {
+function NothingPasses({ search, url, history, oldest }: Pick<ListProps, "search" | "url" | "history" | "oldest">) {
+  const { line, view, filter, change } = url;
+  const what = view === "wire" ? "exchanges" : "entries";
+  if (line === "") {
+    return (
+      <EmptyState title="This list is empty">
+        <p>New {what} appear here as they come.</p>
+        <br />
+        {oldest !== null && <Older history={history} before={oldest} />}
+      </EmptyState>
+    );
+  }
+  if (search.error !== null) {
+    return (
+      <EmptyState title="Nothing on this page passes the filter">
+        <p>The log could not be searched: {search.error}</p>
+        <br />
+        <Button onClick={() => filter("")}>Clear the filter</Button>
+      </EmptyState>
+    );
+  }
+  if (search.counts === null || search.busy) return <EmptyState title="Searching the log">Nothing that this page has passes the filter.</EmptyState>;
   return (
-    <EmptyState title={loaded === 0 ? "This list is empty" : `None of the ${loaded} loaded entries passes the filters`}>
-      <p>
-        {kept !== undefined && kept > loaded && `The log of the server has ${kept} entries. `}
-        {loaded === 0 ? "New entries appear here as they come." : "New entries appear here when they pass the filters."}
-      </p>
+    <EmptyState title={`None of the ${search.counts.total.toLocaleString("en")} ${what} in the log passes the filter`}>
+      <p>New ones appear here when they pass it.</p>
       <br />
-      {loaded > 0 && <Button onClick={onClear}>Clear filters</Button>}
-      <br />
-      <br />
-      {oldest !== null && <Older history={history} before={oldest} />}
+      <Button onClick={() => filter("")}>Clear the filter</Button> {view === "wire" && <Button onClick={() => change({ view: "all" })}>Look at all kinds of entries</Button>}
     </EmptyState>
   );
 }

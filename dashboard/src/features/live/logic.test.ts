@@ -1,12 +1,15 @@
 import { expect, test } from "vitest";
 import type { Entry } from "~/api/schema";
 import { summaryOf } from "~/api/summary";
-import { filter, filtersOf } from "./filters";
 import { at, brief, scalarText } from "~/ui/json";
-import { type Line, merge } from "./merge";
+import { read } from "~/filter/words";
+import { ExchangesOfRuns } from "./exchanges";
+import { Known } from "./known";
+import { type Line, merge, withFound } from "./merge";
 import { RelationsOfRuns } from "./relations";
 import { Story } from "./story";
 import { placeOf } from "./use-live-url";
+import { wanted } from "./wanted";
 
 const asLines = (entries: readonly Entry[], run = "a"): readonly Line[] =>
   entries.map((entry) => ({ type: "entry", key: `${run}-${entry.seq}`, run, entry }));
@@ -30,7 +33,14 @@ function told(story: Story) {
     if (found === undefined) throw new Error(`there is no entry ${seq}`);
     return found;
   };
-  const search = (query: string) => filter(lines, runs, "a", filtersOf(new URLSearchParams(query)));
+  const known = new Known("a", runs, []);
+  /** Newest first. */
+  const search = (line: string) => {
+    const want = wanted(read(line), known);
+    const { all } = new ExchangesOfRuns().group(lines, runs);
+    const found = new Set(all.filter(want.around).flatMap((exchange) => exchange.entries.filter((each) => want.entry(each, "a"))));
+    return { lines: lines.filter((each) => each.type === "entry" && found.has(each.entry)).toReversed() };
+  };
   return { lines, runs, relations, entry, search, line: (seq: number) => summaryOf(entry(seq), relations.methodOf(entry(seq))) };
 }
 
@@ -56,67 +66,6 @@ test("behind the place where one client's entries begin, left-out numbers are no
   expect(seqs(merge(feed.slice(1), fetched, 0))).toEqual([1, "passed 2-4", 5, 9]);
 });
 
-test("clients with the same ids stay apart in session, request and delivery", () => {
-  const { search, relations, entry } = told(threeClients());
-  for (const session of ["s1", "s2", "m1"]) {
-    const answers = search(`session=${session}&method=tools/call&direction=out`).lines;
-    expect(answers.length).toBe(1);
-    const answer = entry(Number(seqs(answers)[0]));
-    expect(JSON.stringify(answer)).toContain(`done by ${session}`);
-    expect(relations.requestOf(answer)).toMatchObject({ session, rpc: "request" });
-    const delivery = answer.kind === "message.emitted" ? relations.deliveryOf(answer) : null;
-    expect(delivery).toMatchObject({ session });
-  }
-});
-
-test("a client has the entries that name it, and the heads of HTTP requests name none", () => {
-  const { search } = told(threeClients());
-  expect(search("session=s2&show=http").lines).toMatchObject([{ entry: { kind: "http.response", session: "s2" } }]);
-  expect(search("show=http").lines.length).toBe(6);
-});
-
-test("each count is what choosing it would show", () => {
-  const { search } = told(threeClients());
-  const { counts } = search("session=s1");
-  for (const group of ["messages", "http", "calls", "streams", "sessions", "problems"] as const) {
-    expect([group, counts.groups[group]]).toEqual([group, search(`session=s1&show=${group}`).counts.entries]);
-  }
-  for (const direction of ["in", "out"] as const) expect(counts.direction[direction]).toBe(search(`session=s1&direction=${direction}`).lines.length);
-  for (const session of ["s1", "s2", "m1"]) expect(counts.sessions.get(session)).toBe(search(`session=${session}`).lines.length);
-  for (const [method, number] of counts.methods) expect(number).toBe(search(`session=s1&method=${method}`).lines.length);
-  expect([...counts.methods.keys()].toSorted()).toEqual(["notifications/progress", "tools/call"]);
-});
-
-test("text is found anywhere in an entry, upper and lower case alike", () => {
-  const { search } = told(threeClients());
-  expect(search("text=DONE BY S2").lines.length).toBe(1);
-  expect(search('text="progressToken":"0"').lines.length).toBe(3);
-  expect(search("text=nothing of it").lines).toEqual([]);
-});
-
-test("kinds are chosen together, and a problem is also of its kind", () => {
-  const story = new Story();
-  const { exchange, seq } = story.request("s1", 1, "no/such");
-  const error = story.emit({ exchange, session: "s1", stream: null, position: null }, { id: 1, error: { code: -32601, message: "no" } }, seq);
-  const misuse = story.add({ kind: "client.misuse", session: "s1", what: "w", clause: "c", detail: "d", exchange: null });
-  const limit = story.add({ kind: "limit.reached", session: null, limit: "max_tasks", value: 1 });
-  const { search } = told(story);
-  expect(seqs(search("show=problems").lines)).toEqual([limit, misuse, error]);
-  expect(seqs(search("show=messages").lines)).toEqual([error, seq]);
-  expect(seqs(search("show=problems,messages").lines)).toEqual([limit, misuse, error, seq]);
-});
-
-test("deliveries are folded into messages that are here, and only into those", () => {
-  const story = new Story();
-  const of = { exchange: 1, session: "s1", stream: "p1" };
-  const orphan = story.deliver({ ...of, stream: "p0" }, 1);
-  const message = story.emit({ ...of, position: 1 }, { method: "notifications/progress" });
-  story.deliver(of, 1);
-  const { search } = told(story);
-  expect([seqs(search("").lines), search("").counts.folded]).toEqual([[message, orphan], 1]);
-  expect(search("deliveries=rows").lines.length).toBe(3);
-});
-
 /** How far a message got, as far as these lines tell. */
 const stateOf = (all: readonly Line[], seq: number) => {
   const relations = relate(all).get("a");
@@ -137,16 +86,6 @@ test("a message is delivered, not yet, or nobody can say", () => {
   expect(stateOf([...lines, gap("skipped", 5, 9)], second)).toBe("unknown");
 });
 
-test("a label of an earlier run is somebody else", () => {
-  const story = threeClients();
-  const lines = [...asLines(story.entries, "old"), ...asLines(story.entries, "new")];
-  const runs = relate(lines);
-  const search = (query: string) => filter(lines, runs, "new", filtersOf(new URLSearchParams(query)));
-  expect(search("session=s1").lines.every((line) => line.run === "new")).toBe(true);
-  expect(search("session=old/s1").lines.every((line) => line.run === "old")).toBe(true);
-  expect(search("session=s1").lines.length).toBe(search("session=old/s1").lines.length);
-});
-
 test("relations grow with the list, and forget what left it", () => {
   const story = new Story();
   for (let id = 0; id < 3000; id += 1) story.call("s1", id, 0, 1);
@@ -162,19 +101,11 @@ test("relations grow with the list, and forget what left it", () => {
 test("what belongs to a call is found by it", () => {
   const { search, relations } = told(threeClients());
   const call = [...relations.calls.keys()][1] ?? "";
-  const found = search(`call=${call}`).lines;
-  expect(found.length).toBe(7);
+  const found = search(`call:${call}`).lines;
+  expect(found.length).toBe(10);
   expect(found.every((line) => line.type === "entry" && line.entry.session === "s2")).toBe(true);
-  expect(search("stream=s1/p1").lines.length).toBeGreaterThan(0);
-  expect(search("stream=s2/p1").lines).toEqual([]);
-});
-
-test("gaps stay in their places whatever the filters", () => {
-  const story = threeClients();
-  const lines = asLines(story.entries);
-  const all = [...lines.slice(0, 5), gap("skipped", 100, 200), ...lines.slice(5)];
-  const found = filter(all, relate(all), "a", filtersOf(new URLSearchParams("text=nothing of it")));
-  expect(seqs(found.lines)).toEqual(["skipped 100-200"]);
+  expect(search("stream:s1/p1").lines.length).toBeGreaterThan(0);
+  expect(search("stream:s2/p1").lines).toEqual([]);
 });
 
 const number = (first: number, last: number) =>
@@ -213,9 +144,9 @@ test("a line says what its entry says", () => {
   const problem = story.add({ kind: "http.response", exchange: 1, status: 404, content_type: "application/json", session: null, stream: null, problem: "unknown session" });
   const { line, search } = told(story);
   const one = (query: string) => line(Number(seqs(search(query).lines).at(-1)));
-  expect(one("session=s1&method=tools/call").text).toBe('progress {"steps":2,"step_ms":50} · token 0');
-  expect(one("session=s2&method=tools/call").text).toBe('progress {"steps":2,"step_ms":50} · token "0"');
-  expect(one("session=s2&method=notifications/progress").text).toBe('1/2 "step 1" · token "0"');
+  expect(one("client:s1 method:tools/call kind:message").text).toBe('progress {"steps":2,"step_ms":50} · token 0');
+  expect(one("client:s2 method:tools/call kind:message").text).toBe('progress {"steps":2,"step_ms":50} · token "0"');
+  expect(one("client:s2 method:notifications/progress").text).toBe('1/2 "step 1" · token "0"');
   expect(line(refused)).toEqual({ mark: { text: "-32602", tone: "bad" }, text: "Unknown tool" });
   expect(line(cancel).text).toBe('request "1" · "stop"');
   expect(line(settled)).toEqual({ mark: { text: "cancelled", tone: "warn" }, text: "cancelled by notification · its scope exited 0.2 ms later · 5/100 steps · 260 ms · not answered" });
@@ -241,9 +172,9 @@ test("connections and what becomes of draft streams are told, and what went wron
   expect(line(closed)).toEqual({ text: "i91 · by client · 1 message" });
   expect(line(resumed)).toEqual({ mark: { text: "resumed", tone: "info" }, text: "p7 · after message 3 · 1 waiting" });
   expect(line(lost)).toEqual({ mark: { text: "server full", tone: "bad" }, text: "p7 · 4 messages never sent" });
-  expect(seqs(search("show=problems").lines)).toEqual([lost, broken]);
-  expect(seqs(search("connection=w90").lines)).toEqual([broken, orderly, opened]);
-  expect(seqs(search("show=streams").lines).slice(0, 7)).toEqual([lost, resumed, closed, broken, orderly, piped, opened]);
+  expect(seqs(search("problem:any").lines)).toEqual([lost, broken]);
+  expect(seqs(search("connection:w90").lines)).toEqual([broken, orderly, opened]);
+  expect(seqs(search("kind:stream,connection,websocket,stdio").lines).slice(0, 7)).toEqual([lost, resumed, closed, broken, orderly, piped, opened]);
 });
 
 test("messages of draft streams say which stream, and how it stands", () => {
@@ -326,10 +257,10 @@ test("what a tool host does for a call is found by its connection, and an answer
   const { search, relations, entry } = told(story);
   expect(relations.methodOf(entry(answer))).toBe("tool.dispatch");
   expect(relations.answerOf(dispatch)?.seq).toBe(answer);
-  expect(seqs(search("method=tool.dispatch").lines)).toEqual([answer, dispatch]);
-  expect(seqs(search("show=hosts").lines)).toEqual([answer, cancel, dispatch]);
-  expect(seqs(search("show=hosts&direction=in").lines)).toEqual([answer]);
-  expect(seqs(search("connection=h3").lines)).toEqual([stopped, answer, cancel, cancelled, dispatch]);
+  expect(seqs(search("method:tool.dispatch").lines)).toEqual([answer, dispatch]);
+  expect(seqs(search("kind:host").lines)).toEqual([answer, cancel, dispatch]);
+  expect(seqs(search("kind:host direction:in").lines)).toEqual([answer]);
+  expect(seqs(search("connection:h3").lines)).toEqual([stopped, answer, cancel, cancelled, dispatch]);
 });
 
 test("a deadline that passed is a problem, that its host has stopped is none", () => {
@@ -341,7 +272,7 @@ test("a deadline that passed is a problem, that its host has stopped is none", (
   const gone = { kind: "host.closed", connection: "h3", host: "demo", by: "client", late: 0 } as const;
   const closed = [story.add({ ...gone, code: 1006, failed: 0 }), story.add({ ...gone, code: 1000, failed: 1 })];
   story.add({ ...gone, code: 1000, failed: 0 });
-  expect(seqs(told(story).search("show=problems").lines)).toEqual([...closed.toReversed(), misuse, ...ends.toReversed(), failed, expired]);
+  expect(seqs(told(story).search("problem:any").lines)).toEqual([...closed.toReversed(), misuse, ...ends.toReversed(), failed, expired]);
 });
 
 test("what a tool host is told and says is summed up", () => {
@@ -352,4 +283,11 @@ test("what a tool host is told and says is summed up", () => {
   expect(line(cancel).text).toBe("d7 · deadline");
   expect(line(answer)).toEqual({ mark: { text: "2", tone: "bad" }, text: "stopped" });
   expect(line(stopped)).toEqual({ mark: { text: "acknowledged", tone: "good" }, text: "host demo has stopped d7, 12 ms after tool.cancel" });
+});
+
+test("what a search found stands in its place, and fills what the feed left out", () => {
+  const items = [...asLines(number(1, 2), "old"), ...asLines(number(5, 6)), gap("skipped", 7, 9), gap("evicted", 10, 10), ...asLines(number(11, 11))];
+  const found = withFound(items, [...number(2, 2), ...number(6, 6), ...number(8, 8), ...number(12, 12)], "a");
+  expect(found.map((line) => line.key)).toEqual(["old-1", "old-2", "a-2", "a-5", "a-6", "a-8", "a-gap-10", "a-11", "a-12"]);
+  expect(withFound(items, [], "a")).toBe(items);
 });

@@ -81,3 +81,31 @@ function missing({ run, evicted }: Fetched, first: number, last: number, of: Gap
   const whole = of !== null && of.gap.first === first && of.gap.last === last && of.gap.reason === reason;
   return whole ? of : { type: "gap", key: `${run}-gap-${first}-${last}`, run, gap: { reason, first, last } };
 }
+
+/**
+ * The lines with the entries of their run that a search found, in their places.
+ *
+ * What the feed skipped or this page did not keep is no gap then: of what is searched for, nothing is missing.
+ */
+export function withFound(lines: readonly Line[], found: readonly Entry[], run: string): readonly Line[] {
+  if (found.length === 0) return lines;
+  const merged: Line[] = [];
+  let next = 0;
+  const upTo = (seq: number) => {
+    for (let entry = found[next]; entry !== undefined && entry.seq < seq; entry = found[next]) {
+      next += 1;
+      merged.push({ type: "entry", key: `${run}-${entry.seq}`, run, entry });
+    }
+  };
+  for (const line of lines) {
+    if (line.run !== run) {
+      merged.push(line);
+      continue;
+    }
+    upTo(line.type === "entry" ? line.entry.seq : (line.gap.first ?? 0));
+    if (line.type === "entry" && found[next]?.seq === line.entry.seq) next += 1;
+    if (line.type === "entry" || (line.gap.reason !== "skipped" && line.gap.reason !== "passed")) merged.push(line);
+  }
+  upTo(Number.POSITIVE_INFINITY);
+  return merged;
+}

@@ -1,17 +1,18 @@
 import { Link } from "wouter";
 import type { Entry } from "~/api/schema";
 import { titleOf } from "~/api/summary";
+import { quoted } from "~/filter/words";
 import { What, Line, between } from "./cells";
-import { TOPICS, topicOf } from "./filters";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import type { Relations } from "./relations";
-import type { useLiveUrl } from "./use-live-url";
+import { TOPICS, topicOf } from "./topics";
+import type { LiveUrl } from "./use-live-url";
 
 interface RelatedProps {
   run: string;
   entry: Entry;
-  url: ReturnType<typeof useLiveUrl>;
+  url: LiveUrl;
 }
 
 /** Where to go on from an entry: its cause, what it caused, its call, its task, its exchange. */
@@ -51,7 +52,7 @@ export function Related({ run, entry, url }: RelatedProps) {
             ({ topic, value }) =>
               value !== null && (
                 <li key={topic}>
-                  <Link href={url.href({ ...NO_FILTERS, [topic]: value })}>
+                  <Link href={url.href({ filter: `${topic}:${quoted(value)}` })}>
                     Only {topic} {value}
                   </Link>
                 </li>
@@ -63,8 +64,6 @@ export function Related({ run, entry, url }: RelatedProps) {
     </section>
   );
 }
-
-const NO_FILTERS = { session: "", direction: "", show: "", method: "", text: "", label: "", call: "", task: "", stream: "", exchange: "", connection: "" };
 
 // other requests run as calls too, and only those of tools are in the audit; what is not known has its chance there
 function isToolCall(call: string, relations: Relations): boolean {

@@ -4,11 +4,11 @@ import type { Entry } from "~/api/schema";
 import { Drawer } from "~/ui/drawer";
 import { EntryPanel } from "./entry-panel";
 import { useKnown } from "./known";
-import { type Place, type useLiveUrl, placeOf } from "./use-live-url";
+import { type Place, type LiveUrl, placeOf } from "./use-live-url";
 import { type LiveRow, entryOf } from "./wire-rows";
 
 interface SelectedProps {
-  url: ReturnType<typeof useLiveUrl>;
+  url: LiveUrl;
   rows: readonly LiveRow[];
   onOpen: (run: string, seq: number) => void;
 }

@@ -1,52 +1,40 @@
 import { Link } from "wouter";
+import type { CountsRow } from "~/api/schema";
 import { clientsOf } from "~/api/client-name";
 import type { SessionRow } from "~/api/schema";
+import type { Known as Suggestions } from "~/filter/complete";
+import { FilterLine } from "~/filter/filter-line";
+import { has, toggled } from "~/filter/words";
 import { Button } from "~/ui/button";
-import { Segmented, Select } from "~/ui/choice";
-import { SearchField } from "~/ui/search-field";
-import { GROUPS } from "./facts";
-import type { Counts, Filters } from "./filters";
-import { type Numbers, isFiltered } from "./numbers";
-import { useKnown } from "./known";
+import { Segmented } from "~/ui/choice";
+import { Time } from "~/ui/time";
 import styles from "./live.module.css";
-import type { useLiveUrl } from "./use-live-url";
+import { GROUPS } from "./old-links";
+import type { Cleared } from "./use-cleared";
+import type { LiveUrl } from "./use-live-url";
+import type { Search } from "./use-search";
 
 interface ToolbarProps {
-  url: ReturnType<typeof useLiveUrl>;
-  counts: Counts;
-  numbers: Numbers;
-  sessions: readonly SessionRow[];
-  /** The feed brings one client's entries only. */
-  narrowed: boolean;
-  paused: boolean;
-  /** New items since the pause. */
-  behind: number;
-  onPause: () => void;
-  onEmpty: () => void;
-  follow: boolean;
-  onFollow: () => void;
-  /** How many exchanges are listed; null where the list is of entries. */
-  exchanges: number | null;
+  url: LiveUrl;
+  /** What the server counts in its log. */
+  kept: CountsRow | undefined;
+  search: Search;
+  /** How many exchanges or entries are listed. */
+  listed: number;
+  suggestions: Suggestions;
+  cleared: Cleared;
+  /** The client that the filter asks for alone. */
+  client: string | null;
+  /** The buttons that say how the list moves. */
+  children: React.ReactNode;
 }
 
-/** The filters, each choice with the number of entries that it is true of, over which entries these are, and the pause. */
-export function Toolbar({ url, counts, numbers, sessions, narrowed, paused, behind, onPause, onEmpty, follow, onFollow, exchanges }: ToolbarProps) {
-  const { filters, change } = url;
+/** The filter line, what it found in the whole log, and chips that write into it. */
+export function Toolbar({ url, kept, search, listed, suggestions, cleared, client, children }: ToolbarProps) {
+  const { view, order, change } = url;
   return (
     <>
-      <Sessions filters={filters} counts={numbers.sessions} present={counts.sessions} others={narrowed ? clientsOf(sessions) : NONE} onChange={(session) => change({ session })} />
-      <Segmented
-        label="Direction"
-        options={[
-          { value: "", label: "All" },
-          { value: "in", label: `→ in${after(numbers.direction?.in)}` },
-          { value: "out", label: `← out${after(numbers.direction?.out)}` },
-        ]}
-        value={filters.direction}
-        onChange={(direction) => change({ direction })}
-      />
-      <Methods filters={filters} counts={numbers.methods} present={counts.methods} onChange={(method) => change({ method })} />
-      <SearchField label="Text anywhere in the entry" value={filters.text} onChange={(text) => change({ text })} />
+      <FilterLine value={url.line} onChange={url.filter} known={suggestions} />
       <span className={styles["actions"]}>
         <Segmented
           label="What is listed"
@@ -54,134 +42,91 @@ export function Toolbar({ url, counts, numbers, sessions, narrowed, paused, behi
             { value: "wire", label: "Wire" },
             { value: "all", label: "Everything" },
           ]}
-          value={url.view}
-          onChange={(view) => change({ view: view === "wire" ? "" : view })}
+          value={view}
+          onChange={(next) => change({ view: next === "wire" ? "" : next })}
         />
-        <Button aria-label={`${url.order} first`} title="Turn the order round" onClick={() => change({ order: url.order === "oldest" ? "newest" : "" })}>
-          {url.order === "oldest" ? "↓ oldest first" : "↑ newest first"}
+        <Button aria-label={`${order} first`} title="Turn the order round" onClick={() => change({ order: order === "oldest" ? "newest" : "" })}>
+          {order === "oldest" ? "↓ oldest first" : "↑ newest first"}
         </Button>
-        <Button aria-pressed={follow} title="Keep the newest in view" onClick={onFollow}>
-          Follow
-        </Button>
-        <Button aria-pressed={paused} onClick={onPause}>
-          {paused ? `Resume (${behind} new)` : "Pause"}
-        </Button>
-        <Button look="quiet" title="Empties this list; the log of the server stays as it is" onClick={onEmpty}>
-          Clear list
-        </Button>
-        <Link href={filters.session === "" ? "/export" : `/export?client=${encodeURIComponent(filters.session)}`}>Save as a file</Link>
+        {children}
+        <Link href={client === null ? "/export" : `/export?client=${encodeURIComponent(client)}`}>Save as a file</Link>
       </span>
-      <Groups url={url} counts={counts} numbers={numbers} exchanges={exchanges} />
-      {narrowed && (
-        <p className={styles["quiet"]}>
-          The server sends the entries of {filters.session} only. The heads of HTTP requests, which name no client yet, are not among them.
-        </p>
-      )}
+      <div className={styles["groups"]}>
+        <Chips url={url} kept={kept} />
+        <span className={styles["quiet"]} role="status">
+          {counted({ url, kept, search, listed })}
+        </span>
+        {cleared.hidden > 0 && (
+          <span className={styles["quiet"]}>
+            Cleared at <Time at={cleared.at} />: {number(cleared.hidden)} {cleared.hidden === 1 ? "entry" : "entries"} hidden.{" "}
+            <Button small onClick={cleared.show}>
+              Show them
+            </Button>
+          </span>
+        )}
+      </div>
     </>
   );
 }
 
-const after = (count: number | undefined) => (count === undefined ? "" : ` ${count}`);
+const number = (count: number) => count.toLocaleString("en");
 
-interface ChoiceProps {
-  filters: Filters;
-  /** How many entries each value has; null where that is not counted. */
-  counts: ReadonlyMap<string, number> | null;
-  /** The values that loaded entries have. */
-  present: ReadonlyMap<string, number>;
-  onChange: (value: string) => void;
+/** Over what the list is, and how much of it passes. */
+function counted({ url, kept, search, listed }: Pick<ToolbarProps, "url" | "kept" | "search" | "listed">): string {
+  const [one, many] = url.view === "wire" ? ["exchange", "exchanges"] : ["entry", "entries"];
+  const shown = `${number(listed)} ${listed === 1 ? one : many} listed`;
+  if (search.error !== null) return `${shown}; the log could not be searched: ${search.error}`;
+  if (url.line === "") return kept === undefined ? shown : `${shown}; the log has ${number(kept.entries)} entries`;
+  if (search.counts === null) return `${shown}; the log is being searched`;
+  return `${shown}; ${number(search.counts.matched)} of the ${number(search.counts.total)} ${many} in the log pass${search.busy ? ", and are being fetched" : ""}`;
 }
 
-const NONE: readonly SessionRow[] = [];
+const PROBLEMS = [
+  ["mistake", "client mistakes", "mistakes", "What a client did wrong, refused or tolerated"],
+  ["asked", "errors asked for", "asked", "Errors that tools gave: simulated, because of their arguments, or of a task that failed"],
+  ["lost", "lost deliveries", "lost", "Messages that reached nobody, and calls whose client has gone"],
+  ["limit", "server limits", "limits", "Limits, deadlines and failures of this server"],
+  ["other", "other problems", "others", "Of tool hosts, and errors that clients answer, as they may"],
+] as const;
 
-/** `others`: those that may have entries which the feed leaves out, and so are not counted. */
-function Sessions({ filters, counts, present, others, onChange }: ChoiceProps & { others: readonly SessionRow[] }) {
-  const known = useKnown();
-  const name = (key: string) => {
-    const slash = key.lastIndexOf("/");
-    const client = known.client(slash === -1 ? known.run : key.slice(0, slash), key.slice(slash + 1));
-    return client === null ? key : `${key} ${client.label === null ? "" : `${client.label}: `}${client.name} ${client.version}`;
-  };
-  const values = counted(present, counts);
-  for (const { id } of others) if (id !== filters.session) values.set(id, null);
-  return <Counted label="Client" all="all" values={values} name={name} value={filters.session} onChange={onChange} />;
-}
-
-function Methods({ filters, counts, present, onChange }: ChoiceProps) {
-  return <Counted label="Method" all="all" values={counted(present, counts)} name={(method) => method} value={filters.method} onChange={onChange} />;
-}
-
-function counted(present: ReadonlyMap<string, number>, counts: ReadonlyMap<string, number> | null): Map<string, number | null> {
-  return new Map([...present.keys()].map((value) => [value, counts?.get(value) ?? null]));
-}
-
-interface CountedProps {
-  label: string;
-  all: string;
-  /** How many each has; null where that is not known. */
-  values: ReadonlyMap<string, number | null>;
-  name: (value: string) => string;
-  value: string;
-  onChange: (value: string) => void;
-}
-
-function Counted({ label, all, values, name, value, onChange }: CountedProps) {
-  // the chosen one stays in the list when nothing of it is left
-  const keys = [...new Set([...values.keys(), ...(value === "" ? [] : [value])])].toSorted(byName);
-  const options = keys.map((key) => ({ value: key, label: labelOf(name(key), values.get(key)) }));
+function Chips({ url, kept }: Pick<ToolbarProps, "url" | "kept">) {
+  const { line, filter, view, fold, change } = url;
   return (
-    <span className={styles["select"]}>
-      <Select label={label} options={[{ value: "", label: all }, ...options]} value={value} onChange={onChange} />
+    <span role="group" aria-label="Words for the filter line" className={styles["chips"]}>
+      {PROBLEMS.map(([value, name, field, title]) =>
+        value === "other" && !kept?.others && !has(line, "problem", [value]) ? null : (
+          <Button key={value} small aria-pressed={has(line, "problem", [value])} title={`${title}. Exchanges in the whole log.`} onClick={() => filter(toggled(line, "problem", [value]))}>
+            {name} {kept !== undefined && <span className={styles["quiet"]}>{number(kept[field])}</span>}
+          </Button>
+        ),
+      )}
+      {view === "all" &&
+        Object.entries(GROUPS).map(([name, kinds]) => (
+          <Button key={name} small aria-pressed={has(line, "kind", kinds)} title="Entries in the whole log" onClick={() => filter(toggled(line, "kind", kinds))}>
+            {name} {kept !== undefined && <span className={styles["quiet"]}>{number(groupCount(name as keyof typeof GROUPS, kept, fold))}</span>}
+          </Button>
+        ))}
+      {view === "all" && (
+        <Button small look="quiet" aria-pressed={fold} title="Whether a message was delivered is told in its own row" onClick={() => change({ deliveries: fold ? "rows" : "" })}>
+          Fold deliveries
+        </Button>
+      )}
     </span>
   );
 }
 
-const labelOf = (name: string, count: number | null = 0) => (count === null ? name : `${name} (${count})`);
+function groupCount(name: keyof typeof GROUPS, kept: CountsRow, fold: boolean): number {
+  if (name === "HTTP") return kept.http;
+  return name === "messages" && !fold ? kept.messages + kept.deliveries : kept[name];
+}
 
-const collator = new Intl.Collator("en", { numeric: true });
-const byName = (a: string, b: string) => collator.compare(a, b);
-
-function Groups({ url, counts, numbers, exchanges }: Pick<ToolbarProps, "url" | "counts" | "numbers" | "exchanges">) {
-  const { filters, change, clear } = url;
-  const { groups, topics, fold } = filters;
-  const filtered = groups.length > 0 || isFiltered(filters);
-  const toggle = (group: (typeof GROUPS)[number]) => {
-    const wanted = groups.includes(group) ? groups.filter((each) => each !== group) : [...groups, group];
-    change({ show: wanted.join(",") });
+/** What the page can suggest for the words of the filter line. */
+export function suggestionsOf(sessions: readonly SessionRow[]): Suggestions {
+  const clients = clientsOf(sessions);
+  const names = (of: (row: SessionRow) => Readonly<Record<string, number>>) => [...new Set(clients.flatMap((row) => Object.keys(of(row))))].toSorted().map((value) => ({ value }));
+  return {
+    client: clients.toReversed().map(({ id, label, client_name }) => ({ value: label ?? id, note: label === null ? client_name : `${id} ${client_name}` })),
+    tool: names((row) => row.tools),
+    method: [...names((row) => row.methods), { value: "notifications/progress" }, { value: "tools/*" }],
   };
-  return (
-    <div className={styles["groups"]} role="group" aria-label="Kinds of entries">
-      {GROUPS.map((group) => (
-        <Button key={group} small aria-pressed={groups.includes(group)} onClick={() => toggle(group)}>
-          {group === "http" ? "HTTP" : group} <span className={styles["quiet"]}>{numbers.groups[group]}</span>
-        </Button>
-      ))}
-      {topics.map(([topic, value]) => (
-        <Button key={`${topic} ${value}`} small aria-pressed title="Remove this filter" onClick={() => change({ [topic]: "" })}>
-          {topic} {value} ✕
-        </Button>
-      ))}
-      <Button
-        small
-        look="quiet"
-        aria-pressed={fold}
-        title="Whether a message was delivered is told in its own row"
-        onClick={() => change({ deliveries: fold ? "rows" : "" })}
-      >
-        Fold deliveries
-      </Button>
-      <span className={styles["quiet"]}>
-        {exchanges === null ? `${counts.entries} ${counts.entries === 1 ? "entry" : "entries"} listed` : `${exchanges} ${exchanges === 1 ? "exchange" : "exchanges"} listed`}
-        {exchanges === null && counts.folded > 0 && `, ${counts.folded} deliveries folded`}
-      </span>
-      <span className={styles["quiet"]}>
-        Numbers: {numbers.of}.
-      </span>
-      {filtered && (
-        <Button small look="quiet" onClick={clear}>
-          Clear filters
-        </Button>
-      )}
-    </div>
-  );
 }

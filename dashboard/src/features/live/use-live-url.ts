@@ -1,6 +1,6 @@
 import { useCallback, useMemo } from "react";
 import { useSearchParams } from "wouter";
-import { type Filters, filtersOf } from "./filters";
+import { IN_LINE, lineOf } from "./old-links";
 
 /** A place in the log. Without a run, as people type it, it means the one that the page shows. */
 export interface Place {
@@ -14,19 +14,22 @@ export function placeOf(text: string): Place | null {
   return found === null ? null : { run: found[1] ?? null, seq: Number(found[2]) };
 }
 
-type Changes = Readonly<Record<string, string | readonly string[]>>;
+type Changes = Readonly<Record<string, string>>;
 
-interface LiveUrl {
-  filters: Filters;
+export interface LiveUrl {
+  /** The filter line. */
+  line: string;
   /** `wire`: a line for each exchange; `all`: a line for each entry of the log. */
   view: "wire" | "all";
   order: "oldest" | "newest";
   /** The selected entry. */
   at: string;
-  /** Sets parameters; "" or [] takes one out. `push` makes a step for the browser's back button. */
+  /** Deliveries are told in the row of their message. */
+  fold: boolean;
+  /** Sets parameters; "" takes one out. `push` makes a step for the browser's back button. */
   change: (changes: Changes, push?: boolean) => void;
-  /** Takes all filters out. */
-  clear: () => void;
+  /** Sets the filter line. */
+  filter: (line: string) => void;
   /** The address of this view with other parameters, for a link. */
   href: (changes: Changes) => string;
 }
@@ -35,30 +38,21 @@ interface LiveUrl {
 export function useLiveUrl(): LiveUrl {
   const [params, setParams] = useSearchParams();
   const text = params.toString();
-  const filters = useMemo(() => filtersOf(new URLSearchParams(text)), [text]);
+  const line = useMemo(() => lineOf(new URLSearchParams(text)), [text]);
   const change = useCallback((changes: Changes, push = false) => setParams((before) => changed(before, changes), { replace: !push }), [setParams]);
-  const clear = useCallback(
-    () => setParams((before) => changed(new URLSearchParams(), kept(before)), { replace: true }),
-    [setParams],
-  );
+  const filter = useCallback((next: string) => setParams((before) => changed(before, { filter: next }), { replace: true }), [setParams]);
   const href = useCallback((changes: Changes) => `/live?${changed(new URLSearchParams(text), changes)}`, [text]);
   const view = params.get("view") === "all" ? "all" : "wire";
   const order = params.get("order") === "newest" ? "newest" : "oldest";
-  return { filters, view, order, at: params.get("at") ?? "", change, clear, href };
-}
-
-/** What is no filter. */
-function kept(params: URLSearchParams): Changes {
-  return Object.fromEntries(["view", "order", "at", "deliveries"].map((name) => [name, params.get(name) ?? ""]));
+  return { line, view, order, at: params.get("at") ?? "", fold: params.get("deliveries") !== "rows", change, filter, href };
 }
 
 function changed(before: URLSearchParams, changes: Changes): URLSearchParams {
   const after = new URLSearchParams(before);
+  if ("filter" in changes) for (const name of IN_LINE) after.delete(name);
   for (const [name, value] of Object.entries(changes)) {
     after.delete(name);
-    for (const each of typeof value === "string" ? [value] : value) {
-      if (each !== "") after.append(name, each);
-    }
+    if (value !== "") after.append(name, value);
   }
   return after;
 }

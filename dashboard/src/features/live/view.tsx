@@ -1,43 +1,49 @@
 import { useCallback, useMemo, useState } from "react";
 import { useMcpAddress } from "~/api/use-server";
 import { useHoldableFeed, useOnly } from "~/feed/use-feed";
+import { FilterError, type Word, has, read } from "~/filter/words";
+import { Button } from "~/ui/button";
 import { NothingConnected } from "~/ui/nothing-connected";
 import { Page } from "~/ui/page";
-import { type WireLine, ExchangesOfRuns } from "./exchanges";
-import { type Filtered, filter } from "./filters";
 import { Known, KnownContext } from "./known";
 import { List, useOpenRows } from "./list";
-import { type Line, merge } from "./merge";
-import { loadedOf, numbersOf } from "./numbers";
-import { type Relations, RelationsOfRuns } from "./relations";
+import { type Line, merge, withFound } from "./merge";
+import { RelationsOfRuns } from "./relations";
 import { Selected } from "./selected";
-import { Toolbar } from "./toolbar";
+import { Toolbar, suggestionsOf } from "./toolbar";
+import { useCleared } from "./use-cleared";
 import { useHistory } from "./use-history";
 import { useLiveUrl } from "./use-live-url";
-import { type LiveRow, rowsOf } from "./wire-rows";
+import { useRows } from "./use-rows";
+import { useSearch } from "./use-search";
 
 export default function LiveView() {
-  const { snapshot, paused, setPaused, behind, clear } = useHoldableFeed();
+  const { snapshot, paused, setPaused, behind } = useHoldableFeed();
   const { items, hello, narrowed, tables } = snapshot;
   const run = hello?.run ?? "";
   const url = useLiveUrl();
-  // of an earlier run, whose label begins with that run, the server has nothing more to send
-  useOnly(url.filters.session === "" || url.filters.session.includes("/") ? null : url.filters.session);
+  const words = useMemo(() => wordsOf(url.line), [url.line]);
+  // the heads of HTTP requests name no client yet, and are a part of the wire
+  const client = onlyClient(words);
+  useOnly(url.view === "all" ? client : null);
   const history = useHistory(run);
-  const lines = useMemo(() => merge(items, history.fetched, narrowed?.after), [items, history.fetched, narrowed]);
-  // older history comes in at the other end of the list, so that what is related begins anew with it
-  const related = useMemo(() => ({ of: new RelationsOfRuns(), fetched: history.fetched }), [history.fetched]);
-  const runs = useMemo(() => related.of.extend(lines), [related, lines]);
-  const known = useMemo(() => new Known(run, runs, tables.sessions), [run, runs, tables.sessions]);
-  const filtered = useMemo(() => filter(lines, runs, run, url.filters), [lines, runs, run, url.filters]);
+  const merged = useMemo(() => merge(items, history.fetched, narrowed?.after), [items, history.fetched, narrowed]);
   const [kept] = tables.counts;
-  const loaded = useMemo(() => loadedOf(lines, run), [lines, run]);
-  const numbers = numbersOf(filtered.counts, kept, loaded, url.filters);
+  const first = oldest(merged, run);
+  // the mistakes of the whole log, so that those that repeat are counted
+  const whole = url.view === "wire" && PROBLEM_WORDS.some((value) => has(url.line, "problem", [value]));
+  const search = useSearch({ run, line: url.line, by: url.view === "wire" ? "exchange" : "entry", oldest: first ?? 0, end: kept?.last ?? 0, whole });
+  const all = useMemo(() => withFound(merged, search.entries, run), [merged, search.entries, run]);
+  const { fetched } = history;
+  // what comes in elsewhere than at the end of the list makes all of it known anew
+  const related = useMemo(() => ({ of: new RelationsOfRuns(), fetched, found: search.entries }), [fetched, search.entries]);
+  const runs = useMemo(() => related.of.extend(all), [related, all]);
+  const known = useMemo(() => new Known(run, runs, tables.sessions), [run, runs, tables.sessions]);
+  const [lines, cleared] = useCleared(all);
   const [open, toggle] = useOpenRows();
+  const { rows, listed } = useRows({ url, words, lines, known, open, repeats: whole });
   // a link to an entry is no reason to go to the newest ones
   const [follow, setFollow] = useState(url.at === "");
-  const wire = useWire(url.view === "wire", lines, runs, filtered);
-  const rows = useMemo(() => inOrder(wire ?? filtered.lines.toReversed(), open, url.order), [wire, filtered, open, url.order]);
   const { change } = url;
   const show = useCallback(
     (of: string, seq: number) => {
@@ -50,42 +56,51 @@ export default function LiveView() {
     setPaused(!paused);
     if (paused) setFollow(true);
   };
-  const empty = () => {
-    clear();
-    history.forget();
-  };
+  const suggestions = useMemo(() => suggestionsOf(tables.sessions), [tables.sessions]);
   const toolbar = (
-    <Toolbar url={url} counts={filtered.counts} numbers={numbers} sessions={tables.sessions} narrowed={narrowed !== null} paused={paused} behind={behind} onPause={pause} onEmpty={empty} follow={follow} onFollow={() => setFollow(!follow)} exchanges={wire === null ? null : rows.filter((row) => row.type === "exchange").length} />
+    <Toolbar url={url} kept={kept} search={search} listed={listed} suggestions={suggestions} cleared={cleared} client={client}>
+      <Button aria-pressed={follow} title="Keep the newest in view" onClick={() => setFollow(!follow)}>
+        Follow
+      </Button>
+      <Button aria-pressed={paused} onClick={pause}>
+        {paused ? `Resume (${behind} new)` : "Pause"}
+      </Button>
+      <Button look="quiet" title="Hides what is listed now; the log of the server stays as it is" onClick={cleared.clear}>
+        Clear view
+      </Button>
+    </Toolbar>
   );
   return (
     <KnownContext value={known}>
       <Page title="Live" tools={toolbar} drawer={<Selected url={url} rows={rows} onOpen={show} />}>
-        {hello !== null && tables.sessions.length === 0 && lines.every(isOwn) ? (
+        {hello !== null && tables.sessions.length === 0 && all.every(isOwn) ? (
           <Nobody />
         ) : (
-          <List rows={rows} loaded={loaded.entries} kept={kept?.entries} oldest={oldest(lines, run)} url={url} history={history} open={open} onToggle={toggle} follow={follow} setFollow={setFollow} onOpen={show} />
+          <List rows={rows} search={search} oldest={first} url={url} history={history} open={open} onToggle={toggle} follow={follow} setFollow={setFollow} onOpen={show} />
         )}
       </Page>
     </KnownContext>
   );
 }
 
-/** The lines of the wire of which an entry passes; null where the view lists entries. */
-function useWire(wanted: boolean, lines: readonly Line[], runs: ReadonlyMap<string, Relations>, filtered: Filtered): readonly WireLine[] | null {
-  const [exchanges] = useState(() => new ExchangesOfRuns());
-  const all = useMemo(() => (wanted ? exchanges.group(lines, runs) : null), [wanted, exchanges, lines, runs]);
-  return useMemo(() => {
-    if (all === null) return null;
-    const passing = new Set(filtered.lines.flatMap((line) => (line.type === "entry" ? [line.entry] : [])));
-    return all.filter((line) => line.type === "gap" || line.exchange.entries.some((entry) => passing.has(entry)));
-  }, [all, filtered]);
+const PROBLEM_WORDS = ["mistake", "asked", "lost", "limit", "other", "any"];
+const NOTHING: readonly Word[] = [];
+
+/** The words of a line; a line that is not understood, which the field says, filters nothing. */
+function wordsOf(line: string): readonly Word[] {
+  try {
+    return read(line);
+  } catch (error) {
+    if (error instanceof FilterError) return NOTHING;
+    throw error;
+  }
 }
 
-const OLDER: LiveRow = { type: "older", key: "older" };
-
-/** The rows of lines that stand oldest first, in the order that is wanted. */
-function inOrder(lines: readonly (WireLine | Line)[], open: ReadonlySet<string>, order: "oldest" | "newest"): readonly LiveRow[] {
-  return order === "oldest" ? [OLDER, ...rowsOf(lines, open)] : [...rowsOf(lines.toReversed(), open), OLDER];
+/** The label of the one session or modern client that is wanted; of an earlier run the server has nothing more to send. */
+function onlyClient(words: readonly Word[]): string | null {
+  const [client, ...others] = words.filter(({ key }) => key === "client");
+  const [value, ...values] = client?.values ?? [];
+  return client === undefined || client.negated || others.length > 0 || values.length > 0 || value === undefined || !/^[sm]\d+$/.test(value) ? null : value;
 }
 
 /** What the server does on its own, before anybody comes. */

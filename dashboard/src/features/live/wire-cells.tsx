@@ -5,6 +5,7 @@ import { FindingMarks } from "~/judged/finding-mark";
 import { keyOf } from "~/judged/findings";
 import { useJudged } from "~/judged/use-judged";
 import { Badge } from "~/ui/badge";
+import { ClientMark } from "~/ui/client-mark";
 import { formatDuration, formatOffset } from "~/ui/time-format";
 import { Duration, Time } from "~/ui/time";
 import { Id, Way, What, between } from "./cells";
@@ -12,6 +13,7 @@ import { askedBy, endingOf } from "./exchange-text";
 import { type Exchange, factsOf } from "./exchanges";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
+import type { Repeat } from "./repeats";
 import { type LiveRow, type WireRow, entryOf, isOpen } from "./wire-rows";
 
 /** Opens and closes a row that has others below it. */
@@ -60,7 +62,8 @@ function ClientOf({ exchange }: { exchange: Exchange }) {
   const name = client?.name === "" ? "without a name" : client?.name;
   return (
     <span title={client === null ? "client not known" : `${client.name} ${client.version}, ${client.revision}`}>
-      {[session, label].filter((part) => part !== null).join(" ")} <span className={styles["quiet"]}>{name}</span>
+      {session !== null && <ClientMark label={session} />} {label !== null && `${label} `}
+      <span className={styles["quiet"]}>{name}</span>
     </span>
   );
 }
@@ -133,6 +136,22 @@ export function Took({ exchange }: { exchange: Exchange }) {
 export function IdOf({ row }: { row: WireRow }) {
   const entry = entryOf(row)?.entry;
   return entry !== undefined && isMessage(entry) ? <Id entry={entry} /> : null;
+}
+
+/** How often the same happened, and when last. */
+export function Times({ exchanges }: Repeat) {
+  const [first] = exchanges;
+  const last = exchanges.at(-1);
+  if (first === undefined || last === undefined) return null;
+  return (
+    <>
+      <span className={styles["method"]}>× {exchanges.length}</span>{" "}
+      <span className={styles["quiet"]}>
+        last <Time at={last.entries[0]?.at ?? 0} />
+      </span>{" "}
+      <Said row={{ type: "exchange", key: first.key, exchange: first }} />
+    </>
+  );
 }
 
 /** All of an exchange in one cell of two lines, where there is no room for columns. */

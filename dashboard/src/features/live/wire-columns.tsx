@@ -3,7 +3,8 @@ import type { Column } from "~/ui/data-table";
 import { GapBadge, GapText, Older } from "./gap-cells";
 import styles from "./live.module.css";
 import type { History } from "./use-history";
-import { ClientOrWay, End, Fold, IdOf, Narrow, Said, Status, Took, When } from "./wire-cells";
+import type { Search } from "./use-search";
+import { ClientOrWay, End, Fold, IdOf, Narrow, Said, Status, Times, Took, When } from "./wire-cells";
 import type { LiveRow, WireRow } from "./wire-rows";
 
 interface Options {
@@ -14,16 +15,29 @@ interface Options {
   onToggle: (row: LiveRow) => void;
   /** How much room there is: `all` the columns, those that matter `beside` the panel, or `one`, for a phone. */
   room: "all" | "beside" | "one";
+  search: Search;
 }
 
 const isWire = (row: LiveRow): row is WireRow => row.type === "exchange" || row.type === "message" || row.type === "progress";
 
-const wireCell = (cell: (row: WireRow) => ReactNode) => (row: LiveRow) => (isWire(row) ? cell(row) : null);
+/** Of a repeat, what its first exchange has. */
+const firstOf = (row: LiveRow): LiveRow => (row.type === "repeat" && row.exchanges[0] !== undefined ? { type: "exchange", key: row.key, exchange: row.exchanges[0] } : row);
 
-const exchangeCell = (cell: (row: Extract<WireRow, { type: "exchange" }>) => ReactNode) => (row: LiveRow) => (row.type === "exchange" ? cell(row) : null);
+const wireCell = (cell: (row: WireRow) => ReactNode) => (row: LiveRow) => {
+  const of = firstOf(row);
+  return isWire(of) ? cell(of) : null;
+};
+
+const exchangeCell = (cell: (row: Extract<WireRow, { type: "exchange" }>) => ReactNode) => (row: LiveRow) => {
+  const of = firstOf(row);
+  return of.type === "exchange" ? cell(of) : null;
+};
+
+/** A cell that a repeat does not have, as its exchanges differ in it. */
+const ownCell = (cell: (row: LiveRow) => ReactNode) => (row: LiveRow) => (row.type === "repeat" ? null : cell(row));
 
 /** The columns of the wire. */
-export function wireColumns({ run, history, oldest, open, onToggle, room }: Options): readonly Column<LiveRow>[] {
+export function wireColumns({ run, history, oldest, open, onToggle, room, search }: Options): readonly Column<LiveRow>[] {
   const said = (row: LiveRow) => {
     if (row.type === "gap") {
       return (
@@ -32,12 +46,14 @@ export function wireColumns({ run, history, oldest, open, onToggle, room }: Opti
         </>
       );
     }
-    if (row.type === "older") return <Older history={history} before={oldest ?? 0} />;
-    if (!isWire(row)) return null;
+    if (row.type === "older") return <Older history={history} before={oldest ?? 0} search={search} />;
+    if (!isWire(row) && row.type !== "repeat") return null;
     return (
       <span className={styles["folding"]}>
         <Fold row={row} open={open} onToggle={onToggle} />
-        <span className={styles["cut"]}>{room === "one" && row.type === "exchange" ? <Narrow exchange={row.exchange} /> : <Said row={row} />}</span>
+        <span className={`${styles["cut"]} ${row.type === "exchange" && row.under === true ? styles["second"] : ""}`}>
+          {row.type === "repeat" ? <Times {...row} /> : room === "one" && row.type === "exchange" ? <Narrow exchange={row.exchange} /> : <Said row={row} />}
+        </span>
       </span>
     );
   };
@@ -46,10 +62,10 @@ export function wireColumns({ run, history, oldest, open, onToggle, room }: Opti
     { key: "time", head: "Time", width: "6.4rem", cell: wireCell((row) => <When row={row} />) },
     { key: "client", head: "Client", width: room === "all" ? "9rem" : "5.5rem", cell: wireCell((row) => <ClientOrWay row={row} />) },
     { key: "said", head: "Request or message", width: "minmax(9rem, 3fr)", cell: said },
-    { key: "id", head: "Id", width: "3.6rem", wide: true, cell: wireCell((row) => <IdOf row={row} />) },
+    { key: "id", head: "Id", width: "3.6rem", wide: true, cell: ownCell(wireCell((row) => <IdOf row={row} />)) },
     { key: "status", head: "Status", width: "3rem", cell: exchangeCell(({ exchange }) => <Status exchange={exchange} />) },
     { key: "end", head: "How it ended", width: "minmax(7rem, 2fr)", cell: exchangeCell(({ exchange }) => <End exchange={exchange} />) },
-    { key: "took", head: "Took", width: "4.6rem", align: "end", wide: true, cell: exchangeCell(({ exchange }) => <Took exchange={exchange} />) },
+    { key: "took", head: "Took", width: "5rem", align: "end", wide: true, cell: ownCell(exchangeCell(({ exchange }) => <Took exchange={exchange} />)) },
   ];
   return all.filter((column) => room === "all" || column.wide !== true);
 }

@@ -1,32 +1,38 @@
 import type { Entry } from "~/api/schema";
 import { type Exchange, type WireLine, factsOf, isOnWire, isProgress } from "./exchanges";
 import type { ListRow } from "./merge";
+import type { Repeat } from "./repeats";
 
 /** A row of the wire: an exchange, or below an open one its messages, or several reports of progress as one. */
 export type WireRow =
-  | { type: "exchange"; key: string; exchange: Exchange }
+  | { type: "exchange"; key: string; exchange: Exchange; under?: true }
   | { type: "message"; key: string; exchange: Exchange; entry: Entry; level: 2 | 3 }
   | { type: "progress"; key: string; exchange: Exchange; entries: readonly Entry[] };
 
-/** A row of either list of Live. */
-export type LiveRow = ListRow | WireRow;
+/** A row of either list of Live. An exchange `under` a repeat stands below that, and does not unfold. */
+export type LiveRow = ListRow | WireRow | Repeat;
 
 /** Where a row stands in the tree: reports of progress are below the row that stands for them. */
 export function levelOf(row: LiveRow): number {
   if (row.type === "message") return row.level;
+  if (row.type === "exchange" && row.under === true) return 2;
   return row.type === "progress" ? 2 : 1;
 }
 
 /** Whether a row is open; undefined for one that has nothing below it. */
 export function isOpen(row: LiveRow, open: ReadonlySet<string>): boolean | undefined {
-  if (row.type === "progress") return open.has(row.key);
-  return row.type === "exchange" && below(row.exchange).length > 1 ? open.has(row.key) : undefined;
+  if (row.type === "progress" || row.type === "repeat") return open.has(row.key);
+  return row.type === "exchange" && row.under !== true && below(row.exchange).length > 1 ? open.has(row.key) : undefined;
 }
 
 /** The rows of these lines, with those below the open ones. */
-export function rowsOf(lines: readonly (WireLine | ListRow)[], open: ReadonlySet<string>): readonly LiveRow[] {
+export function rowsOf(lines: readonly (WireLine | ListRow | Repeat)[], open: ReadonlySet<string>): readonly LiveRow[] {
   if (open.size === 0) return lines;
-  return lines.flatMap((line): readonly LiveRow[] => (line.type === "exchange" && open.has(line.key) ? [line, ...unfolded(line.exchange, open)] : [line]));
+  return lines.flatMap((line): readonly LiveRow[] => {
+    if (!open.has(line.key)) return [line];
+    if (line.type === "repeat") return [line, ...line.exchanges.map((exchange) => ({ type: "exchange" as const, key: exchange.key, exchange, under: true as const }))];
+    return line.type === "exchange" ? [line, ...unfolded(line.exchange, open)] : [line];
+  });
 }
 
 function below({ entries }: Exchange): readonly Entry[] {

@@ -52,6 +52,24 @@ class EventPage:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchPage:
+    """What passes a filter line: `matched` of the `total` exchanges or entries that the log keeps, up to entry `last`.
+
+    `events` are the entries of the newest exchanges that pass, all of each in its order, or the newest entries that
+    pass; newest first. `left_out` of the entries of an exchange had no room in the answer. `next`, given as `before`
+    again, leads to the older ones, null where there are none.
+    """
+
+    run: str
+    matched: int
+    total: int
+    last: int
+    next: int | None
+    left_out: int
+    events: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
 class SessionTable:
     """Sessions and modern clients that are known as of the entry `seq`, the newest last.
 

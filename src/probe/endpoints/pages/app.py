@@ -5,7 +5,7 @@ from __future__ import annotations
 from quart_trio import QuartTrio
 
 from ...engine.engine import Engine
-from . import calls, events, exports, interaction, judge, listing, problems, responses, server, tables
+from . import calls, events, exports, interaction, judge, listing, problems, responses, search, server, tables
 from .server import Beside
 
 
@@ -22,6 +22,7 @@ def create(engine: Engine, beside: Beside) -> QuartTrio:
     server.register(app, engine, beside)
     tables.register(app, engine)
     events.register(app, engine)
+    search.register(app, engine)
     calls.register(app, engine)
     judge.register(app, engine)
     exports.register(app, engine)

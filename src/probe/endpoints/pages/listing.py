@@ -104,6 +104,15 @@ EVENTS_NDJSON = Route(
     "/api/events.ndjson", "the event log, one JSON object a line", media=NDJSON, own=(SINCE,), filters=EVENT_FILTER
 )
 
+FILTER = Parameter("filter", 'A filter line: `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`.')
+BY = Parameter("by", "What passes and is counted: an `exchange`, the default, with all of its entries, or an `entry`.")
+SEARCH = Route(
+    "/api/search",
+    "how much of the log a filter line passes, and the newest of it",
+    answers.SearchPage,
+    own=(FILTER, BY, BEFORE, LIMIT),
+)
+
 WAIT = Parameter("wait", "Answer once a rule has this verdict on a subject, `RULE:VERDICT`, or the time is over.")
 FOR = Parameter("for", "How long to wait at most, in seconds: 10 by default, 60 at most.", {"type": "number"})
 HAVING = Parameter("verdict", "Give only rules with this verdict; several with commas. Counts are of all rules.")
@@ -201,6 +210,7 @@ API = (
     EVENTS,
     EVENT,
     EVENTS_NDJSON,
+    SEARCH,
     CALLS,
     CALL,
     CALLS_NDJSON,

@@ -10,6 +10,7 @@ from ..events import Event
 from ..log import Entry
 from .changes import Changes
 from .groups import Group, groups_of
+from .problems import Problem, problem_of
 from .rows import CountsRow
 
 LOG: Final = "log"
@@ -29,6 +30,10 @@ class LogCounts:
         self._uncounted: deque[Entry] = deque()
         self._shared: dict[frozenset[_Name], frozenset[_Name]] = {}
         self._counts: Counter[_Name] = Counter()
+        # The entries that are problems, and how many of each kind an exchange has. Below zero: an entry without one.
+        self._problems: deque[tuple[int, Problem, int]] = deque()
+        self._in_exchange: Counter[tuple[Problem, int]] = Counter()
+        self._exchanges: Counter[Problem] = Counter()
 
     def take(self, entry: Entry) -> None:
         """One more entry."""
@@ -38,6 +43,8 @@ class LogCounts:
         """The log keeps no entry before this one, and more are coming."""
         while self._kept and self._kept[0][0] < first:
             self._counts.subtract(self._kept.popleft()[1])
+        while self._problems and self._problems[0][0] < first:
+            self._forget_problem(*self._problems.popleft()[1:])
         while self._uncounted and self._uncounted[0].seq < first:
             self._uncounted.popleft()
         self.changes.note(LOG)
@@ -66,12 +73,30 @@ class LogCounts:
             hosts=counts["hosts"],
             server=counts["server"],
             problems=counts["problems"],
+            mistakes=self._exchanges["mistake"],
+            asked=self._exchanges["asked"],
+            lost=self._exchanges["lost"],
+            limits=self._exchanges["limit"],
+            others=self._exchanges["other"],
         )
 
     def _count(self, entry: Entry) -> None:
         names = _names(entry.fact)
         self._kept.append((entry.seq, self._shared.setdefault(names, names)))
         self._counts.update(names)
+        problem = problem_of(entry.fact) if "problems" in names else None
+        if problem is not None:
+            exchange = entry.context.exchange
+            where = -entry.seq if exchange is None else exchange
+            self._problems.append((entry.seq, problem, where))
+            self._in_exchange[problem, where] += 1
+            self._exchanges[problem] += self._in_exchange[problem, where] == 1
+
+    def _forget_problem(self, problem: Problem, where: int) -> None:
+        self._in_exchange[problem, where] -= 1
+        if not self._in_exchange[problem, where]:
+            del self._in_exchange[problem, where]
+            self._exchanges[problem] -= 1
 
 
 def _names(event: Event) -> frozenset[_Name]:

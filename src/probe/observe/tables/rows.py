@@ -186,6 +186,9 @@ class CountsRow:
     An entry is in the group of its kind; it counts in `problems` as well where it tells of an error, a refusal, a
     limit, a loss or a violation. `deliveries` (`message.delivered`) are not among the `messages`. `received` and `sent`
     are messages and HTTP heads by their direction, without deliveries.
+
+    `mistakes`, `asked`, `lost`, `limits` and `others` are exchanges that have such a problem
+    (`observe/tables/problems.py`); an entry without an exchange counts as one.
     """
 
     id: str
@@ -204,6 +207,11 @@ class CountsRow:
     hosts: int
     server: int
     problems: int
+    mistakes: int
+    asked: int
+    lost: int
+    limits: int
+    others: int
 
     def encoded(self) -> bytes:
         """The row in JSON."""

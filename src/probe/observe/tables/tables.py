@@ -100,6 +100,10 @@ class Tables:
             return [LOG]
         return list(self._table(table).rows)
 
+    def client_names(self) -> Mapping[str, str]:
+        """The names that clients give themselves, by the labels of their sessions."""
+        return {id: row.client_name for id, row in self._sessions.rows.items() if row.client_name}
+
     @property
     def hosts_connected(self) -> int:
         """The number of connected tool hosts."""

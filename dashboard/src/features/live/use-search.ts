@@ -1,0 +1,75 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo } from "react";
+import { get } from "~/api/client";
+import type { Entry, SearchPage } from "~/api/schema";
+import { useRefresh } from "~/api/use-refresh";
+
+// each count looks at all of the log
+const PACE = 4_000;
+// how far a search goes on by itself, in pages: as far as people read, or as far as repeats are counted
+const BY_ITSELF = 2;
+const FOR_REPEATS = 20;
+// the page keeps some entries fewer of the feed than it had; so many of these, and the search is made again
+const LOST = 5_000;
+
+/** What the server found in the whole of its log. */
+export interface Search {
+  /** Null until the first answer, and where nothing is asked. */
+  counts: { matched: number; total: number } | null;
+  /** Oldest first. */
+  entries: readonly Entry[];
+  busy: boolean;
+  error: string | null;
+  /** Looks further back; null at the end. */
+  more: (() => void) | null;
+}
+
+interface Options {
+  run: string;
+  line: string;
+  by: "exchange" | "entry";
+  /** The oldest entry that the page has without a search, and the newest of the log. */
+  oldest: number;
+  end: number;
+  /** Whether everything is to be found, to count what repeats. */
+  whole: boolean;
+}
+
+/** The search of the log for a filter line; an empty line asks nothing. */
+export function useSearch({ run, line, by, oldest, end, whole }: Options): Search {
+  const enabled = line !== "" && run !== "";
+  useRefresh(["counted"], end, PACE);
+  const counted = useQuery({
+    queryKey: ["counted", run, by, line],
+    queryFn: ({ signal }) => get<SearchPage>("/search", { filter: line, by, limit: 0 }, signal),
+    enabled,
+    placeholderData: keepPreviousData,
+  });
+  const { data, error, isFetching, hasNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: ["search", run, by, line, Math.floor(oldest / LOST)],
+    queryFn: ({ signal, pageParam }) => get<SearchPage>("/search", { filter: line, by, before: pageParam }, signal),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: ({ next }, _pages, before) => (next === null || next === before ? undefined : next),
+    enabled,
+    // what comes later the feed brings
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const pages = enabled ? data?.pages : undefined;
+  const count = pages?.length ?? 0;
+  useEffect(() => {
+    if (count > 0 && count < (whole ? FOR_REPEATS : BY_ITSELF) && hasNextPage && !isFetching) void fetchNextPage();
+  }, [count, whole, hasNextPage, isFetching, fetchNextPage]);
+  const entries = useMemo(() => {
+    const bySeq = new Map((pages ?? NONE).filter((page) => page.run === run).flatMap(({ events }) => events.map((entry) => [entry.seq, entry] as const)));
+    return [...bySeq.values()].toSorted((a, b) => a.seq - b.seq);
+  }, [pages, run]);
+  return {
+    counts: enabled && counted.data !== undefined ? counted.data : null,
+    entries,
+    busy: isFetching,
+    error: error?.message ?? null,
+    more: hasNextPage && enabled ? () => void fetchNextPage() : null,
+  };
+}
+
+const NONE: readonly SearchPage[] = [];

@@ -1,0 +1,90 @@
+"""The search finds in a log what the dashboard finds in what it has loaded; both read the same table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe.observe.context import NO_CONTEXT
+from probe.observe.entry_reading import entry_of
+from probe.observe.log import EventLog
+from probe.observe.search.search import By, Found, Search, Wanted
+from probe.observe.search.words import read
+
+from ...support.api import page, refusal
+from ...support.facts import emitted, received
+from ...support.probe import Probe, running
+
+TESTING = Path(__file__).parents[3] / "dashboard" / "src" / "testing"
+TABLE = json.loads((TESTING / "filter-lines.json").read_text())
+CASES: list[dict[str, Any]] = TABLE["find"]
+ENTRIES: list[dict[str, Any]] = json.loads((TESTING / "filter-log.json").read_text())
+
+
+def saved() -> EventLog:
+    log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=1 << 20)
+    for entry in map(entry_of, ENTRIES):
+        assert log.append(entry.fact, entry.context, entry.cause) == entry.seq
+    return log
+
+
+async def find(line: str, by: By, before: int = 1000, limit: int = 1000) -> Found:
+    return await Search(saved(), TABLE["names"], Wanted(read(line), by, before, limit)).run()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["line"])
+async def test_a_line_finds_exchanges_and_entries(case: dict[str, Any]) -> None:
+    exchanges = await find(case["line"], "exchange")
+    assert [part[0].context.exchange for part in exchanges.parts][::-1] == case["exchanges"]
+    assert (exchanges.matched, exchanges.total) == (len(case["exchanges"]), 11)
+    entries = await find(case["line"], "entry")
+    assert [part[0].seq for part in entries.parts][::-1] == case["entries"]
+    assert (entries.matched, entries.total) == (len(case["entries"]), len(ENTRIES))
+
+
+async def test_pages_lead_to_all_that_was_found_once() -> None:
+    asked: list[tuple[By, int]] = [("exchange", 20), ("exchange", 1), ("entry", 7)]
+    for by, limit in asked:
+        whole = await find("direction:in", by)
+        before: int | None = 1000
+        pages: list[Any] = []
+        while before is not None:
+            found = await find("direction:in", by, before, limit)
+            assert found.matched == whole.matched
+            pages += found.parts
+            before = found.next
+        assert pages == list(whole.parts)
+
+
+async def test_the_page_gives_counts_of_the_whole_log_and_the_newest_entries(probe: Probe) -> None:
+    log = probe.engine.log
+    for number in range(3):
+        log.append(received({"jsonrpc": "2.0", "id": number, "method": "ping"}))
+    log.append(emitted({"jsonrpc": "2.0", "id": 9, "result": {}}))
+    found = await page(probe, "/api/search?filter=method:ping&limit=2")
+    assert (found["matched"], found["total"], found["last"], found["left_out"]) == (3, 4, log.last, 0)
+    assert [event["id"] for event in found["events"]] == [2, 1]
+    rest = await page(probe, f"/api/search?filter=method:ping&before={found['next']}")
+    assert ([event["id"] for event in rest["events"]], rest["next"]) == ([0], None)
+    assert (await page(probe, "/api/search?filter=ping&by=entry&limit=0"))["events"] == []
+
+
+async def test_an_exchange_larger_than_an_answer_says_how_much_of_it_is_left_out() -> None:
+    async with running(api_page_bytes=64 * 1024) as probe:
+        text = "x" * 40_000
+        for _ in range(3):
+            message = received({"jsonrpc": "2.0", "id": 1, "method": text})
+            probe.engine.log.append(message, NO_CONTEXT._replace(exchange=7))
+        found = await page(probe, "/api/search?filter=exchange:7")
+        assert (len(found["events"]), found["left_out"], found["next"]) == (1, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [("filter=clint:x", "clint: is no word"), ("by=both", "by must be exchange or"), ("kind=http", "no parameter")],
+)
+async def test_what_is_not_understood_is_refused(probe: Probe, query: str, detail: str) -> None:
+    assert detail in (await refusal(probe, f"/api/search?{query}"))["detail"]
