@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { useMcpAddress } from "~/api/use-server";
+import { useMcpAddress, useServer } from "~/api/use-server";
 import { EmptyState } from "~/ui/empty-state";
 import { NothingConnected } from "~/ui/nothing-connected";
 import { useFeed } from "./use-feed";
@@ -13,9 +13,12 @@ interface NothingYetProps {
 /** What a view shows that has nothing to show: how to connect a client as long as none ever has, else what to do with it. */
 export function NothingYet({ title, children }: NothingYetProps) {
   const address = useMcpAddress();
+  const file = useServer().data?.file ?? null;
   const waiting = useFeed(({ hello }) => hello === null);
   const nobody = useFeed(({ tables }) => tables.sessions.length === 0);
   if (waiting) return <EmptyState title="Waiting for the server">What it knows is not here yet.</EmptyState>;
+  // nothing more will come
+  if (file !== null) return <EmptyState title="The file has nothing of this" />;
   if (nobody) return <NothingConnected address={address}>{children}</NothingConnected>;
   return (
     <EmptyState title={title}>

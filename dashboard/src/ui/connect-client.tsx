@@ -6,7 +6,7 @@ import { CopyButton } from "./copy-button";
 import { useUrlState } from "./url-state";
 
 interface ConnectClientProps {
-  /** The MCP address of this server, null where it speaks on standard input and output. */
+  /** The MCP address of this server, null where it speaks on standard input and output, or shows a file. */
   address: string | null;
 }
 
@@ -18,8 +18,8 @@ export function ConnectClient({ address }: ConnectClientProps) {
 function StandardStreams() {
   return (
     <p className={styles["hint"]}>
-      This server speaks MCP on its standard input and output, with the program that started it, and has no address to connect to. Another
-      client starts a server of its own: <code>mcp-probe stdio</code>.
+      There is no address to connect to here: these pages show a file, or a server that speaks MCP on its standard input and output with
+      the program that started it. Another client starts a server of its own: <code>mcp-probe stdio</code>.
     </p>
   );
 }

@@ -32,7 +32,7 @@ test("clients are connected with this server's address", async () => {
 
 test("a server on standard streams has no address, and none is shown", async () => {
   await opened("", null);
-  await expect.element(page.getByText(/This server speaks MCP on its standard input and output/)).toBeVisible();
+  await expect.element(page.getByText(/a server that speaks MCP on its standard input and output/)).toBeVisible();
   await expect.element(page.getByText("when started with --tools streaming").first()).toBeInTheDocument();
   await expect.element(page.getByText("Example message in a session, 2025-11-25").first()).toBeInTheDocument();
   expect(document.body.textContent).not.toMatch(/curl -N|http:|\?tools=/);

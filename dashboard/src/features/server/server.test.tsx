@@ -70,6 +70,12 @@ test("a server on standard streams has no address, and other tools are for who s
   expect(document.body.textContent).not.toMatch(/\/mcp/);
 });
 
+test("a file has no address, and is no server on standard streams", async () => {
+  answerApi((path) => (path === "/api/server" ? { ...SERVER, mcp: null, file: { name: "a.mcpprobe" } } : undefined));
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("none: this is a file")).toBeVisible();
+});
+
 test("open streams are listed, all of them on demand, emitted apart from delivered", async () => {
   await opened();
   await expect.element(page.getByRole("row", { name: /s1\/p1 response live .* 7 5 2 connected: exchange 1 0 not yet/ })).toBeInTheDocument();

@@ -159,8 +159,16 @@ test("while nothing has spoken on standard streams, it says that they are the wa
   const { show } = await openView(SessionsView, "/sessions/:id?", "/sessions");
   await expect.element(page.getByText("Waiting for the server")).toBeVisible();
   show({}, "run");
-  await expect.element(page.getByText(/This server speaks MCP on its standard input and output/)).toBeVisible();
+  await expect.element(page.getByText(/a server that speaks MCP on its standard input and output/)).toBeVisible();
   expect(document.body.textContent).not.toMatch(/curl|http:/);
+});
+
+test("of a file that has no session it says just that, and not how to connect a client", async () => {
+  answerApi((path) => (path === "/api/server" ? { mcp: null, file: { name: "a.mcpprobe", saved_at: null, client: null, call: null, gaps: [] } } : undefined));
+  const { show } = await openView(SessionsView, "/sessions/:id?", "/sessions");
+  show({}, "run");
+  await expect.element(page.getByText("The file has nothing of this")).toBeVisible();
+  expect(document.body.textContent).not.toMatch(/connect/);
 });
 
 test("it is accessible in light and dark", async () => {
