@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -205,3 +206,35 @@ def test_a_signal_ends_the_client_and_what_was_seen_is_told(tmp_path: Path) -> N
     assert (process.returncode, "Traceback" in err) == (2, False), err
     assert "the client ended: SIGTERM" in err
     assert "No client was seen." in out
+
+
+def test_nothing_that_a_client_has_started_survives_and_nothing_else_is_ended(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probe.judging.client._END_S", 0.3)
+    pids = tmp_path / "pids"
+    # The first is in a session of its own, the second heeds no signal, the third has lost its parent.
+    script = f"""
+        setsid sleep 600 & echo $! >>{pids}
+        setsid sh -c "trap '' TERM; echo \\$\\$ >>{pids}; while :; do sleep 1; done" &
+        (setsid sh -c 'sleep 600 & echo $! >>{pids}' &)
+        while [ $(wc -l <{pids}) -lt 3 ]; do sleep 0.1; done
+    """
+    other = subprocess.Popen(["sleep", "600"])
+    left: list[int] = []
+    try:
+        status, _, _ = judged(capfd, "--", "sh", "-c", script)
+        left = [int(pid) for pid in pids.read_text().split()]
+        assert (status, len(left)) == (2, 3)
+        assert [pid for pid in left if _runs(pid)] == []
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+        for pid in filter(_runs, left):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _runs(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"

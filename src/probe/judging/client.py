@@ -3,7 +3,9 @@
 started    in a process group of its own, which gets the terminal where there is one, as a shell gives it
 asked      SIGTERM to the group: its time is over, or this program was told to stop
 killed     SIGKILL to the group, `_END_S` after it was asked, or at the second signal
-exited     the process that was started is over; whatever it started itself is killed then
+exited     the process that was started is over; whatever it started itself and left is asked to end, and killed then
+
+What it started and put into a group or session of its own is found on Linux only (`descendants.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +24,13 @@ import trio
 from ..observe.context import Recorder
 from ..observe.events import ClientProcess
 from ..observe.redaction import REDACTED, SECRET_HEADERS, SECRET_MEMBERS
+from .descendants import Descendants
 
-# How long a client may take to end in order.
+# How long a client may take to end in order, and what it has started and left as long again.
 _END_S = 5.0
+# How long a process that was killed may take to be gone.
+_GONE_S = 1.0
+_LOOK_S = 0.02
 
 
 class ClientStartError(Exception):
@@ -51,7 +57,8 @@ class ClientRun:
         self, command: Sequence[str], environment: Mapping[str, str], recorder: Recorder | None, seconds: float | None
     ) -> None:
         self._command = list(command)
-        self._environment = dict(environment)
+        self._left = Descendants()
+        self._environment = {**environment, **self._left.mark}
         self._recorder = recorder
         self._seconds = seconds
         self._timed_out = False
@@ -72,11 +79,28 @@ class ClientRun:
                     await process.wait()
                     watching.cancel_scope.cancel()
             finally:
-                _signal_group(process.pid, signal.SIGKILL)
+                with trio.CancelScope(shield=True):
+                    await self._clear(process.pid)
         code = process.returncode or 0
         ended_by = signal.Signals(-code).name if code < 0 else None
         self._record("exited", process.pid, status=code if code >= 0 else None, by=ended_by)
         return ClientExit(code if code >= 0 else None, ended_by, self._timed_out, self._told)
+
+    async def _clear(self, group: int) -> None:
+        """End what the client has left: its servers on standard streams may write their logs before they are killed."""
+        if self._left.end(signal.SIGTERM):
+            with trio.move_on_after(_END_S):
+                await self._wait_gone()
+        _signal_group(group, signal.SIGKILL)
+        with trio.move_on_after(_GONE_S):
+            # One that starts others faster than they are killed is left after this time.
+            while self._left.end(signal.SIGKILL):  # noqa: ASYNC110
+                await trio.sleep(_LOOK_S)
+
+    async def _wait_gone(self) -> None:
+        # No event tells of the end of a process that somebody else has started.
+        while self._left.any:  # noqa: ASYNC110
+            await trio.sleep(_LOOK_S)
 
     async def _end_late(self, process: trio.Process) -> None:
         if self._seconds is None:
