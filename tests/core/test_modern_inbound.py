@@ -333,7 +333,9 @@ def test_7_a_call_without_arguments_and_headers_nobody_asked_for() -> None:
 def test_8_a_retry_of_the_wrong_type(method: str, retry: dict[str, Any]) -> None:
     found = rejection(Call(method, **PARAMS[method], **retry))
     assert found.refusal is Refusal.INVALID_PARAMS
-    assert next(iter(retry)) in found.message
+    member = next(iter(retry))
+    words = "an object" if member == "inputResponses" else "a string"
+    assert found.message == f"Invalid params: params.{member} must be {words}"
 
 
 def test_8_what_the_answers_are_is_judged_later_and_elsewhere_they_mean_nothing() -> None:
