@@ -6,6 +6,7 @@ import { ApiError } from "~/api/client";
 import type { Feed } from "~/feed/feed";
 import { FeedContext } from "~/feed/use-feed";
 import { JudgedProvider } from "~/judged/use-judged";
+import { DroppedFile } from "~/shell/dropped-file";
 import { FileNotice } from "~/shell/file-notice";
 import { Header } from "~/shell/header";
 import { News } from "~/shell/news";
@@ -39,6 +40,7 @@ export function App({ feed }: { feed: Feed }) {
                 <div>
                   <Header />
                   <FileNotice />
+                  <DroppedFile />
                 </div>
                 <main id="content" className={styles["main"]} tabIndex={-1}>
                   <Routes />
