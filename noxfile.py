@@ -261,7 +261,9 @@ def thorough(session: nox.Session) -> None:
     gateways = (python, "-m", "pytest", "tests/gateway/test_faults.py", *EVERYWHERE)
     session.run(*gateways, env={"HYPOTHESIS_PROFILE": "thorough"})
     session.run(python, "-m", "tests.fuzz", "--minutes", "15")
-    session.run(python, "tests/conformance/run.py", "--all", env=node_environment(session))
+    suite = node_environment(session)
+    session.run(python, "tests/conformance/run.py", "--all", env=suite)
+    session.run(python, "-m", "pytest", "tests/conformance", *EVERYWHERE, env=suite)
     npm_ci(session, REPORTED)
     session.run(python, "-m", "pytest", "tests/reported", *EVERYWHERE, env=node(session))
 

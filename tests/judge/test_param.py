@@ -93,6 +93,13 @@ def test_a_call_of_a_listed_tool(rule: str, arguments: Any, headers: dict[str, s
     expect(log, rule, verdict)
 
 
+@pytest.mark.parametrize("arguments", [[], '{"region":"eu"}', None])
+def test_arguments_in_another_form_have_a_rule_of_their_own(arguments: Any):
+    log, client = listed()
+    call(client, arguments, GOOD)
+    assert set(judged(log)["acme"].faults) == {"tools.arguments-object"}
+
+
 def test_an_empty_string_is_a_value():
     log, client = listed({"region": REGION})
     call(client, {"region": ""}, {"mcp-param-region": ""})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ....observe.redaction import REDACTED
@@ -31,7 +31,9 @@ class _Calls(Predicate):
 
     def on_request(self, message: Message) -> None:
         exchange, tool = message.exchange, self.tool_of(message)
-        if exchange is not None and tool is not None:
+        # Arguments in another form may well hold what was mirrored, and tools.arguments-object finds their fault.
+        is_readable = isinstance(message.params.get("arguments", {}), Mapping)
+        if exchange is not None and tool is not None and is_readable:
             self.look(message, exchange, tool)
 
     def tool_of(self, message: Message) -> ListedTool | None:
