@@ -11,7 +11,7 @@ import pytest
 from probe.observe.context import NO_CONTEXT
 from probe.observe.entry_reading import entry_of
 from probe.observe.log import EventLog
-from probe.observe.search.search import By, Found, Search, Wanted
+from probe.observe.search.search import By, Search, SearchRequest, SearchResult
 from probe.observe.search.words import read
 
 from ...support.api import page, refusal
@@ -31,8 +31,8 @@ def saved() -> EventLog:
     return log
 
 
-async def find(line: str, by: By, before: int = 1000, limit: int = 1000) -> Found:
-    return await Search(saved(), TABLE["names"], Wanted(read(line), by, before, limit)).run()
+async def find(line: str, by: By, before: int = 1000, limit: int = 1000) -> SearchResult:
+    return await Search(saved(), TABLE["names"], SearchRequest(read(line), by, before, limit)).run()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["line"])

@@ -10,7 +10,7 @@ from quart_trio import QuartTrio
 
 from ...engine.engine import Engine
 from ...observe.query import QueryError
-from ...observe.search.search import By, Found, Search, Wanted
+from ...observe.search.search import By, Search, SearchRequest, SearchResult
 from ...observe.search.words import read as read_line
 from ...wire.jsonrpc import clip
 from . import listing
@@ -28,7 +28,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
         limit = min(query.number("limit", limits.api_page), limits.api_page)
         # One more than any entry has: all of the log.
         before = query.number("before", log.last + 1)
-        wanted = Wanted(read_line(query.own.get("filter", "")), _by(query), before, limit)
+        wanted = SearchRequest(read_line(query.own.get("filter", "")), _by(query), before, limit)
         last = log.last
         found = await Search(log, engine.observer.tables.client_names(), wanted).run()
         rows, next, left_out = await _answer(found, limits.api_page_bytes) if limit else ([], None, 0)
@@ -43,7 +43,7 @@ def _by(query: Query) -> By:
     return cast("By", by)
 
 
-async def _answer(found: Found, max_bytes: int) -> tuple[list[bytes], int | None, int]:
+async def _answer(found: SearchResult, max_bytes: int) -> tuple[list[bytes], int | None, int]:
     """As many parts as an answer has room for, where the rest begins, and how many entries of the first had no room.
 
     Others run between two entries: a large answer would hold up every call.

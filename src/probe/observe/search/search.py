@@ -51,7 +51,7 @@ def is_on_wire(event: events.Event) -> bool:
 
 
 @dataclass(slots=True)
-class _Exchange:
+class _SearchedExchange:
     """What is known of one: its entries, and what they say of all of it."""
 
     entries: list[Entry] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """`matched` of `total` exchanges or entries pass.
 
     `parts` are the newest of them, newest first: the entries of an exchange, or one entry each. `next` is the entry
@@ -88,7 +88,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchRequest:
     """What to look for: exchanges or entries that began before an entry, and so many entries at most.
 
     One exchange is whole, however many it has.
@@ -103,7 +103,7 @@ class Wanted:
 class Search:
     """One search. `names` are the names that clients give themselves, by their labels."""
 
-    def __init__(self, log: EventLog, names: Mapping[str, str], wanted: Wanted) -> None:
+    def __init__(self, log: EventLog, names: Mapping[str, str], wanted: SearchRequest) -> None:
         self._log = log
         self._names = names
         self._wanted = wanted
@@ -112,15 +112,15 @@ class Search:
         # The cheap ones first: a text has to be looked for in the encoded entry.
         self._of_entry.sort(key=lambda pair: pair[0].key == "text")
 
-    async def run(self) -> Found:
+    async def run(self) -> SearchResult:
         """Look at all of the log as it stands; others run in between."""
         exchanges = await self._exchanges()
         if self._wanted.by == "exchange":
             return await self._by_exchange([each for each in exchanges if each.on_wire])
         return await self._by_entry(exchanges)
 
-    async def _exchanges(self) -> list[_Exchange]:
-        found: dict[int, _Exchange] = {}
+    async def _exchanges(self) -> list[_SearchedExchange]:
+        found: dict[int, _SearchedExchange] = {}
         at, last = 0, self._log.last
         while at < last:
             page = self._log.since(at, min(_PIECE, last - at))
@@ -130,12 +130,12 @@ class Search:
             await trio.lowlevel.checkpoint()
         return list(found.values())
 
-    def _add(self, found: dict[int, _Exchange], entry: Entry) -> None:
+    def _add(self, found: dict[int, _SearchedExchange], entry: Entry) -> None:
         context, fact = entry.context, entry.fact
         key = context.exchange if context.exchange is not None else -self._asked(entry)
         exchange = found.get(key)
         if exchange is None:
-            exchange = found[key] = _Exchange()
+            exchange = found[key] = _SearchedExchange()
         exchange.entries.append(entry)
         exchange.on_wire = exchange.on_wire or is_on_wire(fact)
         if context.session is not None:
@@ -163,7 +163,7 @@ class Search:
         asked = self._log.entry(entry.cause)
         return asked if asked is not None and isinstance(asked.fact, _MESSAGES) else None
 
-    def _fits_outside(self, exchange: _Exchange) -> bool:
+    def _fits_outside(self, exchange: _SearchedExchange) -> bool:
         return all(any(map(matches, exchange.named(word.key))) != word.negated for word, matches in self._of_exchange)
 
     def _has(self, entry: Entry, word: Word, matches: Callable[[str], bool]) -> bool:
@@ -196,7 +196,7 @@ class Search:
         told = self._question(entry) or entry
         return told.fact.method if isinstance(told.fact, _MESSAGES) else None
 
-    async def _fits_inside(self, exchange: _Exchange) -> bool:
+    async def _fits_inside(self, exchange: _SearchedExchange) -> bool:
         """Whether the entries of an exchange have between them what is asked for, and nothing that is not wanted."""
         entries = exchange.entries
         for word, matches in self._of_entry:
@@ -216,8 +216,8 @@ class Search:
                 return False
         return True
 
-    async def _by_exchange(self, exchanges: Sequence[_Exchange]) -> Found:
-        passing: list[_Exchange] = []
+    async def _by_exchange(self, exchanges: Sequence[_SearchedExchange]) -> SearchResult:
+        passing: list[_SearchedExchange] = []
         for place, exchange in enumerate(exchanges):
             if self._fits_outside(exchange) and await self._fits_inside(exchange):
                 passing.append(exchange)
@@ -232,9 +232,9 @@ class Search:
                 break
             taken.append(entries)
         next = taken[-1][0].seq if len(taken) < len(older) else None
-        return Found(len(passing), len(exchanges), taken, next)
+        return SearchResult(len(passing), len(exchanges), taken, next)
 
-    async def _by_entry(self, exchanges: Sequence[_Exchange]) -> Found:
+    async def _by_entry(self, exchanges: Sequence[_SearchedExchange]) -> SearchResult:
         passing: list[Entry] = []
         total = 0
         for place, exchange in enumerate(exchanges):
@@ -246,7 +246,7 @@ class Search:
         older = sorted((entry for entry in passing if entry.seq < self._wanted.before), key=lambda entry: -entry.seq)
         taken = older[: self._wanted.limit]
         next = taken[-1].seq if taken and len(taken) < len(older) else None
-        return Found(len(passing), total, [[entry] for entry in taken], next)
+        return SearchResult(len(passing), total, [[entry] for entry in taken], next)
 
     async def _passes(self, entry: Entry) -> bool:
         for word, matches in self._of_entry:
