@@ -137,16 +137,21 @@ def joined(entries: Sequence[Row], mark: str, others: Iterable[str]) -> Behind:
     sessions: set[str] = set()
     exchanges: set[int] = set()
     own_sessions: set[str] = set()
+    own_exchanges: set[int] = set()
     for row in entries:
         label = _mark_in(row)
         if label is None:
             continue
         if belongs(label, mark):
             own_sessions.add(row["session"] or "")
+            if row["kind"] == "call.started":
+                # An argument says more than a header: a gateway may send the headers of another request.
+                own_exchanges.add(row["exchange"] or -1)
         elif any(belongs(label, other) for other in foreign):
             sessions.add(row["session"] or "")
             exchanges.add(row["exchange"] or -1)
     sessions -= own_sessions | {""}
+    exchanges -= own_exchanges
     kept = [row for row in entries if row["session"] not in sessions and row["exchange"] not in exchanges]
     return Behind(tuple(kept))
 

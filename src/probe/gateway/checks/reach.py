@@ -92,7 +92,10 @@ def capabilities(case: Case) -> Seen:
     if not opened:
         return not_applicable("the gateway opened no session at the probe for this client")
     seen = set(members(opened[-1]["capabilities"]))
-    invented, lost = sorted(seen - set(CAPABILITIES)), sorted(set(CAPABILITIES) - seen)
+    # Of clients that declare nothing.
+    more = [row for older in case.of("reach.revisions", "through") for row in _opened(older)]
+    invented = sorted((seen - set(CAPABILITIES)).union(*(members(row["capabilities"]) for row in more)))
+    lost = sorted(set(CAPABILITIES) - seen)
     said = [f"invented: {listed(invented)}"] if invented else []
     said += [f"lost: {listed(lost)}"] if lost else []
     return compared(listed(sorted(CAPABILITIES)), listed(sorted(seen)), found=bool(said), evidence="; ".join(said))
@@ -213,7 +216,7 @@ CHECKS: Final = (
     Check(23, ("reach.legacy", "reach.modern"), http10),
     Check(29, ("reach.legacy", "reach.modern"), renamed),
     Check(30, ("reach.legacy",), lists),
-    Check(31, ("reach.legacy",), capabilities),
+    Check(31, ("reach.legacy", "reach.revisions"), capabilities),
     Check(33, ("sessions",), shared),
     Check(34, ("sessions",), each),
     Check(35, ("sessions",), sticky),

@@ -97,13 +97,17 @@ def exchange_from(value: Mapping[str, Any]) -> Exchange:
 
 
 def digest(message: Any) -> str:
-    """A digest of the meaning of a message: without `_meta`, which anybody may add to, and its id."""
+    """A digest of the meaning of a message: without its id, `_meta`, which anybody may add to, and `isError` of false.
+
+    2025-11-25 schema, CallToolResult: "If not set, this is assumed to be false".
+    """
     return hashlib.sha256(encode(_plain(message, top=True))).hexdigest()[:16]
 
 
 def _plain(value: Any, *, top: bool = False) -> Any:
     if isinstance(value, dict):
-        kept = {name: _plain(item) for name, item in sorted(value.items()) if name != "_meta"}
+        said = {name: item for name, item in sorted(value.items()) if not (name == "isError" and item is False)}
+        kept = {name: _plain(item) for name, item in said.items() if name != "_meta"}
         if top:
             kept.pop("id", None)
         return kept

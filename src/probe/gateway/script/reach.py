@@ -57,10 +57,10 @@ def _name(item: Any) -> str:
 
 
 async def revisions(side: Side, mark: str) -> Taken:
-    """A session in each of the two older revisions."""
+    """A session in each of the two older revisions, of a client that declares nothing."""
     exchanges: list[Exchange] = []
     for revision in (V2025_03_26, V2025_06_18):
-        opened = await open_session(side, mark, revision, name=f"{revision} ")
+        opened = await open_session(side, mark, revision, name=f"{revision} ", capabilities={})
         exchanges += opened.opened
         if opened.id is not None:
             await side.ask(Sending("delete", "DELETE", opened.headers))

@@ -1,0 +1,56 @@
+"""What gateways that speak MCP do by themselves: what of it is a fault, and what is none."""
+
+from __future__ import annotations
+
+import json
+
+from .faults import Message
+from .proxy import Gateway, Reply, Request, Rules
+from .runs import found, tried
+
+
+class Inventing(Rules):
+    """Declares upstream what its own library can do, whatever the client has declared."""
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        if request.rpc == "initialize":
+            request.message["params"]["capabilities"] = {"sampling": {}, "elicitation": {}, "roots": {}}
+            request.body = json.dumps(request.message).encode()
+        return None
+
+
+async def test_capabilities_are_invented_where_a_client_that_declares_nothing_gets_some() -> None:
+    made = await tried(Inventing(), ["ids"])
+    assert set(found(made)) == {31}
+    assert "invented: elicitation, roots, sampling" in found(made)[31]
+
+
+class SayingDefaults(Rules):
+    """Writes each result anew from a model, with the defaults of the schema."""
+
+    def message(self, request: Request, message: Message) -> list[Message]:
+        result = message.get("result")
+        if request.rpc == "tools/call" and result is not None and "content" in result:
+            return [{**message, "result": {"isError": False, **dict(reversed(result.items()))}}]
+        return [message]
+
+
+async def test_a_result_that_says_a_default_is_not_changed() -> None:
+    assert found(await tried(SayingDefaults(), ["results", "failures"])) == {}
+
+
+class StaleHeaders(Rules):
+    """Sends the headers of an older request with a call, as a pool of clients does that were made for others."""
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        if request.rpc == "tools/call":
+            old = self.state.get("mark", "")
+            self.state["mark"] = request.header("x-probe-mark") or ""
+            request.headers = [
+                (name, old if name.lower() == "x-probe-mark" else value) for name, value in request.headers
+            ]
+        return None
+
+
+async def test_a_call_is_found_by_its_argument_whatever_its_headers_say() -> None:
+    assert found(await tried(StaleHeaders(), ["progress.modern", "close.stream"])) == {}
