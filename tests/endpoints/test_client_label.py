@@ -16,8 +16,8 @@ from ..support.modern import Modern
 from ..support.probe import Probe, running
 from ..transports.ports import AsgiSocket
 
-GOOD = ["a", "A-z_0.9", "x" * 64, "..", "2026"]
-BAD = ["", "x" * 65, "two words", "ä", "a/b", "a,b", "a\n", "٣", "<b>"]
+GOOD = ["a", "A-z_0.9", "x" * 64, "...", "2026", "rules2"]
+BAD = ["", "x" * 65, "two words", "ä", "a/b", "a,b", "a\n", "٣", "<b>", ".", "..", "rules"]
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -6,10 +6,14 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from probe.cli import main
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
 from probe.judge.predicate import Predicate
@@ -66,6 +70,63 @@ def test_two_logs_are_read_again_each_for_its_own_entries(tmp_path: Path) -> Non
     [wrong] = [rule for rule in subject.rules if rule.rule.id == "jsonrpc.version"]
     places = [evidence.seqs[0] for evidence in wrong.evidence if evidence.remark]
     assert [found.lookup(place).fact for place in places] == [found.lookup(places[0]).fact] * 2  # type: ignore[union-attr]
+
+
+def _one(path: Path, run: str, *, faults: int = 0, warns: int = 0, whole: bool = True) -> str:
+    log = Log()
+    session = log.http().session()
+    session.answer(session.request("tools/list"), {"tools": [{"name": "echo", "inputSchema": {}}]})
+    session.answer(session.call("echo", {}), {"content": []})
+    for _ in range(faults):
+        session.post({"jsonrpc": "1.0", "id": session.client.new_id(), "method": "ping"})
+    for _ in range(warns):
+        session.notify("notifications/cancelled", {"requestId": "never", "reason": "x"})
+    log.idle(10)
+    end = End(log.seq) if whole else None
+    path.write_bytes(b"".join(ndjson.dump(replace(HEADER, run=run), log.items, end)))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "options", "status", "said"),
+    [
+        ({}, {}, (), 0, ""),
+        ({"faults": 1}, {}, (), 1, "acme: jsonrpc.version is FAIL, and PASS there"),
+        ({"faults": 1}, {"faults": 1}, (), 0, ""),
+        ({}, {"faults": 1}, (), 0, ""),
+        ({"warns": 1}, {}, (), 0, ""),
+        ({"warns": 1}, {}, ("--strict",), 1, "is WARN, and NOT_OBSERVED there"),
+        ({}, {"whole": False}, (), 2, "--against: the log of run b was cut off"),
+        ({"faults": 1}, {"whole": False}, (), 1, "--against: the log of run b was cut off"),
+        ({}, {}, ("--require", "ping.answered"), 2, "--log: ping.answered was not observed"),
+        ({}, {}, ("--json", "-"), 2, "--against prints a comparison"),
+    ],
+)
+def test_a_comparison_finds_what_became_worse(
+    here: Mapping[str, Any],
+    there: Mapping[str, Any],
+    options: Sequence[str],
+    status: int,
+    said: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    first, second = _one(tmp_path / "1.ndjson", "a", **here), _one(tmp_path / "2.ndjson", "b", **there)
+    found = main(["judge", "--log", first, "--against", second, *options])
+    err = capfd.readouterr().err
+    assert (found, said in err) == (status, True), err
+    assert bool(err) == bool(said)
+
+
+def test_a_comparison_says_rule_by_rule_what_became_of_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    first, second = _one(tmp_path / "1.ndjson", "a", faults=1), _one(tmp_path / "2.ndjson", "b", warns=1)
+    main(["judge", "--log", first, "--against", second])
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if "jsonrpc.version" in line] == ["worse"]
+    assert any(line.startswith("only there") for line in lines)
+    assert not any(line.startswith("same") for line in lines)
+    main(["judge", "--log", first, "--against", second, "--verbose"])
+    assert any(line.startswith("same ") for line in capfd.readouterr().out.splitlines())
 
 
 def test_somebody_hears_how_far_the_reading_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

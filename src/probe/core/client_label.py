@@ -9,8 +9,11 @@ import re
 from typing import Final
 from urllib.parse import parse_qs
 
-LABEL_RULE: Final = "1 to 64 characters: letters, digits, '.', '-' and '_'"
+LABEL_RULE: Final = "1 to 64 characters: letters, digits, '.', '-' and '_', and neither '.', '..' nor 'rules'"
 _LABEL: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+# What is read of a client stands under its name in a path: the first two mean another place there, and the last one is
+# the list of rules (`/api/judge/rules`).
+_TAKEN: Final = frozenset({".", "..", "rules"})
 
 
 def client_label(query: str) -> str | None:
@@ -21,4 +24,4 @@ def client_label(query: str) -> str | None:
 
 def is_client_label(name: str) -> bool:
     """Whether a name keeps `LABEL_RULE`."""
-    return _LABEL.fullmatch(name) is not None
+    return _LABEL.fullmatch(name) is not None and name not in _TAKEN

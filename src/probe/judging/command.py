@@ -20,9 +20,10 @@ from .. import app
 from ..core.client_label import LABEL_RULE, is_client_label
 from ..judge.catalogue import catalogue
 from ..judge.outcome.comparison import compare
-from ..judge.outcome.exit_status import CLEAN, FOUND, MINIMUM, Demands, ExitStatus, outcome
+from ..judge.outcome.exit_status import CLEAN, FOUND, MINIMUM, Demands, ExitStatus, outcome, outcome_of_comparison
 from ..judge.outcome.expectations import Expectation, ExpectationError, load
 from ..judge.predicates.all import PREDICATES
+from ..judge.report import Judgement
 from ..judge.reports.as_json import as_json
 from ..judge.reports.badge import badge
 from ..judge.reports.card import card
@@ -81,7 +82,7 @@ def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) -> 
     _check_outputs(options)
     judged = _judge(options, settings, arguments)
     if options.against is not None:
-        return _compare(options.against, judged)
+        return _compare(options, options.against, judged.report, demands)
     result = outcome(judged.report, demands, datetime.now(UTC).date())
     if options.json != _STANDARD_OUTPUT:
         for line in terminal(judged.report, judged.lookup, verbose=options.verbose, width=_width()):
@@ -98,6 +99,10 @@ def _check(options: JudgeOptions) -> None:
         raise click.UsageError("--stdio, --for and --save are about a client, and --log has none")
     if options.against is not None and not options.logs:
         raise click.UsageError("--against compares with the logs of --log")
+    if options.against is not None and any((options.expect, options.json, options.junit, options.html, options.badge)):
+        raise click.UsageError(
+            "--against prints a comparison: --expect, --json, --junit, --html and --badge have no part"
+        )
     if options.seconds is not None and math.isnan(options.seconds):
         raise click.UsageError("--for must be a number of seconds")
     if not is_client_label(options.label):
@@ -157,11 +162,15 @@ def _say(line: str) -> None:
     click.echo(f"mcp-probe: {line}", err=True)
 
 
-def _compare(other: Path, judged: Judged) -> int:
-    found = compare(judged.report, _judge_files([other]).report)
-    for line in comparison(found):
+def _compare(options: JudgeOptions, other: Path, here: Judgement, demands: Demands) -> int:
+    there = _judge_files([other]).report
+    found = compare(here, there)
+    for line in comparison(found, verbose=options.verbose):
         click.echo(line)
-    return FOUND if any(each.is_worse for each in found) else CLEAN
+    result = outcome_of_comparison(here, there, found, demands)
+    for reason in result.reasons:
+        _say(reason)
+    return result.status
 
 
 def _write(options: JudgeOptions, judged: Judged) -> None:

@@ -84,7 +84,7 @@ class Refusal(Enum):
     FORBIDDEN_HOST = (403, Code.INVALID_REQUEST, "Host names a server that this one is not")
     FORBIDDEN_ORIGIN = (403, Code.INVALID_REQUEST, "Origin is a web page that may not call this server")
     UNKNOWN_TOOLS = (400, Code.INVALID_PARAMS, "?tools= names something that does not exist")
-    CLIENT_LABEL = (400, Code.INVALID_PARAMS, "?client= is no name of 1 to 64 letters, digits, '.', '-' and '_'")
+    CLIENT_LABEL = (400, Code.INVALID_PARAMS, "?client= is no free name of 1 to 64 letters, digits, '.', '-' and '_'")
     METHOD_NOT_ALLOWED = (405, Code.INVALID_REQUEST, "the HTTP method is not served, or not without a session")
     NOT_ACCEPTABLE = (406, Code.INVALID_REQUEST, "Accept does not list what the answer may be")
     UNSUPPORTED_MEDIA_TYPE = (415, Code.INVALID_REQUEST, "Content-Type is not application/json in UTF-8")

@@ -19,7 +19,7 @@ Change: TypeAlias = Literal["better", "worse", "same", "only here", "only there"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One rule of one subject in both reports; `here` and `there` are its verdicts, None where it was not observed."""
+    """One rule of one subject in both reports; `here` and `there` are its verdicts."""
 
     label: str
     rule: str
@@ -29,10 +29,9 @@ class Compared:
     change: Change
     remark: str
 
-    @property
-    def is_worse(self) -> bool:
-        """Whether this report has a FAIL that the other has not."""
-        return self.here is Verdict.FAIL and self.there is not Verdict.FAIL
+    def is_worse(self, least: Verdict) -> bool:
+        """Whether this report has a finding, at least so bad, and the other a better verdict or none."""
+        return self.here >= least and self.here > self.there
 
 
 def compare(here: Judgement, there: Judgement) -> Sequence[Compared]:

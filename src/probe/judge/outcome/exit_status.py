@@ -3,6 +3,8 @@
 0  no finding that was not expected
 1  a FAIL that was not expected, an expectation that is stale, or a WARN where warnings count
 2  nothing can be said: no message came, too little was observed, the log is not whole, a predicate has a defect
+
+Where two reports are compared, only what became worse is found: a FAIL that the other has not.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Final
 
 from ..report import Judgement
 from ..verdicts import Verdict
+from .comparison import Compared
 from .expectations import Expectation, stale, unexpected
 
 CLEAN, FOUND, NOTHING_SAID = 0, 1, 2
@@ -53,6 +56,22 @@ def outcome(report: Judgement, demands: Demands, today: date) -> ExitStatus:
     if found:
         return ExitStatus(FOUND, [*found, *doubts])
     return ExitStatus(NOTHING_SAID if doubts else CLEAN, doubts)
+
+
+def outcome_of_comparison(here: Judgement, there: Judgement, found: Sequence[Compared], demands: Demands) -> ExitStatus:
+    """What a comparison comes to: it finds what has become worse, and not what both reports have.
+
+    Where one of them says nothing, nothing can be compared. Expectations are about one report, and have no part in it.
+    """
+    least = Verdict.WARN if demands.strict else Verdict.FAIL
+    worse = [
+        f"{each.label}: {each.rule} is {each.here.name}, and {each.there.name} there"
+        for each in found
+        if each.is_worse(least)
+    ]
+    sides = (("--log", here), ("--against", there))
+    doubts = [f"{option}: {why}" for option, report in sides for why in _nothing_said(report, demands)]
+    return ExitStatus(FOUND if worse else NOTHING_SAID if doubts else CLEAN, [*worse, *doubts])
 
 
 def _stale(expected: Expectation, today: date, version: int) -> str:

@@ -43,10 +43,10 @@ def _lines(report: Judgement, lookup: Lookup, *, verbose: bool, width: int) -> I
         yield from _wrapped(f"The predicate of {rule} has a defect and gave no verdict: {defect}", 0, width)
 
 
-def comparison(found: Sequence[Compared]) -> Iterator[str]:
-    """The lines of a comparison: what differs, and how much does not."""
+def comparison(found: Sequence[Compared], *, verbose: bool) -> Iterator[str]:
+    """The lines of a comparison: what differs, and how much does not; `verbose` lists that, too."""
     for each in found:
-        if each.change != "same":
+        if verbose or each.change != "same":
             verdicts = f"{each.there.name} → {each.here.name}"
             yield f"{each.change:<10} {verdicts}  {each.rule}  {each.label}: {each.remark}".rstrip(": ")
     yield f"{sum(each.change == 'same' for each in found)} rules have the same verdict in both."
