@@ -35,7 +35,7 @@ export interface Ending {
 
 const endings = remembering((exchange: Exchange): Ending => {
   const { mark, text } = makeEnding(exchange);
-  return { mark, text: [text, dropped(exchange)].filter(Boolean).join(" · ") };
+  return { mark, text: [dropped(exchange), text].filter(Boolean).join(" · ") };
 });
 
 export function endingOf(exchange: Exchange): Ending {
