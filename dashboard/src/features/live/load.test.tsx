@@ -9,6 +9,7 @@ import { Story } from "./story";
 import LiveView from "./view";
 
 const MOST = 10_000;
+const SLOWEST = 5_000;
 
 /** Both eras, two clients with the ids 1 and "1" and the tokens 0 and "0", endings of all kinds. */
 function busy(): Story {
@@ -60,6 +61,8 @@ async function several(name: string, acts: readonly (() => void)[], report: Map<
   const times: number[] = [];
   for (const act of acts) times.push(await painted(act));
   const sorted = times.toSorted((a, b) => a - b);
+  // a hundred times what it takes: a busy machine is slow, but never as slow as a list that makes all of its rows
+  expect(sorted.at(-1)).toBeLessThan(SLOWEST);
   report.set(name, `${(sorted[Math.floor(sorted.length / 2)] ?? 0).toFixed(1)} ms median, ${(sorted.at(-1) ?? 0).toFixed(1)} ms most, of ${times.length}`);
 }
 
@@ -89,22 +92,17 @@ test("10,000 entries stay quick", { timeout: 180_000 }, async () => {
   await several("nothing at all, which is what a frame takes here", Array.from({ length: 10 }, () => () => undefined), report);
   await several("scroll by a page", Array.from({ length: 10 }, () => () => (box.scrollTop += 600)), report);
   await several("scroll anywhere", [0.9, 0.1, 0.5, 0.99, 0.3, 0.7, 0].map((share) => () => (box.scrollTop = share * far)), report);
-  await several("filter by kind", ["messages", "HTTP", "calls", "problems", "messages", "HTTP", "calls", "problems"].map((name) => () => press(name)), report);
-  const select = element<HTMLSelectElement>("select");
-  const choose = (value: string) => () => {
-    select.value = value;
-    select.dispatchEvent(new Event("change", { bubbles: true }));
-  };
-  await several("filter by client", ["s1", "s2", "m1", ""].map((value) => choose(value)), report);
+  await several("filter by problem", ["client mistakes", "lost deliveries", "client mistakes", "lost deliveries"].map((name) => () => press(name)), report);
   // the field waits 150 ms for typing to rest; Enter does not
-  const search = element<HTMLInputElement>("input[type=search]");
+  const line = element<HTMLInputElement>("[data-search]");
   const type = (text: string) => () => {
-    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set?.call(search, text);
-    search.dispatchEvent(new Event("input", { bubbles: true }));
-    search.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set?.call(line, text);
+    line.dispatchEvent(new Event("input", { bubbles: true }));
+    line.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
   };
-  await several("first search of text", [type("step 7")], report);
-  await several("later searches of text", [type("unknown tool"), type('"progresstoken":"0"'), type("none of it"), type("")], report);
+  await several("filter by words", ["client:s1", "tool:progress outcome:cancelled", "method:tools/* -client:m1", "status:>=400", ""].map((words) => type(words)), report);
+  await several("first search of text", [type('"step 7"')], report);
+  await several("later searches of text", [type('"unknown tool"'), type(String.raw`"\"progresstoken\":\"0\""`), type("none"), type("")], report);
   let seq = MOST;
   const more = () => {
     for (let each = 0; each < 30; each += 1) {
@@ -113,11 +111,10 @@ test("10,000 entries stay quick", { timeout: 180_000 }, async () => {
     }
     fake.frame();
   };
-  await several("30 new entries in a frame, at the top", Array.from({ length: 8 }, () => more), report);
+  await several("30 new entries in a frame, followed", Array.from({ length: 8 }, () => more), report);
   box.scrollTop = 5000;
   await several("30 new entries in a frame, scrolled away", Array.from({ length: 8 }, () => more), report);
   await several("open an entry", [() => element("[role=row][aria-expanded]").click()], report);
-  // the numbers are what this test is for; a limit would fail on a busy machine
   // oxlint-disable-next-line no-console
   console.info([...report].map(([name, times]) => `${name}: ${times}`).join("\n"));
   expect(page.getByRole("complementary").query()).not.toBeNull();
