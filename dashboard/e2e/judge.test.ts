@@ -1,11 +1,13 @@
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, openPage } from "./browser.ts";
 import { all, LegacyClient } from "./client.ts";
-import { freePort, type Server, startServer } from "./server.ts";
+import { freePort, type Server, showFile, startServer } from "./server.ts";
 
 // a machine that runs all tests at once may take long for what usually takes a moment
 const SOON = { timeout: 20_000 };
@@ -84,5 +86,30 @@ test.each([390, 1440])("the reports are accessible in light and dark and fit a w
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
     expect(complaints).toEqual([]);
     await page.context().close();
+  }
+});
+
+test("what is saved of a client is shown again without its server, verdicts and all", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "probe-"));
+  const saving = await opened("/export?client=s1");
+  const download = saving.page.waitForEvent("download", SOON);
+  await saving.page.getByRole("link", { name: "Session file" }).click(SOON);
+  const file = join(folder, "mine.mcpprobe");
+  await (await download).saveAs(file);
+  await saving.page.context().close();
+  const shown = await showFile(await freePort(), file);
+  try {
+    const { page, complaints } = await openPage(browser, `${shown.url}/dashboard/report/s1`, { viewport: { width: 390, height: 800 } });
+    await page.getByRole("region", { name: "File" }).getByText("It has the entries of s1. Nothing of that is missing.").waitFor(SOON);
+    await page.locator(`details[id="${RULE}"]`).waitFor(SOON);
+    expect(await violations(page)).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    await page.goto(`${shown.url}/dashboard/calls`);
+    await page.getByText("simple_tool").first().waitFor(SOON);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  } finally {
+    await shown.stop();
+    await rm(folder, { recursive: true });
   }
 });

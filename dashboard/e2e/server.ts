@@ -21,16 +21,22 @@ export async function freePort(): Promise<number> {
 }
 
 /** Starts a server with the built pages; `PROBE_PYTHON` is the interpreter that has the package. */
-export async function startServer(port: number, ...flags: string[]): Promise<Server> {
-  const python = process.env["PROBE_PYTHON"] ?? "python";
-  const child = spawn(python, ["-m", "probe", "serve", "--port", String(port), "--tools", "all", ...flags], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+export function startServer(port: number, ...flags: string[]): Promise<Server> {
+  return started(port, "listens on", "serve", "--port", String(port), "--tools", "all", ...flags);
+}
+
+/** Shows a session file with the built pages. */
+export function showFile(port: number, file: string): Promise<Server> {
+  return started(port, "Dashboard:", "open", file, "--port", String(port));
+}
+
+async function started(port: number, sign: string, ...command: string[]): Promise<Server> {
+  const child = spawn(process.env["PROBE_PYTHON"] ?? "python", ["-m", "probe", ...command], { stdio: ["ignore", "ignore", "pipe"] });
   const said: string[] = [];
   const ready = new Promise<void>((resolve, reject) => {
     createInterface({ input: child.stderr }).on("line", (line) => {
       said.push(line);
-      if (line.includes("listens on")) resolve();
+      if (line.includes(sign)) resolve();
     });
     child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${said.join("\n")}`)));
   });

@@ -18,13 +18,13 @@ test.each([
 ])("a dropped %s does not leave the page, which says how to open it", async (name, command) => {
   await openView(DroppedFile, "/live", "/live");
   expect(drop(name).defaultPrevented).toBe(true);
-  await expect.element(page.getByRole("status", { name: "Dropped file" }).getByText(command, { exact: true })).toBeVisible();
+  await expect.element(page.getByRole("region", { name: "Dropped file" }).getByText(command, { exact: true })).toBeVisible();
   await page.getByRole("button", { name: "Close" }).click();
-  await expect.element(page.getByRole("status", { name: "Dropped file" })).not.toBeInTheDocument();
+  await expect.element(page.getByRole("region", { name: "Dropped file" })).not.toBeInTheDocument();
 });
 
 test("another file is none of this page's, and does not leave it either", async () => {
   await openView(DroppedFile, "/live", "/live");
   expect(drop("picture.png").defaultPrevented).toBe(true);
-  await expect.element(page.getByRole("status")).not.toBeInTheDocument();
+  await expect.element(page.getByRole("region")).not.toBeInTheDocument();
 });

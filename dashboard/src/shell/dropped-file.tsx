@@ -32,12 +32,15 @@ export function DroppedFile() {
   if (name === null) return null;
   const command = `mcp-probe open --open ${quoted(name)}`;
   return (
-    <p className={styles["file"]} role="status" aria-label="Dropped file">
-      This page shows a server. <code>{command}</code> shows the file, in a dashboard of its own. <CopyButton text={command} label="Copy" />{" "}
+    <section className={styles["file"]} aria-label="Dropped file">
+      <span role="status">
+        This page shows a server. <code>{command}</code> shows the file, in a dashboard of its own.
+      </span>{" "}
+      <CopyButton text={command} label="Copy" />{" "}
       <Button small look="quiet" onClick={() => setName(null)}>
         Close
       </Button>
-    </p>
+    </section>
   );
 }
 

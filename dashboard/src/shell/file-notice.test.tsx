@@ -14,18 +14,18 @@ afterEach(() => vi.restoreAllMocks());
 
 test("a file is named, with what it has and when it was saved", async () => {
   await opened(FILE);
-  await expect.element(page.getByRole("note", { name: "File" })).toMatchTextContent(/^a\.mcpprobe: a file, saved .*\. It has the entries of m1\. Nothing of that is missing\.$/);
+  await expect.element(page.getByRole("region", { name: "File" })).toMatchTextContent(/^a\.mcpprobe: a file, saved .*\. It has the entries of m1\. Nothing of that is missing\.$/);
 });
 
 test("a file that is incomplete says so", async () => {
   await opened({ ...FILE, saved_at: null, client: null, filtered: false, cut_off: true, gaps: [{ first: 1, last: 1000 }] });
   await expect
-    .element(page.getByRole("note", { name: "File" }))
+    .element(page.getByRole("region", { name: "File" }))
     .toMatchTextContent("a.mcpprobe: a file. It has the whole log. It is incomplete: its end is missing, and 1,000 entries are missing.");
 });
 
 test("a server that shows its own log has no such line", async () => {
   await opened(null);
   await vi.waitFor(() => expect(globalThis.fetch).toHaveBeenCalled());
-  await expect.element(page.getByRole("note")).not.toBeInTheDocument();
+  await expect.element(page.getByRole("region")).not.toBeInTheDocument();
 });

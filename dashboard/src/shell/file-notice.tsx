@@ -8,9 +8,9 @@ export function FileNotice() {
   const file = useServer().data?.file ?? null;
   if (file === null) return null;
   return (
-    <p className={styles["file"]} role="note" aria-label="File">
+    <section className={styles["file"]} aria-label="File">
       <strong>{file.name}</strong>: a file{file.saved_at !== null && <>, saved <Time at={file.saved_at} look="both" /></>}. {partOf(file)} {missing(file)}
-    </p>
+    </section>
   );
 }
 
