@@ -54,3 +54,17 @@ class StaleHeaders(Rules):
 
 async def test_a_call_is_found_by_its_argument_whatever_its_headers_say() -> None:
     assert found(await tried(StaleHeaders(), ["progress.modern", "close.stream"])) == {}
+
+
+class Dying(Rules):
+    """Answers nothing more after the first large result."""
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        if request.arguments.get("blocks", 0) >= 80:
+            self.state["dead"] = True
+        return Reply(500) if "dead" in self.state else None
+
+
+async def test_a_gateway_that_breaks_by_a_large_result_is_accused_of_nothing_else() -> None:
+    steps = ["ids", "large.quick", "progress.modern", "get", "cancel", "elicitation"]
+    assert set(found(await tried(Dying(), steps))) == {26}

@@ -123,19 +123,24 @@ class _Runner:
         return mark
 
     async def all(self, steps: Iterable[Step]) -> None:
-        """Do these steps: those with `beside` at the same time as the others."""
+        """Do these steps: those with `beside` at the same time as the others, those that are `last` behind all."""
+        steps = list(steps)
         async with trio.open_nursery() as beside:
             for step in (each for each in steps if each.beside):
                 for way in WAYS:
                     # Given here, in the order of the steps: tasks start in any.
                     beside.start_soon(self._once, step, way, 1, self._next_mark())
-            for step in (each for each in steps if not each.beside):
-                self._tell(f"{step.phase}: {step.name}")
-                for turn in range(1, step.turns + 1):
-                    for way in WAYS:
-                        await self._once(step, way, turn, self._next_mark())
+            await self._in_turn(step for step in steps if not (step.beside or step.last))
             if any(step.beside for step in steps):
                 self._tell("quiet: waiting for what is cut")
+        await self._in_turn(step for step in steps if step.last)
+
+    async def _in_turn(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self._tell(f"{step.phase}: {step.name}")
+            for turn in range(1, step.turns + 1):
+                for way in WAYS:
+                    await self._once(step, way, turn, self._next_mark())
 
     async def _once(self, step: Step, way: Way, turn: int, mark: str) -> None:
         side = self._recorded.sides[way]

@@ -27,7 +27,8 @@ class Step:
 
     It is done `turns` times on each way, in turn, and only where the way offers all that it `needs`. A step with
     `beside` runs beside the others, as it waits most of its time. `settles_s` is how long after it the probe may take
-    to end its calls. It belongs to the `profiles` named.
+    to end its calls. A step that is `last` is done when all others are over: a gateway that breaks by it then spoils
+    nothing else. It belongs to the `profiles` named.
     """
 
     name: str
@@ -36,5 +37,6 @@ class Step:
     needs: frozenset[str] = frozenset()
     turns: int = 1
     beside: bool = False
+    last: bool = False
     settles_s: float = 3.0
     profiles: tuple[Profile, ...] = ("quick", "full", "idle")

@@ -123,5 +123,5 @@ STEPS: Final = (
     Step("get", "time", listening, frozenset({"legacy", "sessions", "tool:announce_list_change"})),
     Step("sessions", "time", sessions, frozenset({"legacy", "tool:simple_tool"})),
     Step("load.quick", "load", parallel, frozenset({"tool:progress"}), profiles=("quick",)),
-    Step("load", "load", many, frozenset({"tool:progress"}), profiles=("full", "idle")),
+    Step("load", "load", many, frozenset({"tool:progress"}), last=True, profiles=("full", "idle")),
 )
