@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.judge import projector
+from probe.judge import known
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge, judge_all
 from probe.judge.predicates.all import PREDICATES
@@ -30,7 +30,7 @@ def test_the_names_that_a_client_chooses_are_bounded():
 
 
 def test_the_requests_of_many_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(projector, "_MOST_NAMED", 50)
+    monkeypatch.setattr(known, "_MOST_NAMED", 50)
     log = Log()
     session = log.stdio().session()
     first = session.answer(session.call("echo"))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ..observe.bounded import Newest
 from .dialogue import Dialogue
 from .listings import Lists
-from .views import Era, Pipe, Scope, Session, Transport
+from .views import Era, Pipe, Scope, Sent, Session, Transport
+
+_LISTS: Final = frozenset(
+    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"}
+)
+_USES: Final = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
 
 
 @dataclass(slots=True, eq=False)
@@ -54,3 +59,23 @@ class Life:
     def is_one_process(self) -> bool:
         """Whether everything of it comes from one client, as far as anybody can know."""
         return self.kind in ("label", "session", "pipe") and self.several is None
+
+    def act(self, mono: float, seq: int, session: Session | None, pipe: Pipe | None) -> None:
+        """Note that the client did something, in a session and on a pipe where it has these."""
+        self.last_act, self.last_act_seq = mono, seq
+        if session is not None:
+            session.last_act = mono
+        if pipe is not None:
+            pipe.last_act = mono
+
+    def count_request(self, method: str | None) -> None:
+        """Count one request."""
+        self.requests += 1
+        self.listings += method in _LISTS
+        self.uses += method in _USES
+
+    def change_list(self, sent: Sent) -> None:
+        """Note that a list has changed, as the client was told by a message."""
+        if sent.method is not None and sent.delivered is not None:
+            for lists in (self.lists, *(() if sent.session is None else (sent.session.lists,))):
+                lists.change(sent.method, sent.delivered)

@@ -15,67 +15,33 @@ Whatever a cause names is remembered for as long as another entry can name it, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from pydantic_core import from_json
 
 from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.context import Context
 from ..observe.log import Entry
 from . import views
 from .contents import Contents
+from .known import UNATTRIBUTED, Held, Key, Known
 from .life import Life
 from .listings import CHANGES, LISTS, Pages
-from .questions import Question
 from .speakers import count_name, note_name, spoken, spoken_on
 from .views import Exchange, ForgottenError, Message, Pipe, Scope, Sent, ServerStream, Session, Transport, members
 
-Key: TypeAlias = tuple[str, str]
-"""What makes a subject one (`Life.kind`), and its label."""
-
-UNATTRIBUTED: Final[Key] = ("nothing", "unattributed")
-
-# Messages, exchanges, calls and streams that a later entry can name.
-_MOST_NAMED: Final = 20_000
 # Entries of one exchange that wait for its subject.
 _MOST_HELD: Final = 50
 # Messages of one exchange, and exchanges that read one stream.
 _MOST_OF_EXCHANGE: Final = 200
-_LISTS: Final = frozenset(
-    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"}
-)
-_USES: Final = frozenset({"tools/call", "prompts/get", "resources/read", "completion/complete"})
-
-
-@dataclass(slots=True, eq=False)
-class _Held:
-    """An exchange, and its entries as long as nobody knows whose it is."""
-
-    life: Life | None
-    entries: list[Entry] = field(default_factory=list)
-    view: Exchange | None = None
 
 
 class Projector:
-    """Fed with every entry in order; `tell` gets the subject, the name of a moment, and its arguments.
-
-    `life` gives the subject of a key, which is a new one or not.
-    """
+    """Fed with every entry in order. `tell` gets a subject, a moment and its arguments; `life` is that of `Known`."""
 
     def __init__(self, life: Callable[[Key], Life], tell: Callable[..., None]) -> None:
-        self._life = life
+        self._known = Known(life)
         self._tell = tell
-        self._exchanges: Newest[int, _Held] = Newest(_MOST_NAMED)
-        self._sessions: Newest[str, tuple[Session, Life]] = Newest(_MOST_NAMED)
-        self._pipes: Newest[str, tuple[Pipe, Life]] = Newest(_MOST_NAMED)
-        self._messages: Newest[int, Message] = Newest(_MOST_NAMED)
         self._contents = Contents()
-        self._calls: Newest[str, Message] = Newest(_MOST_NAMED)
-        self._sent: Newest[int, Sent] = Newest(_MOST_NAMED)
-        self._streams: Newest[tuple[str | None, str], ServerStream] = Newest(_MOST_NAMED)
-        self._pages: Newest[str, tuple[Question, Life]] = Newest(_MOST_NAMED)
         # Most clients get the same lists.
         self._lists = Pages()
         self._takers: Mapping[type, Callable[[Life, Entry, Any], None]] = {
@@ -109,17 +75,17 @@ class Projector:
         if taker is None:
             return
         number = entry.context.exchange
-        held = None if number is None or entry.context.pipe is not None else self._exchanges.get(number)
+        held = None if number is None or entry.context.pipe is not None else self._known.exchanges.get(number)
         if held is None and number is not None and type(entry.fact) is events.HttpRequest:
-            held = _Held(None)
-            self._exchanges.store(number, held)
-        life = self._of(entry, held)
+            held = Held(None)
+            self._known.exchanges.store(number, held)
+        life = self._known.life_of(entry, held)
         if life is None and held is not None:
             if len(held.entries) < _MOST_HELD:
                 held.entries.append(entry)
             if type(entry.fact) not in (events.HttpResponse, events.HttpClosed):
                 return
-            life, entries = self._life(UNATTRIBUTED), held.entries
+            life, entries = self._known.life(UNATTRIBUTED), held.entries
             held.life, held.entries = life, []
             for each in entries:
                 self._takers[type(each.fact)](life, each, each.fact)
@@ -130,43 +96,6 @@ class Projector:
                 for each in entries:
                     self._takers[type(each.fact)](life, each, each.fact)
             taker(life, entry, entry.fact)
-
-    def _of(self, entry: Entry, held: _Held | None) -> Life | None:
-        """The subject of an entry, as far as it is known by now."""
-        context = entry.context
-        if context.label is not None:
-            return self._life(("label", context.label))
-        pipe = context.pipe
-        if pipe is not None:
-            known = self._pipes.get(pipe)
-            return self._life(("pipe", pipe)) if known is None else known[1]
-        if held is not None and held.life is not None:
-            return held.life
-        session = context.session
-        if session is None and type(entry.fact) is events.HttpRequest:
-            session = entry.fact.named
-        return None if session is None else self._of_session(session)
-
-    def _of_session(self, label: str) -> Life:
-        known = self._sessions.get(label)
-        if known is not None:
-            return known[1]
-        return self._life(("session" if events.is_session(label) else "client", label))
-
-    def _exchange(self, context: Context) -> Exchange | None:
-        held = None if context.exchange is None or context.pipe is not None else self._exchanges.get(context.exchange)
-        return None if held is None else held.view
-
-    def _session(self, label: str | None) -> Session | None:
-        known = None if label is None else self._sessions.get(label)
-        return None if known is None else known[0]
-
-    def _pipe(self, context: Context) -> Pipe | None:
-        known = None if context.pipe is None else self._pipes.get(context.pipe)
-        return None if known is None else known[0]
-
-    def _stream(self, context: Context) -> ServerStream | None:
-        return None if context.stream is None else self._streams.get((context.session, context.stream))
 
     def _http_request(self, life: Life, entry: Entry, fact: events.HttpRequest) -> None:
         number = entry.context.exchange
@@ -189,37 +118,37 @@ class Projector:
             fact.peer,
             fact.named,
             fact.session_in_query,
-            self._session(fact.named),
+            self._known.session(fact.named),
         )
-        self._exchanges[number].view = view
+        self._known.exchanges[number].view = view
         life.exchanges += 1
         life.transports.add("http")
-        _acted(life, entry, view.session, None)
+        life.act(entry.mono, entry.seq, view.session, None)
         self._tell(life, "on_exchange", view)
         if "/interaction/" in view.path:
             self._page_requested(view)
 
     def _page_requested(self, exchange: Exchange) -> None:
         """Whoever asks for a page of this server is a browser, or the client that was given its address."""
-        given = self._pages.get(exchange.path.rpartition("/")[2])
+        given = self._known.pages.get(exchange.path.rpartition("/")[2])
         if given is not None:
             question, life = given
             self._tell(life, "on_page", question, exchange)
 
     def _http_response(self, life: Life, entry: Entry, fact: events.HttpResponse) -> None:
-        exchange = self._exchange(entry.context)
+        exchange = self._known.exchange(entry.context)
         if exchange is None:
             return
         exchange.status, exchange.response_seq, exchange.responded = fact.status, entry.seq, entry.mono
         exchange.content_type, exchange.refusal, exchange.problem = fact.content_type, fact.refusal, fact.problem
         exchange.told = dict(fact.headers)
-        stream = self._stream(entry.context)
+        stream = self._known.stream(entry.context)
         if stream is not None:
             self._reads(stream, exchange)
         self._tell(life, "on_response", exchange)
 
     def _http_closed(self, life: Life, entry: Entry, fact: events.HttpClosed) -> None:
-        exchange = self._exchange(entry.context)
+        exchange = self._known.exchange(entry.context)
         if exchange is None:
             return
         exchange.left, exchange.by = entry.mono, fact.by
@@ -239,9 +168,9 @@ class Projector:
             life.several = "two processes on standard streams at the same time have this name"
         life.pipes.store(label, pipe)
         life.transports.add(transport)
-        self._pipes.store(label, (pipe, life))
+        self._known.pipes.store(label, (pipe, life))
         # The HTTP request that became a WebSocket waits for its subject.
-        held = None if entry.context.exchange is None else self._exchanges.get(entry.context.exchange)
+        held = None if entry.context.exchange is None else self._known.exchanges.get(entry.context.exchange)
         if held is not None and held.life is None:
             held.life, entries = life, held.entries
             held.entries = []
@@ -250,7 +179,7 @@ class Projector:
         self._tell(life, "on_pipe", pipe)
 
     def _connection_closed(self, life: Life, entry: Entry, fact: events.ConnectionClosed) -> None:
-        pipe = self._pipe(entry.context)
+        pipe = self._known.pipe(entry.context)
         if pipe is None:
             return
         pipe.closed, pipe.by, pipe.code = entry.mono, fact.by, fact.code
@@ -267,7 +196,7 @@ class Projector:
         self._tell_all(life, life.dialogue.received(message))
         self._tell(life, "on_message", message)
         if fact.rpc == "request":
-            _count(life, fact.method)
+            life.count_request(fact.method)
             self._tell(life, "on_request", message)
             # A ping keeps a connection alive and says nothing of what the client does.
             if fact.method != "ping":
@@ -286,7 +215,7 @@ class Projector:
 
     def _remember(self, life: Life, entry: Entry, message: Message) -> None:
         exchange, pipe, question = message.exchange, message.pipe, message.question
-        _acted(life, entry, message.session, pipe)
+        life.act(entry.mono, entry.seq, message.session, pipe)
         note_name(life, message)
         if message.era is not None:
             life.eras.add(message.era)
@@ -298,7 +227,7 @@ class Projector:
             pipe.first = message
         if question is not None and len(question.answers) < _MOST_OF_EXCHANGE:
             question.answers.append(message)
-        oldest = self._messages.store(entry.seq, message)
+        oldest = self._known.messages.store(entry.seq, message)
         if oldest is not None and oldest.id is not None and oldest.scope.requests.get(oldest.id) is oldest:
             # Sessions end, and all that was asked in them would be kept for as long as their client comes back.
             del oldest.scope.requests[oldest.id]
@@ -307,7 +236,11 @@ class Projector:
 
     def _message(self, life: Life, entry: Entry, fact: events.MessageReceived) -> Message:
         context = entry.context
-        exchange, pipe, session = self._exchange(context), self._pipe(context), self._session(context.session)
+        exchange, pipe, session = (
+            self._known.exchange(context),
+            self._known.pipe(context),
+            self._known.session(context.session),
+        )
         if session is None and pipe is not None:
             session = pipe.session
         value = from_json(fact.message)
@@ -334,12 +267,12 @@ class Projector:
             session,
             exchange,
             pipe,
-            question=None if entry.cause is None else self._sent.get(entry.cause),
+            question=None if entry.cause is None else self._known.sent.get(entry.cause),
         )
 
     def _message_unreadable(self, life: Life, entry: Entry, fact: events.MessageUnreadable) -> None:
-        exchange, pipe = self._exchange(entry.context), self._pipe(entry.context)
-        _acted(life, entry, None if exchange is None else exchange.session, pipe)
+        exchange, pipe = self._known.exchange(entry.context), self._known.pipe(entry.context)
+        life.act(entry.mono, entry.seq, None if exchange is None else exchange.session, pipe)
         view = views.Unreadable(
             entry.seq, entry.mono, fact.fault, fact.problem, fact.head, fact.size, fact.declared, exchange, pipe
         )
@@ -348,7 +281,7 @@ class Projector:
         self._tell(life, "on_unreadable", view)
 
     def _message_refused(self, life: Life, entry: Entry, fact: events.MessageRefused) -> None:
-        message = None if entry.cause is None else self._messages.get(entry.cause)
+        message = None if entry.cause is None else self._known.messages.get(entry.cause)
         if message is not None:
             message.refusal, message.problem = fact.refusal, fact.problem
             self._tell(life, "on_refused", message)
@@ -356,11 +289,11 @@ class Projector:
     def _message_emitted(self, life: Life, entry: Entry, fact: events.MessageEmitted) -> None:
         context = entry.context
         answers = fact.rpc in ("response", "error")
-        asked = self._messages.get(entry.cause) if answers and entry.cause is not None else None
+        asked = self._known.messages.get(entry.cause) if answers and entry.cause is not None else None
         if asked is None and context.call is not None:
-            asked = self._calls.get(context.call)
-        session, pipe = self._session(context.session), self._pipe(context)
-        stream = None if context.stream is None else self._streams.get((context.session, context.stream))
+            asked = self._known.calls.get(context.call)
+        session, pipe = self._known.session(context.session), self._known.pipe(context)
+        stream = None if context.stream is None else self._known.streams.get((context.session, context.stream))
         revision = session.revision if session is not None else None if asked is None else asked.revision
         sent = Sent(
             entry.seq,
@@ -374,7 +307,7 @@ class Projector:
             fact.hidden,
             asked,
             session,
-            self._exchange(context),
+            self._known.exchange(context),
             pipe,
             stream,
             context.task,
@@ -384,7 +317,7 @@ class Projector:
             asked.answer = sent
         if stream is not None and fact.position is not None:
             stream.sent.store(fact.position, sent)
-        self._sent.store(entry.seq, sent)
+        self._known.sent.store(entry.seq, sent)
         self._contents.keep(sent, sent.size)
         try:
             questions = life.dialogue.emitted(sent)
@@ -394,13 +327,13 @@ class Projector:
         for question in questions:
             url = question.params.get("url")
             # The first question is the one that is answered, where a later round names the page again.
-            if question.is_url and isinstance(url, str) and url.rpartition("/")[2] not in self._pages:
-                self._pages.store(url.rpartition("/")[2], (question, life))
+            if question.is_url and isinstance(url, str) and url.rpartition("/")[2] not in self._known.pages:
+                self._known.pages.store(url.rpartition("/")[2], (question, life))
 
     def _messages_delivered(self, life: Life, entry: Entry, fact: events.MessagesDelivered) -> None:
         context = entry.context
-        stream = None if context.stream is None else self._streams.get((context.session, context.stream))
-        exchange = self._exchange(context)
+        stream = None if context.stream is None else self._known.streams.get((context.session, context.stream))
+        exchange = self._known.exchange(context)
         if stream is not None:
             self._reads(stream, exchange)
             # A stream remembers no more than its newest messages, however wide the range is.
@@ -409,7 +342,7 @@ class Projector:
             else:
                 found = [sent for position, sent in stream.sent.items() if fact.first <= position <= fact.last]
         else:
-            found = [None if entry.cause is None else self._sent.get(entry.cause)]
+            found = [None if entry.cause is None else self._known.sent.get(entry.cause)]
         for sent in found:
             if sent is not None and sent.delivered is None:
                 sent.delivered, sent.delivered_seq = entry.mono, entry.seq
@@ -429,7 +362,7 @@ class Projector:
             self._tell(life, "on_asked", sent)
         elif sent.rpc == "notification":
             if sent.method in CHANGES:
-                _list_changed(life, sent)
+                life.change_list(sent)
             self._tell(life, "on_told", sent)
         self._tell_all(life, life.dialogue.delivered(sent))
 
@@ -467,8 +400,8 @@ class Projector:
         label = entry.context.session
         if label is None:
             return
-        asked = None if entry.cause is None else self._messages.get(entry.cause)
-        pipe = self._pipe(entry.context)
+        asked = None if entry.cause is None else self._known.messages.get(entry.cause)
+        pipe = self._known.pipe(entry.context)
         capabilities = members(from_json(fact.capabilities))
         session = Session(
             label,
@@ -491,12 +424,12 @@ class Projector:
             pipe.session = session
         life.sessions.store(label, session)
         life.revisions.add(fact.revision)
-        self._sessions.store(label, (session, life))
+        self._known.sessions.store(label, (session, life))
         count_name(life, fact.client_name, fact.client_version, capabilities)
         self._tell(life, "on_session", session)
 
     def _session_closed(self, life: Life, entry: Entry, fact: events.SessionClosed) -> None:
-        session = self._session(entry.context.session)
+        session = self._known.session(entry.context.session)
         if session is not None:
             session.closed, session.why = entry.mono, fact.why
             self._tell(life, "on_session_end", session)
@@ -506,9 +439,9 @@ class Projector:
             count_name(life, fact.client_name, fact.client_version, members(from_json(fact.capabilities)))
 
     def _call_started(self, life: Life, entry: Entry, fact: events.CallStarted) -> None:
-        asked = None if entry.cause is None else self._messages.get(entry.cause)
+        asked = None if entry.cause is None else self._known.messages.get(entry.cause)
         if asked is not None and entry.context.call is not None:
-            self._calls.store(entry.context.call, asked)
+            self._known.calls.store(entry.context.call, asked)
 
     def _task_changed(self, life: Life, entry: Entry, fact: events.TaskChanged) -> None:
         if entry.context.task is not None:
@@ -520,23 +453,23 @@ class Projector:
         context = entry.context
         if context.stream is None:
             return
-        asked = None if entry.cause is None else self._messages.get(entry.cause)
-        session = self._session(context.session)
+        asked = None if entry.cause is None else self._known.messages.get(entry.cause)
+        session = self._known.session(context.session)
         stream = ServerStream(context.stream, fact.purpose, entry.seq, entry.mono, session, asked)
         if asked is not None:
             asked.stream = stream
-        self._reads(stream, self._exchange(context))
-        self._streams.store((context.session, context.stream), stream)
+        self._reads(stream, self._known.exchange(context))
+        self._known.streams.store((context.session, context.stream), stream)
 
     def _stream_ended(self, life: Life, entry: Entry, fact: events.StreamEnded) -> None:
         context = entry.context
-        stream = None if context.stream is None else self._streams.get((context.session, context.stream))
+        stream = None if context.stream is None else self._known.streams.get((context.session, context.stream))
         if stream is not None:
             stream.ended = entry.mono
 
     def _stream_control(self, life: Life, entry: Entry, fact: events.StreamControl) -> None:
-        context, exchange = entry.context, self._exchange(entry.context)
-        stream = None if context.stream is None else self._streams.get((context.session, context.stream))
+        context, exchange = entry.context, self._known.exchange(entry.context)
+        stream = None if context.stream is None else self._known.streams.get((context.session, context.stream))
         if stream is None and exchange is not None:
             stream = exchange.stream
         if stream is None or exchange is None:
@@ -548,13 +481,13 @@ class Projector:
         self._tell(life, "on_control", stream, exchange, control)
 
     def _frame(self, life: Life, entry: Entry, fact: events.WebSocketFrame) -> None:
-        pipe = self._pipe(entry.context)
+        pipe = self._known.pipe(entry.context)
         if pipe is not None:
             frame = views.Frame(entry.seq, entry.mono, fact.direction, fact.opcode, fact.size, fact.refused, pipe)
             self._tell(life, "on_frame", frame)
 
     def _stdio_changed(self, life: Life, entry: Entry, fact: events.StdioChanged) -> None:
-        pipe = self._pipe(entry.context)
+        pipe = self._known.pipe(entry.context)
         if pipe is not None and fact.what == "end_of_input":
             pipe.ended_input = entry.mono
         change = views.ProcessChange(entry.seq, entry.mono, "server", fact.what, fact.pid, fact.status, pipe)
@@ -566,23 +499,3 @@ class Projector:
 
     def _limit_reached(self, life: Life, entry: Entry, fact: events.LimitReached) -> None:
         self._tell(life, "on_limit", entry.seq)
-
-
-def _acted(life: Life, entry: Entry, session: Session | None, pipe: Pipe | None) -> None:
-    life.last_act, life.last_act_seq = entry.mono, entry.seq
-    if session is not None:
-        session.last_act = entry.mono
-    if pipe is not None:
-        pipe.last_act = entry.mono
-
-
-def _count(life: Life, method: str | None) -> None:
-    life.requests += 1
-    life.listings += method in _LISTS
-    life.uses += method in _USES
-
-
-def _list_changed(life: Life, sent: Sent) -> None:
-    if sent.method is not None and sent.delivered is not None:
-        for lists in (life.lists, *(() if sent.session is None else (sent.session.lists,))):
-            lists.change(sent.method, sent.delivered)

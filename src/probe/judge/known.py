@@ -1,0 +1,89 @@
+"""The sessions, exchanges and messages that a later entry can name, and the subject that an entry belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from ..observe import events
+from ..observe.bounded import Newest
+from ..observe.context import Context
+from ..observe.log import Entry
+from .life import Life
+from .questions import Question
+from .views import Exchange, Message, Pipe, Sent, ServerStream, Session
+
+Key: TypeAlias = tuple[str, str]
+"""What makes a subject one (`Life.kind`), and its label."""
+
+UNATTRIBUTED: Final[Key] = ("nothing", "unattributed")
+
+# Messages, exchanges, calls and streams that a later entry can name.
+_MOST_NAMED: Final = 20_000
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """An exchange, and its entries as long as nobody knows whose it is."""
+
+    life: Life | None
+    entries: list[Entry] = field(default_factory=list)
+    view: Exchange | None = None
+
+
+class Known:
+    """The newest of each kind. `life` gives the subject of a key, which is a new one or not."""
+
+    def __init__(self, life: Callable[[Key], Life]) -> None:
+        self.life = life
+        self.exchanges: Newest[int, Held] = Newest(_MOST_NAMED)
+        self.sessions: Newest[str, tuple[Session, Life]] = Newest(_MOST_NAMED)
+        self.pipes: Newest[str, tuple[Pipe, Life]] = Newest(_MOST_NAMED)
+        self.messages: Newest[int, Message] = Newest(_MOST_NAMED)
+        self.calls: Newest[str, Message] = Newest(_MOST_NAMED)
+        self.sent: Newest[int, Sent] = Newest(_MOST_NAMED)
+        self.streams: Newest[tuple[str | None, str], ServerStream] = Newest(_MOST_NAMED)
+        self.pages: Newest[str, tuple[Question, Life]] = Newest(_MOST_NAMED)
+
+    def life_of(self, entry: Entry, held: Held | None) -> Life | None:
+        """The subject of an entry, as far as it is known by now."""
+        context = entry.context
+        if context.label is not None:
+            return self.life(("label", context.label))
+        pipe = context.pipe
+        if pipe is not None:
+            known = self.pipes.get(pipe)
+            return self.life(("pipe", pipe)) if known is None else known[1]
+        if held is not None and held.life is not None:
+            return held.life
+        session = context.session
+        if session is None and type(entry.fact) is events.HttpRequest:
+            session = entry.fact.named
+        return None if session is None else self.life_of_session(session)
+
+    def life_of_session(self, label: str) -> Life:
+        """The subject of a session or of a modern client, by its label."""
+        known = self.sessions.get(label)
+        if known is not None:
+            return known[1]
+        return self.life(("session" if events.is_session(label) else "client", label))
+
+    def exchange(self, context: Context) -> Exchange | None:
+        """The exchange of a context; None on a pipe, and where it is not remembered."""
+        held = None if context.exchange is None or context.pipe is not None else self.exchanges.get(context.exchange)
+        return None if held is None else held.view
+
+    def session(self, label: str | None) -> Session | None:
+        """The session with a label."""
+        known = None if label is None else self.sessions.get(label)
+        return None if known is None else known[0]
+
+    def pipe(self, context: Context) -> Pipe | None:
+        """The pipe of a context."""
+        known = None if context.pipe is None else self.pipes.get(context.pipe)
+        return None if known is None else known[0]
+
+    def stream(self, context: Context) -> ServerStream | None:
+        """The stream of a context."""
+        return None if context.stream is None else self.streams.get((context.session, context.stream))
