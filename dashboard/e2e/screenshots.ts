@@ -45,7 +45,7 @@ try {
     { name: "task", path: `/tasks/${task}`, ready: text("Timeline") },
     { name: "calls", path: "/calls", ready: row("progress", "running") },
     { name: "call", path: `/calls/${cancelled}`, ready: text("call.settled") },
-    { name: "audit", path: "/calls?tool=progress&era=legacy", ready: row("progress", "cancelled") },
+    { name: "ladder", path: `/ladder?client=${session}`, ready: (page) => page.getByRole("option", { name: /work stopped/ }).last().waitFor() },
     { name: "compare", path: `/calls/compare?a=${cancelled}&b=${closed}`, ready: text("no such message") },
     { name: "sessions", path: "/sessions", ready: row("no session") },
     { name: "session", path: `/sessions/${session}`, ready: text(/^Exercised: \d+ of/) },

@@ -64,7 +64,8 @@ export function RowDrawing({ scene, placed }: { scene: Scene; placed: Placed }) 
           {timeOf(placed.row, scene.origin)}
         </text>
       )}
-      {mark ? <MarkDrawing scene={scene} step={first} y={placed.y - 8} /> : <Arrow scene={scene} placed={placed} />}
+      {/* beside its label; where that is above all lanes, below it */}
+      {mark ? <MarkDrawing scene={scene} step={first} y={placed.y - (columns.time === null ? 2 : 8)} /> : <Arrow scene={scene} placed={placed} />}
       <LabelDrawing scene={scene} placed={placed} size={size} />
     </>
   );

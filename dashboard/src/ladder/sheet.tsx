@@ -44,9 +44,11 @@ export function Sheet({ drawn: { title, picture, layout, pace, origin }, top, bo
       ))}
       <Lifelines scene={scene} top={top} bottom={bottom} />
       <Bars scene={scene} bars={picture.bars} top={top} bottom={bottom} />
-      {visible(layout, top + 30, bottom - 40).map((placed) => (
-        <RowDrawing key={placed.row.key} scene={scene} placed={placed} />
-      ))}
+      {visible(layout, top, bottom)
+        .filter(({ y }) => y > top && y <= bottom)
+        .map((placed) => (
+          <RowDrawing key={placed.row.key} scene={scene} placed={placed} />
+        ))}
     </svg>
   );
 }

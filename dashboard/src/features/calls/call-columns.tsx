@@ -17,14 +17,15 @@ interface Choosing {
 }
 
 // those that fit on a phone; the page of a call has all others
-const NARROW = new Set(["started", "tool", "outcome"]);
+const NARROW: Readonly<Record<string, string>> = { started: "6.8rem", tool: "minmax(5rem, 1fr)", outcome: "6.8rem" };
 
 /** The columns of the list of calls, or of a narrow one, where none are chosen; the first chooses calls to compare. */
 export function callColumns(choosing: Choosing, narrow: boolean): Column<Line>[] {
-  const columns = narrow ? columnsOf(choosing).filter(({ key }) => NARROW.has(key)) : columnsOf(choosing);
-  return columns.map(({ cell, ...rest }) => Object.assign(rest, { cell: (line: Line) => (isDivider(line) ? null : cell(line)) }));
+  const columns = columnsOf(choosing).filter(({ key }) => !narrow || NARROW[key] !== undefined);
+  return columns.map(({ cell, width, ...rest }) => Object.assign(rest, { width: (narrow && NARROW[rest.key]) || width, cell: (line: Line) => (isDivider(line) ? null : cell(line)) }));
 }
 
+// one column takes what room is left: with two, the heads and the rows of a table that is wider than its page would not agree
 function columnsOf({ chosen, toggle }: Choosing): Column<CallRow>[] {
   return [
     {
@@ -42,8 +43,8 @@ function columnsOf({ chosen, toggle }: Choosing): Column<CallRow>[] {
         />
       ),
     },
-    { key: "started", head: "Started", width: "7.2rem", cell: (call) => <Time at={call.started_at} /> },
-    { key: "tool", head: "Tool", width: "minmax(7rem, 8.6rem)", cell: (call) => <span title={call.tool}>{call.tool}</span> },
+    { key: "started", head: "Started", width: "6.8rem", cell: (call) => <Time at={call.started_at} /> },
+    { key: "tool", head: "Tool", width: "8.4rem", cell: (call) => <span title={call.tool}>{call.tool}</span> },
     {
       key: "arguments",
       head: "Arguments",
@@ -55,11 +56,11 @@ function columnsOf({ chosen, toggle }: Choosing): Column<CallRow>[] {
         </>
       ),
     },
-    { key: "token", head: "Token", width: "minmax(4.5rem, 6.5rem)", cell: (call) => <Token call={call} /> },
-    { key: "client", head: "Client", width: "minmax(8rem, 11.4rem)", cell: (call) => <Client call={call} /> },
+    { key: "token", head: "Token", width: "5.4rem", cell: (call) => <Token call={call} /> },
+    { key: "client", head: "Client", width: "9.6rem", cell: (call) => <Client call={call} /> },
     { key: "outcome", head: "Outcome", width: "6.8rem", cell: (call) => <StatusBadge status={stateOfCall(call)} /> },
-    { key: "steps", head: "Steps", width: "6.2rem", cell: (call) => <Steps call={call} /> },
-    { key: "cancelled", head: "Cancelled by", width: "9.2rem", cell: (call) => <CancelledBy call={call} /> },
+    { key: "steps", head: "Steps", width: "6rem", cell: (call) => <Steps call={call} /> },
+    { key: "cancelled", head: "Cancelled by", width: "9rem", cell: (call) => <CancelledBy call={call} /> },
     {
       key: "duration",
       head: "Duration",
@@ -67,7 +68,7 @@ function columnsOf({ chosen, toggle }: Choosing): Column<CallRow>[] {
       align: "end",
       cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />),
     },
-    { key: "messages", head: "Messages delivered", width: "7rem", align: "end", cell: (call) => <Messages call={call} /> },
+    { key: "messages", head: "Delivered", width: "5rem", align: "end", cell: (call) => <Messages call={call} /> },
   ];
 }
 

@@ -55,7 +55,8 @@ export function LadderPage({ title, file, picture, origin, current, follow = fal
   const [at, setAt] = useUrlState("at", "", true);
   const pace: Pace = paceName === "scale" ? "scale" : "even";
   const zoom = Math.min(CLOSEST, Math.max(FARTHEST, Number(zoomText) || 1));
-  const step = at === "" ? undefined : picture.steps.find(({ seq }) => seq === Number(at));
+  // of an entry that is no step, such as a head of HTTP, the step before it
+  const step = at === "" ? undefined : picture.steps.findLast(({ seq }) => seq <= Number(at));
   const open = ({ seq }: Step) => setAt(String(seq));
   const label = `${title}, ${picture.steps.length} steps`;
   const tools = (

@@ -67,6 +67,12 @@ test("the keyboard goes from row to row and opens them", async () => {
   await expect.element(page.getByRole("complementary")).toBeVisible();
 });
 
+test("an entry that is no step leads to the step before it", async () => {
+  answerCall();
+  await openView(LadderView, "/ladder", "/ladder?call=run.c1&at=9");
+  await expect.element(page.getByRole("complementary")).toMatchTextContent(/^notifications\/progress.*"progress": 3/);
+});
+
 test("what is searched is counted and found one after the other, and the rest stays in sight", async () => {
   answerCall();
   await openView(LadderView, "/ladder", "/ladder?call=run.c1&text=enough");
@@ -159,6 +165,19 @@ test("the file that is saved needs nothing else: it has a title, its lanes and i
   expect(file.documentElement.textContent).toMatch(/s1 agent <b>MCP Probe.*tools\/call request.*3 × notifications\/progress.*cancelled by notification/);
   expect(text).not.toMatch(/var\(|class=|href/);
   expect(text).toMatch(/fill="rgb\(|fill="color\(/);
+});
+
+test("what does not fit on one page of paper goes on on the next, each row once", async () => {
+  const pings = Array.from({ length: 60 }, (_, index) => entry(index + 1, index, "message.received", { rpc: "request", method: "ping", id: index, message: { method: "ping" } }));
+  answerApi((path) => (path === "/api/calls/run.c1" ? { call: cancelledCall(), evidence: { complete: true, events: pings } } : undefined));
+  await openView(LadderView, "/ladder", "/ladder?call=run.c1", Window);
+  await expect.element(row(/ping request · id 0/).first()).toBeVisible();
+  dispatchEvent(new Event("beforeprint"));
+  const sheets = [...document.body.querySelectorAll("svg[role=img]")];
+  expect(sheets.map((sheet) => sheet.querySelector("title")?.textContent)).toEqual(["Ladder of call run.c1, page 1 of 2", "Ladder of call run.c1, page 2 of 2"]);
+  const ids = sheets.flatMap((sheet) => [...(sheet.textContent ?? "").matchAll(/id (\d+) /g)].map(([, id]) => Number(id)));
+  expect(ids).toEqual(pings.map((_, index) => index));
+  dispatchEvent(new Event("afterprint"));
 });
 
 test("on paper the page is the whole picture", async () => {
