@@ -159,19 +159,22 @@ def moved(case: Case) -> Seen:
 
 def overtaken(case: Case) -> Seen:
     """5."""
-    trial = case.one("fast", "through")
-    if trial is None:
-        return not_applicable("the gateway does not offer sessions")
-    calls = trial.behind.calls(trial.mark)
-    if not calls or not calls[0].progress:
-        return unclear("the call was not found at the probe, or not given its token")
-    sent = sorted(_progress(row) for row in calls[0].progress)
-    came = _numbers(trial["call"].of(PROGRESS))
-    if not came:
+    trials = [trial for step in ("fast", *_TIMED) for trial in case.of(step, "through")]
+    called = [(trial, call) for trial in trials if (call := call_of(trial)) is not None and call.progress]
+    if not called:
+        return unclear("no call was found at the probe, or none was given its token")
+    sent, came, missing = 0, 0, list[str]()
+    for trial, call in called:
+        numbers = {_progress(row) for row in call.progress}
+        arrived = set(_numbers(trial["call"].of(PROGRESS)))
+        # Where none arrives, or it comes on another stream, that is a fault of its own.
+        if arrived and not ("get" in trial and trial["get"].of(PROGRESS)):
+            sent, came = sent + len(numbers), came + len(numbers & arrived)
+            missing += [f"{trial.step}: {number:g} of {len(numbers)}" for number in sorted(numbers - arrived)]
+    if not sent:
         return not_applicable("no progress arrives with its request")
-    missing = sorted(set(sent) - set(came))
-    evidence = f"missing: {listed([f'{number:g}' for number in missing])} of {len(sent)}" if missing else ""
-    return compared(f"{len(sent)} sent", f"{len(came)} arrived", found=bool(missing), evidence=evidence)
+    evidence = f"missing: {listed(missing)}" if missing else ""
+    return compared(f"{sent} sent", f"{came} arrived", found=bool(missing), evidence=evidence)
 
 
 def order(case: Case) -> Seen:
@@ -274,7 +277,7 @@ CHECKS: Final = (
     Check(2, _TIMED, late),
     Check(3, ("get",), get_head),
     Check(4, _TIMED, dropped),
-    Check(5, ("fast",), overtaken),
+    Check(5, ("fast", *_TIMED), overtaken),
     Check(6, ("progress.legacy",), moved),
     Check(7, (*_TIMED, "fast"), order),
     Check(14, ("get",), get_empty),
