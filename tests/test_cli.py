@@ -177,7 +177,8 @@ def test_what_is_no_name_of_a_client_keeps_the_server_from_starting(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MCP_PROBE_CLIENT", name)
-    rule = "client (MCP_PROBE_CLIENT) must be 1 to 64 characters: letters, digits, '.', '-' and '_'"
+    characters = "1 to 64 characters: letters, digits, '.', '-' and '_'"
+    rule = f"client (MCP_PROBE_CLIENT) must be {characters}, and neither '.', '..' nor 'rules'"
     assert refusal(capsys, "stdio") == rule
     monkeypatch.delenv("MCP_PROBE_CLIENT")
     assert refusal(capsys, "stdio", "--client=") == rule, "an empty variable is none, an empty name is no name"
