@@ -399,7 +399,7 @@ def dashboard_tests(session: nox.Session) -> None:
 
 @nox.session
 def screenshots(session: nox.Session) -> None:
-    """Take the pictures of docs/images: every view of a server with a rich story, light and dark."""
+    """Take every picture that README and the documents show, light and dark, of a server with a rich story."""
     npm_ci(session, DASHBOARD)
     site(session)
     variables = browser_and_server(session)

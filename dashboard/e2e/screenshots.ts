@@ -1,10 +1,13 @@
 /** Takes the pictures of docs/images: `node e2e/screenshots.ts DIRECTORY`. Needs the built pages and `PROBE_PYTHON`. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright";
 import { launch, openPage } from "./browser.ts";
+import { startLateProxy } from "./late-proxy.ts";
 import { withPalette } from "./palette.ts";
 import { tell } from "./rich-story.ts";
-import { freePort, startServer } from "./server.ts";
+import { checkGateway, freePort, startServer } from "./server.ts";
 
 const folder = process.argv[2] ?? "../docs/images";
 
@@ -19,6 +22,7 @@ async function take(browser: Browser, url: string, { name, path, ready }: Pictur
   for (const colorScheme of ["light", "dark"] as const) {
     const { page, complaints } = await openPage(browser, `${url}/dashboard${path}`, { colorScheme, reducedMotion: "reduce", timezoneId: "UTC" });
     await ready(page);
+    await page.evaluate("document.fonts.ready");
     await page.mouse.move(0, 0);
     await writeFile(`${folder}/${name}-${colorScheme}.png`, withPalette(await page.screenshot()));
     if (complaints.length > 0) throw new Error(`${name}: ${complaints.join("; ")}`);
@@ -30,31 +34,44 @@ const row = (...texts: readonly string[]) => (page: Page) =>
   texts.reduce((rows, hasText) => rows.filter({ hasText }), page.getByRole("row")).first().waitFor();
 const text = (shown: string | RegExp) => (page: Page) => page.getByText(shown).filter({ visible: true }).first().waitFor();
 
+/** The whole of the story, and no more. */
+async function fitted(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Fit all" }).click();
+  await text("cancelled by notification")(page);
+}
+
+/** What the page of a run shows, opened from its file; the run is real, and takes most of the time here. */
+async function gatewayPicture(url: string, home: string): Promise<Picture> {
+  const gateway = await startLateProxy(url, 200);
+  const file = join(home, "run.json");
+  await checkGateway(url, gateway.url, file, "stream.late", "progress.dropped", "close.lost", "headers.lost", "errors.tool", "ids.changed");
+  gateway.stop();
+  const ready = async (page: Page) => {
+    await page.getByLabel("Open a run").setInputFiles(file);
+    await text("The gateway breaks")(page);
+  };
+  return { name: "gateway", path: "/gateway", ready };
+}
+
 await mkdir(folder, { recursive: true });
-const server = await startServer(await freePort());
+const home = await mkdtemp(join(tmpdir(), "mcp-probe-"));
+const server = await startServer(await freePort(), "--judge");
 const browser = await launch();
 try {
-  await take(browser, server.url, { name: "empty", path: "/live", ready: text("No client has connected since the server started") });
   const story = await tell(server.url);
-  const { cancelled, closed, event, task, session } = story;
+  const { cancelled, session } = story;
   const pictures: readonly Picture[] = [
     { name: "live", path: "/live", ready: row("tools/call") },
-    { name: "live-entry", path: `/live?at=${event}`, ready: text(/^Answer #/) },
-    { name: "timeline", path: "/timeline?show=call&span=30", ready: text("cancelled by notification") },
-    { name: "tasks", path: "/tasks", ready: row("task_with_progress", "working") },
-    { name: "task", path: `/tasks/${task}`, ready: text("Timeline") },
-    { name: "calls", path: "/calls", ready: row("progress", "running") },
     { name: "call", path: `/calls/${cancelled}`, ready: text("call.settled") },
     { name: "ladder", path: `/ladder?client=${session}`, ready: (page) => page.getByRole("option", { name: /work stopped/ }).last().waitFor() },
-    { name: "compare", path: `/calls/compare?a=${cancelled}&b=${closed}`, ready: text("no such message") },
-    { name: "sessions", path: "/sessions", ready: row("no session") },
-    { name: "session", path: `/sessions/${session}`, ready: text(/^Exercised: \d+ of/) },
-    { name: "server", path: "/server", ready: text("Revisions") },
-    { name: "help", path: "/help/progress", ready: text("A good client shows") },
+    { name: "timeline", path: "/timeline?show=call", ready: fitted },
+    { name: "report", path: "/report/s2", ready: text("Right is") },
   ];
   for (const picture of pictures) await take(browser, server.url, picture);
   await story.end();
+  await take(browser, server.url, await gatewayPicture(server.url, home));
 } finally {
   await browser.close();
   await server.stop();
+  await rm(home, { recursive: true, force: true });
 }
