@@ -8,9 +8,10 @@ export function clientsOf(rows: readonly SessionRow[]): readonly SessionRow[] {
   return rows.filter((row) => row.id !== UNATTRIBUTED);
 }
 
-/** `lab: agent 1.2`: the label that a client was given, where it has one, with its name and version. */
+/** `lab: agent 1.2`: the label that a client was given, where it has one, with its name and version; of one that says neither, that it does not. */
 export function clientOf({ label, client_name, client_version }: Pick<SessionRow, "label" | "client_name" | "client_version">): string {
-  return `${label === null ? "" : `${label}: `}${client_name} ${client_version}`;
+  const named = `${client_name} ${client_version}`.trim();
+  return `${label === null ? "" : `${label}: `}${named === "" ? "no name given" : named}`;
 }
 
 /** `s7 desk-agent 1.0`: the label of a session with its client, as far as that is known. */

@@ -79,7 +79,7 @@ function Client({ call }: { call: CallRow }) {
       {call.transport !== "http" && <TransportBadge transport={call.transport} short />}
       <span className={styles["ellipsis"]}>
         {call.session === null ? "unknown" : <ClientMark label={call.session} />} {call.label !== null && `${call.label}: `}
-        {call.client_name}
+        {call.client_name || "no name given"}
       </span>
     </span>
   );
