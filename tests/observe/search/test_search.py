@@ -10,6 +10,7 @@ import pytest
 
 from probe.observe.context import NO_CONTEXT
 from probe.observe.entry_reading import entry_of
+from probe.observe.events import StreamResumed
 from probe.observe.log import EventLog
 from probe.observe.search.search import By, Search, SearchRequest, SearchResult
 from probe.observe.search.words import read
@@ -57,6 +58,14 @@ async def test_pages_lead_to_all_that_was_found_once() -> None:
             pages += found.parts
             before = found.next
         assert pages == list(whole.parts)
+
+
+async def test_an_exchange_that_is_about_two_clients_is_one_of_both(probe: Probe) -> None:
+    log, whose = probe.engine.log, NO_CONTEXT._replace(exchange=1)
+    log.append(received({"jsonrpc": "2.0", "id": 1, "method": "stream/resume"}), whose._replace(session="s2"))
+    resumed = log.append(StreamResumed(3, 1), whose._replace(session="s1", stream="p1"))
+    found = await page(probe, "/api/search?filter=client:s1+kind:stream&by=entry")
+    assert [event["seq"] for event in found["events"]] == [resumed]
 
 
 async def test_the_page_gives_counts_of_the_whole_log_and_the_newest_entries(probe: Probe) -> None:

@@ -51,6 +51,15 @@ test("the label of a session of an earlier run is somebody else", () => {
   expect(search("client:one").exchanges.length).toBe(2);
 });
 
+test("an exchange that is about two clients is one of both", () => {
+  const story = new Story();
+  story.request("s2", 1, "stream/resume");
+  story.add({ kind: "stream.resumed", session: "s1", stream: "p1", exchange: 1, after: 3, waiting: 1 });
+  const { find: search } = searched(asLines(story.entries));
+  expect(search("client:s1 kind:stream").entries.map(({ kind }) => kind)).toEqual(["stream.resumed"]);
+  expect([search("client:s1").exchanges.length, search("client:s2").exchanges.length]).toEqual([1, 1]);
+});
+
 test.each([
   ["session=s1&show=calls,problems", "client:s1 kind:call,dispatch problem:any"],
   ["stream=s1/p1", "stream:s1/p1"],

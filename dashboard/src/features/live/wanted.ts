@@ -44,17 +44,25 @@ export function wanted(words: readonly Word[], known: Known): Wanted {
   };
 }
 
+/** Whom an exchange is about: of a stream that another client resumes it is two. */
+const clientsOf = remembering(({ entries }: Exchange) => ({
+  sessions: [...new Set(entries.flatMap(({ session }) => some(session)))],
+  labels: [...new Set(entries.flatMap(({ label }) => some(label)))],
+}));
+
 const NONE: readonly string[] = [];
 const some = (value: string | number | null | undefined): readonly string[] => (value === null || value === undefined ? NONE : [String(value)]);
 
 function ofExchange(exchange: Exchange, key: Key, known: Known): readonly string[] {
   const { run, entries } = exchange;
-  const { session, label, call, settled, response } = factsOf(exchange);
+  const { call, settled, response } = factsOf(exchange);
   switch (key) {
-    case "client":
-      if (session === null) return some(label);
+    case "client": {
+      const { sessions, labels } = clientsOf(exchange);
       // the label of a session means somebody else in each run
-      return [run === known.run ? session : `${run}/${session}`, ...some(label), ...some(known.client(run, session)?.name)];
+      const shown = run === known.run ? sessions : sessions.map((session) => `${run}/${session}`);
+      return [...labels, ...shown, ...sessions.flatMap((session) => some(known.client(run, session)?.name))];
+    }
     case "tool":
       return call === null ? NONE : entries.flatMap((entry) => (entry.kind === "call.started" ? some(entry.tool) : []));
     case "outcome":
