@@ -10,6 +10,7 @@ import pytest
 from probe.judge.verdicts import Verdict
 from probe.observe import events
 from probe.observe.context import Context
+from probe.observe.log import Gap
 
 from .logs import Http, HttpSession, Log, Pipe, judged
 
@@ -485,4 +486,14 @@ def test_what_redaction_hid_fits() -> None:
         "params": {"name": "x", "_meta": {"token": "[redacted]"}},
     }
     session.post(value, message={"hidden": (("/params/_meta/token", "object"),)})
+    assert judged(log)["acme"].faults == {}
+
+
+@pytest.mark.parametrize("transport", ["stdio", "websocket"])
+def test_where_the_opening_of_a_connection_is_missing_a_bare_value_may_be_a_part_of_a_message(transport: str) -> None:
+    log = Log()
+    pipe = getattr(log, transport)()
+    pipe.post(None)
+    log.items[1] = Gap(2, pipe.opened)
+    del log.items[2 : pipe.opened]
     assert judged(log)["acme"].faults == {}

@@ -49,8 +49,8 @@ class JsonrpcUtf8Json(Predicate):
 
 
 def _is_line(of: Unreadable | Message) -> bool:
-    """Whether it was a line of standard input."""
-    return of.pipe is not None and of.pipe.transport == "stdio"
+    """Whether it was a line of standard input, or may have been: where it came on is missing in the log."""
+    return of.exchange is None if of.pipe is None else of.pipe.transport == "stdio"
 
 
 @judges("jsonrpc.version")
