@@ -32,7 +32,7 @@ class Held:
     view: Exchange | None = None
 
 
-class Known:
+class KnownViews:
     """The newest of each kind. `life` gives the subject of a key, which is a new one or not."""
 
     def __init__(self, life: Callable[[Key], Life]) -> None:

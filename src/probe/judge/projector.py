@@ -23,7 +23,7 @@ from ..observe import events
 from ..observe.log import Entry
 from . import views
 from .contents import Contents
-from .known import UNATTRIBUTED, Held, Key, Known
+from .known import UNATTRIBUTED, Held, Key, KnownViews
 from .life import Life
 from .listings import CHANGES, LISTS, Pages
 from .speakers import count_name, note_name, spoken, spoken_on
@@ -36,10 +36,10 @@ _MOST_OF_EXCHANGE: Final = 200
 
 
 class Projector:
-    """Fed with every entry in order. `tell` gets a subject, a moment and its arguments; `life` is that of `Known`."""
+    """Fed with every entry in order. `tell` gets a subject, a moment and its arguments; `life` is for `KnownViews`."""
 
     def __init__(self, life: Callable[[Key], Life], tell: Callable[..., None]) -> None:
-        self._known = Known(life)
+        self._known = KnownViews(life)
         self._tell = tell
         self._contents = Contents()
         # Most clients get the same lists.
