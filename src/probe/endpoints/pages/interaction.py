@@ -33,7 +33,6 @@ _HEADERS = {
     # Its address is what lets somebody confirm. Not `no-referrer`, with which browsers say `Origin: null` when the form
     # is sent (Fetch standard, "append a request Origin header"): then the button could not be told from a stranger's.
     "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
 }
 
 

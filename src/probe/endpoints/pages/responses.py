@@ -9,7 +9,7 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from ...observe.stored import encode_with
-from .media import JSON
+from .media import HTML, JSON
 
 
 def json_answer(value: Mapping[str, Any], rows: Mapping[str, bytes] | None = None) -> Response:
@@ -53,6 +53,8 @@ def register(app: QuartTrio) -> None:
     @app.after_request
     async def finish(response: Response) -> Response:
         response.headers.setdefault("cache-control", "no-store")
+        if response.mimetype == HTML:
+            response.headers.setdefault("cross-origin-opener-policy", "same-origin")
         if request.method == "HEAD" and "content-length" in response.headers:
             length = response.headers["content-length"]
             response.set_data(b"")
