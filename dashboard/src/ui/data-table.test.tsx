@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<Thing>[] = [
 
 const things = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ id: `t${from + index}` }));
 
-function Table({ rows }: { rows: readonly Thing[] }) {
+function Table({ rows, rowHeight = 32 }: { rows: readonly Thing[]; rowHeight?: number }) {
   const [selected, setSelected] = useState<string>();
   return (
     <div style={{ display: "flex", flexDirection: "column", height: 400 }}>
@@ -24,6 +24,7 @@ function Table({ rows }: { rows: readonly Thing[] }) {
         label="Things"
         columns={COLUMNS}
         rows={rows}
+        rowHeight={rowHeight}
         rowKey={(row) => row.id}
         selected={selected}
         onSelect={(row) => setSelected(row.id)}
@@ -72,6 +73,14 @@ test("rows that come in above do not move those in view, unless the top is in vi
   await expect.poll(() => grid.scrollTop).toBe(300);
   await rerender(<Table rows={things(90, 1000)} />);
   await expect.poll(() => grid.scrollTop).toBe(300 + 9 * 32);
+});
+
+const top = (name: string) => row(name).element().getBoundingClientRect().top;
+
+test("rows that get another height stand below each other", async () => {
+  const { rerender } = await render(<Table rows={things(0, 50)} />);
+  await rerender(<Table rows={things(0, 50)} rowHeight={48} />);
+  await expect.poll(() => top("t3") - top("t2")).toBe(48);
 });
 
 test("no rows are what the view says about it", async () => {

@@ -106,6 +106,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       return [...shown].filter((index) => index < rows.length).toSorted((a, b) => a - b);
     },
   });
+  // it keeps the places of the rows until it is told that they have another height
+  useLayoutEffect(() => virtual.measure(), [virtual, rowHeight]);
   const move = (event: KeyboardEvent, index: number) => {
     const row = rows[index];
     if (event.key === "Enter" && row !== undefined && event.target === event.currentTarget) onSelect?.(row);
