@@ -6,7 +6,7 @@ const META = "io.modelcontextprotocol";
 const JSON_AND_EVENTS = ["-H Content-Type:application/json", "-H Accept:application/json,text/event-stream"];
 
 /** A word of the shell, whatever is in it. */
-const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+export const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 type Received = Extract<Entry, { kind: "message.received" }>;
 

@@ -1,5 +1,6 @@
 import { Link } from "wouter";
 import { UNATTRIBUTED, clientName, clientsOf } from "~/api/client-name";
+import type { SessionRow } from "~/api/schema";
 import { useMcpAddress } from "~/api/use-server";
 import { useFeed } from "~/feed/use-feed";
 import { usePicture } from "~/ladder/picture";
@@ -12,15 +13,20 @@ import { MOST, useClientEntries } from "./use-entries";
 
 const number = (label: string) => Number(/\d+$/.exec(label)?.[0] ?? 0);
 
-/** The messages of a session or of a modern client; of the one that spoke last where none is named. */
+const newestOf = (rows: readonly SessionRow[]) => rows.toSorted((a, b) => b.last_at - a.last_at)[0]?.id;
+
+/**
+ * The messages of a session or of a modern client. A name that a client was given stands for its newest session, no name for the one
+ * that spoke last.
+ */
 export function ClientLadder({ session }: { session: string }) {
   const rows = useFeed((snapshot) => snapshot.tables.sessions);
   const run = useFeed((snapshot) => snapshot.hello?.run ?? "");
   const [, choose] = useUrlState("client", "", true);
   const address = useMcpAddress();
   const clients = clientsOf(rows);
-  const newest = clients.toSorted((a, b) => b.last_at - a.last_at)[0]?.id ?? "";
-  const shown = session || newest;
+  const named = newestOf(clients.filter(({ label }) => label === session));
+  const shown = clients.some(({ id }) => id === session) ? session : (named ?? (session || (newestOf(clients) ?? "")));
   const { entries, loading, cut, error } = useClientEntries(run, shown);
   const name = clientName(shown === "" ? null : shown, rows);
   const picture = usePicture(entries, name);

@@ -113,6 +113,14 @@ test("the ladder of a client has its handshake, follows the log, and is that of 
   await expect.element(row(/simple_tool/)).toBeVisible();
 });
 
+test("a name that a client was given leads to its newest session", async () => {
+  answerApi((path, query) => (path === "/api/events" && query.get("session") === "s2" ? { run: "run", gap: null, events: EVENTS, next: null, last: 100 } : undefined));
+  const { show } = await openView(LadderView, "/ladder", "/ladder?client=acme");
+  show({ sessions: [sessionRow({ id: "s1", label: "acme", last_at: 1 }), sessionRow({ id: "s2", label: "acme", last_at: 2 }), sessionRow({ id: "s3", last_at: 3 })] }, "run");
+  await expect.element(page.getByRole("heading", { name: "Ladder of s2" })).toBeVisible();
+  await expect.element(row(/tools\/call request/)).toBeVisible();
+});
+
 /** Until the next frame is painted. */
 const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
