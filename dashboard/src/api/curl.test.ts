@@ -24,7 +24,7 @@ test("a modern call is repeated with the headers that it had, also wrong ones", 
 
 test("without its entries, the row makes the message and its headers", () => {
   const made = curlOf(modern, [], ADDRESS) ?? "";
-  expect(made).toContain("-H MCP-Protocol-Version:2026-07-28 -H Mcp-Method:tools/call -H 'Mcp-Name: progress'");
+  expect(made).toContain("-H 'MCP-Protocol-Version: 2026-07-28' -H Mcp-Method:tools/call -H 'Mcp-Name: progress'");
   const body = JSON.parse(/-d '([^]*)'$/.exec(made)?.[1] ?? "") as object;
   expect(body).toMatchObject({ id: 5, params: { name: "progress", arguments: { steps: 10 }, _meta: { progressToken: 0, "io.modelcontextprotocol/protocolVersion": "2026-07-28" } } });
 });
@@ -38,7 +38,14 @@ test("a call of the older revisions opens a session first, and never sends the i
 
 test("what the log hides is named", () => {
   const made = curlOf(modern, [request([], { hidden: ["authorization"] }), received({ hidden: [["/params/arguments/token", "string"]] })], ADDRESS) ?? "";
-  expect(made).toMatch(/^# hidden in the log, to be filled in: \/params\/arguments\/token, authorization\ncurl/);
+  expect(made).toMatch(/^# hidden in the log, to be filled in: "\/params\/arguments\/token", "authorization"\ncurl/);
+});
+
+test("no name or version that a client chose is a command of its own", () => {
+  const path = "/params/arguments/x\nreboot\n#/password";
+  const made = curlOf({ ...modern, revision: "1; reboot" }, [received({ hidden: [[path, "string"]] })], ADDRESS) ?? "";
+  expect(made.split("\n")).not.toContain("reboot");
+  expect(made).toContain("-H 'MCP-Protocol-Version: 1; reboot'");
 });
 
 test("of arguments that were cut no command is made", () => {

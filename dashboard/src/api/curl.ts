@@ -1,12 +1,10 @@
 import { at, writeJson } from "~/ui/json";
+import { shellWord } from "~/ui/shell-word";
 import type { CallRow, Entry } from "./schema";
 
 const MODERN = "2026-07-28";
 const META = "io.modelcontextprotocol";
 const JSON_AND_EVENTS = ["-H Content-Type:application/json", "-H Accept:application/json,text/event-stream"];
-
-/** A word of the shell, whatever is in it. */
-export const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 type Received = Extract<Entry, { kind: "message.received" }>;
 
@@ -25,9 +23,10 @@ export function curlOf(call: CallRow, entries: readonly Entry[], address: string
   const query = request?.kind === "http.request" && request.query !== "" ? `?${request.query}` : "";
   const sent = request?.kind === "http.request" ? request.headers : [];
   const hidden = [...(received?.hidden ?? []).map(([path]) => path), ...(request?.kind === "http.request" ? request.hidden : [])];
-  const note = hidden.length === 0 ? [] : [`# hidden in the log, to be filled in: ${hidden.join(", ")}`];
-  const body = `-d ${quoted(writeJson(message, 2))}`;
-  const url = quoted(`${address}${query}`);
+  // The client has chosen these names, and a line break would end the comment.
+  const note = hidden.length === 0 ? [] : [`# hidden in the log, to be filled in: ${hidden.map((name) => JSON.stringify(name)).join(", ")}`];
+  const body = `-d ${shellWord(writeJson(message, 2))}`;
+  const url = shellWord(`${address}${query}`);
   if (call.era === "modern") return [...note, `curl -N ${url} ${lines(JSON_AND_EVENTS, modernHeaders(call, message, sent), [body])}`].join("\n");
   return [...note, ...session(call, url), `curl -N "$U" ${lines(["$H", '-H "Mcp-Session-Id: $S"', ...routed(sent)], [body])}`].join("\n");
 }
@@ -56,13 +55,13 @@ function modernHeaders(call: CallRow, message: unknown, sent: Headers): readonly
   const routing = routed(sent);
   if (sent.length > 0) return routing;
   const name = at(message, "params", "name");
-  return [`-H MCP-Protocol-Version:${call.revision || MODERN}`, "-H Mcp-Method:tools/call", `-H ${quoted(`Mcp-Name: ${String(name)}`)}`];
+  return [`-H ${shellWord(`MCP-Protocol-Version: ${call.revision || MODERN}`)}`, "-H Mcp-Method:tools/call", `-H ${shellWord(`Mcp-Name: ${String(name)}`)}`];
 }
 
 const ROUTING = /^(mcp-(?!session-id)|authorization$)/;
 
 function routed(sent: Headers): readonly string[] {
-  return sent.filter(([name = ""]) => ROUTING.test(name)).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
+  return sent.filter(([name = ""]) => ROUTING.test(name)).map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`);
 }
 
 /** Opens a session, whose id is then `$S`. */
@@ -72,7 +71,7 @@ function session(call: CallRow, url: string): readonly string[] {
   return [
     `U=${url}`,
     `H='${JSON_AND_EVENTS.join(" ")}'`,
-    `S=$(curl -si "$U" $H -d ${quoted(writeJson(initialize))} \\\n  | tr -d '\\r' | sed -n 's/^mcp-session-id: //p')`,
+    `S=$(curl -si "$U" $H -d ${shellWord(writeJson(initialize))} \\\n  | tr -d '\\r' | sed -n 's/^mcp-session-id: //p')`,
     `curl "$U" $H -H "Mcp-Session-Id: $S" -d '{"jsonrpc":"2.0","method":"notifications/initialized"}'`,
   ];
 }

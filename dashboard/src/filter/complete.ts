@@ -47,7 +47,10 @@ export function complete(line: string, caret: number, known: Known): readonly Co
   if (key === undefined) return keys(typed, from, caret + rest.length);
   const begun = values.slice(values.lastIndexOf(",") + 1).toLowerCase();
   const at = caret - begun.length;
-  const choices = known[key.toLowerCase() as Key] ?? CHOICES[key.toLowerCase() as Key] ?? [];
+  const name = key.toLowerCase();
+  // `constructor:` is no key, though every object has one.
+  if (!Object.hasOwn(KEYS, name)) return [];
+  const choices = known[name as Key] ?? CHOICES[name as Key] ?? [];
   return choices
     .filter(({ value, note }) => value.toLowerCase().includes(begun) || note?.toLowerCase().includes(begun) === true)
     .slice(0, MOST)

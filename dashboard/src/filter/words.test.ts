@@ -35,6 +35,7 @@ test.each([
   ["client:m1,", ["client:m1", "client:s1"]],
   ["tool:x outcome:time", ["outcome:timed_out"]],
   ["nothing", []],
+  ["constructor:", []],
   ['"to', []],
 ])("%s may become %j", (line, labels) => expect(offered(line)).toEqual(labels));
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy-button";
+import { shellWord } from "~/ui/shell-word";
 import styles from "./file-notice.module.css";
 
 const SUFFIX = ".mcpprobe";
@@ -46,5 +47,5 @@ export function DroppedFile() {
 
 /** A name as a shell takes it for one word. */
 function quoted(name: string): string {
-  return /^[\w.-]+$/.test(name) && !name.startsWith("-") ? name : `'./${name.replaceAll("'", String.raw`'\''`)}'`;
+  return /^[\w.-]+$/.test(name) && !name.startsWith("-") ? name : shellWord(`./${name}`);
 }

@@ -96,7 +96,12 @@ test("the list has the same steps in words, nothing folded", async () => {
 
 test("the ladder of a client has its handshake, follows the log, and is that of the newest client where none is named", async () => {
   const newer = request(12, 90, 8, "simple_tool");
+  let failed = false;
   answerApi((path, query) => {
+    if (query.get("since") === "100" && !failed) {
+      failed = true;
+      throw new Error("not reached");
+    }
     if (path === "/api/events/50") return entry(50, -9, "message.received", { session: null, rpc: "request", method: "initialize", id: 0, message: {} });
     if (path !== "/api/events" || query.get("session") !== "s2") return undefined;
     if (query.get("since") === "100") return { run: "run", gap: null, events: [newer], next: 120, last: 120 };
@@ -109,8 +114,10 @@ test("the ladder of a client has its handshake, follows the log, and is that of 
   await expect.element(page.getByRole("heading", { name: "Ladder of s2" })).toBeVisible();
   await expect.element(row(/initialize request/)).toBeVisible();
   await expect.element(row(/tools\/call request/)).toBeVisible();
+  // the first time it is asked for what is new, nobody answers
   show({ counts: [countsRow({ last: 120 })] });
-  await expect.element(row(/simple_tool/)).toBeVisible();
+  await expect.element(row(/simple_tool/), { timeout: 5_000 }).toBeVisible();
+  expect(failed).toBe(true);
 });
 
 test("a name that a client was given leads to its newest session", async () => {

@@ -11,6 +11,8 @@ const PAGE = 500;
 export const MOST = 20_000;
 // how often the end of the log is asked for at most, in milliseconds
 const PACE = 400;
+// after failures it is asked for half as often each time, and every 13 seconds at least
+const MOST_DOUBLINGS = 5;
 
 interface Entries {
   /** In the order of the log. */
@@ -41,8 +43,8 @@ export function useClientEntries(run: string, session: string): Entries {
   }, [more, isFetching, fetchNextPage]);
   const since = useNewer(run, session, data?.pages[0]?.last);
   const handshake = useHandshake(run, before.find((entry) => entry.kind === "session.opened")?.cause ?? null);
-  const entries = useMemo(() => [...handshake, ...before, ...since], [handshake, before, since]);
-  const evicted = data?.pages.at(-1)?.gap != null;
+  const entries = useMemo(() => [...handshake, ...[...before, ...since].slice(-MOST)], [handshake, before, since]);
+  const evicted = data?.pages.at(-1)?.gap != null || before.length + since.length > MOST;
   return { entries, loading: history.isPending || more, cut: !more && (hasNextPage || evicted), error: history.error };
 }
 
@@ -59,22 +61,25 @@ function useNewer(run: string, session: string, from: number | undefined): reado
   const known = held.key === key ? held : { key, entries: [], reached: from ?? 0 };
   const { reached } = known;
   const behind = useLogEnd() > reached;
+  const [failures, setFailures] = useState(0);
   useEffect(() => {
     if (from === undefined || !behind) return undefined;
     const gone = new AbortController();
     const ask = async () => {
       const page = await get<EventPage>("/events", { session, since: reached, limit: PAGE }, gone.signal);
-      setHeld((now) => ({ key, entries: [...(now.key === key ? now.entries : []), ...page.events], reached: Math.max(reached, page.next ?? page.last) }));
+      setFailures(0);
+      setHeld((now) => ({ key, entries: [...(now.key === key ? now.entries : []), ...page.events].slice(-MOST), reached: Math.max(reached, page.next ?? page.last) }));
     };
     const timer = setTimeout(() => {
-      // the next entry asks again
-      ask().catch(() => undefined);
-    }, PACE);
+      ask().catch(() => {
+        if (!gone.signal.aborted) setFailures((count) => count + 1);
+      });
+    }, PACE * 2 ** Math.min(failures, MOST_DOUBLINGS));
     return () => {
       clearTimeout(timer);
       gone.abort();
     };
-  }, [key, session, from, behind, reached]);
+  }, [key, session, from, behind, reached, failures]);
   return known.entries;
 }
 

@@ -1,6 +1,6 @@
-import { quoted } from "~/api/curl";
 import type { Entry, HttpRequest } from "~/api/schema";
 import { writeJson } from "~/ui/json";
+import { shellWord } from "~/ui/shell-word";
 
 // what curl makes itself, or what belongs to the connection of then
 const OWN = new Set(["host", "connection", "content-length", "transfer-encoding", "accept-encoding", "accept-language", "sec-fetch-mode", "keep-alive", "te", "upgrade"]);
@@ -14,11 +14,11 @@ export function curlOf(request: HttpRequest, exchange: readonly Entry[], base: s
   const address = `${base}${request.path}${request.query === "" ? "" : `?${request.query}`}`;
   const headers = request.headers.filter(([name = ""]) => !OWN.has(name.toLowerCase()));
   const lines = [
-    `curl -N ${request.method === "POST" ? "" : `-X ${request.method} `}${quoted(address)}`,
-    ...headers.map(([name = "", value = ""]) => `  -H ${isHidden(request, name, value) ? `"${name}: $${variable(name)}"` : quoted(`${name}: ${value}`)}`),
+    `curl -N ${request.method === "POST" ? "" : `-X ${shellWord(request.method)} `}${shellWord(address)}`,
+    ...headers.map(([name = "", value = ""]) => `  -H ${isHidden(request, name, value) ? `${shellWord(`${name}: `)}"$${variable(name)}"` : shellWord(`${name}: ${value}`)}`),
   ];
   const body = bodyOf(exchange);
-  return [...lines, ...(body === null ? [] : [`  --data-raw ${quoted(body)}`])].join(" \\\n");
+  return [...lines, ...(body === null ? [] : [`  --data-raw ${shellWord(body)}`])].join(" \\\n");
 }
 
 function isHidden({ hidden }: HttpRequest, name: string, value: string): boolean {

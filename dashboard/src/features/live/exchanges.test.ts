@@ -133,11 +133,11 @@ test("a request can be sent again by curl: what the log hides is a variable, and
   expect(curlOf(whole, [whole, received], "http://127.0.0.1:8000")).toBe(
     [
       "curl -N 'http://127.0.0.1:8000/mcp?tools=all'",
-      `  -H "authorization: $AUTHORIZATION"`,
-      `  -H "mcp-session-id: $MCP_SESSION_ID"`,
+      `  -H 'authorization: '"$AUTHORIZATION"`,
+      `  -H 'mcp-session-id: '"$MCP_SESSION_ID"`,
       "  -H 'accept: text/event-stream'",
       String.raw`  --data-raw '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"it'\''s"}}}'`,
     ].join(" \\\n"),
   );
-  expect(curlOf({ ...whole, method: "GET" }, [whole], "http://127.0.0.1:8000")).toMatch(/^curl -N -X GET 'http/);
+  expect(curlOf({ ...whole, method: "GET" }, [whole], "http://127.0.0.1:8000")).toMatch(/^curl -N -X 'GET' 'http/);
 });

@@ -139,7 +139,7 @@ export function IdOf({ row }: { row: WireRow }) {
 }
 
 /** How often the same happened, and when last. */
-export function Times({ exchanges }: Repeat) {
+export function Times({ exchanges }: Pick<Repeat, "exchanges">) {
   const [first] = exchanges;
   const last = exchanges.at(-1);
   if (first === undefined || last === undefined) return null;

@@ -52,7 +52,7 @@ export function wireColumns({ run, history, oldest, open, onToggle, room, search
       <span className={styles["folding"]}>
         <Fold row={row} open={open} onToggle={onToggle} />
         <span className={`${styles["cut"]} ${row.type === "exchange" && row.under === true ? styles["second"] : ""}`}>
-          {row.type === "repeat" ? <Times {...row} /> : room === "one" && row.type === "exchange" ? <Narrow exchange={row.exchange} /> : <Said row={row} />}
+          {row.type === "repeat" ? <Times exchanges={row.exchanges} /> : room === "one" && row.type === "exchange" ? <Narrow exchange={row.exchange} /> : <Said row={row} />}
         </span>
       </span>
     );
