@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -80,7 +81,7 @@ def test_only_first_pages(lists: int, wait: float, gap: bool, uses: bool, verdic
         (True, "killed", None, Verdict.NOT_OBSERVED),
     ],
 )
-def test_who_has_left_will_not_ask_for_more(uses: bool, what: str, status: int | None, verdict: Verdict):
+def test_a_client_that_has_left_will_not_ask_for_more(uses: bool, what: str, status: int | None, verdict: Verdict):
     log = Log()
     log.process("started")
     session = log.http().session()
@@ -90,6 +91,20 @@ def test_who_has_left_will_not_ask_for_more(uses: bool, what: str, status: int |
         session.call("progress")
     log.process(what, status)
     expect(log, "page.followed", verdict)
+
+
+@pytest.mark.parametrize("told", [("timed_out", "killed"), ("killed",)])
+def test_a_client_that_was_told_to_end_may_have_wanted_more(told: Sequence[str]):
+    log = Log()
+    log.process("started")
+    session = log.http().session()
+    for _ in range(2):
+        read(session)
+    session.call("progress")
+    for what in told:
+        log.process(what)
+    log.process("exited", 0)
+    expect(log, "page.followed", Verdict.NOT_OBSERVED)
 
 
 def test_a_list_that_is_followed_in_one_session_is_followed():

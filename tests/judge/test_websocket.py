@@ -111,7 +111,7 @@ def test_a_client_that_leaves_without_a_close_frame(before: bool) -> None:
     check(log, ORDER, WARN)
 
 
-@pytest.mark.parametrize("how", ["killed", "crashed", "long before", "never"])
+@pytest.mark.parametrize("how", ["killed", "told", "perhaps told", "crashed", "long before", "never"])
 @pytest.mark.parametrize("before", [True, False])
 def test_a_client_that_does_not_choose_to_leave(how: str, before: bool) -> None:
     log = Log()
@@ -122,6 +122,9 @@ def test_a_client_that_does_not_choose_to_leave(how: str, before: bool) -> None:
     if how == "killed":
         log.process("killed", signal="SIGKILL")
         log.process("exited", None, signal="SIGKILL")
+    elif how in ("told", "perhaps told"):
+        log.process("killed", signal="SIGTERM") if how == "told" else log.gap(1)
+        log.process("exited", 0)
     elif how == "crashed":
         log.process("exited", 1)
     elif how == "long before":

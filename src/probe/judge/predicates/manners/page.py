@@ -27,7 +27,8 @@ class PageFollowed(Predicate):
     """Follows nextCursor to the last page.
 
     A client may show one page and a button for more, so it takes two lists, work that goes on, and a minute for it; or
-    the client's process has ended by its own will.
+    the client's process has ended by its own will. Status 0 alone does not show that: a process may end so when it is
+    told to.
     """
 
     methods = _LISTS | _USES
@@ -36,6 +37,7 @@ class PageFollowed(Predicate):
         self._has_followed = False
         self._firsts: tuple[Message, ...] = ()
         self._use: Message | None = None
+        self._killed = False
 
     def on_request(self, message: Message) -> None:
         if message.method in _LISTS:
@@ -48,8 +50,11 @@ class PageFollowed(Predicate):
             self._accuse(message)
 
     def on_process(self, change: ProcessChange) -> None:
-        has_left = change.of == "client" and change.what == "exited" and change.status == 0
-        if has_left and self._use is not None and not self._has_followed:
+        if change.of != "client":
+            return
+        if change.what != "exited":
+            self._killed = change.what in ("killed", "timed_out")
+        elif change.status == 0 and not self._killed and self._use is not None and not self._has_followed:
             self._accuse(self._use)
 
     def _accuse(self, message: Message) -> None:

@@ -170,6 +170,9 @@ class SessionDeleted(Predicate):
             for session in self._open():
                 if self._killed or change.status != 0:
                     self.unclear(session, "the client's process did not end by its own will", change.seq)
+                elif not self.life.whole:
+                    missing = "entries are missing: the DELETE may be one of them, or a signal to the client's process"
+                    self.unclear(session, missing, change.seq)
                 else:
                     due = change.at + self.allowances.end_after_s
                     self.wait(due, self._look, session, change, of=session, also=(change.seq,))

@@ -93,7 +93,9 @@ class WebsocketClosesInOrder(Predicate):
     def on_process(self, change: ProcessChange) -> None:
         if change.of != "client":
             return
-        by_itself = change.what == "exited" and change.status == 0 and self._process == "started"
+        ended_well = change.what == "exited" and change.status == 0
+        # A signal to the process, or the close frame, may be among the entries that are missing.
+        by_itself = ended_well and self._process == "started" and self.life.whole
         self._process = change.what
         self._left = change if by_itself else None
         if by_itself:
