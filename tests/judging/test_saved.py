@@ -72,8 +72,28 @@ def test_two_logs_are_read_again_each_for_its_own_entries(tmp_path: Path) -> Non
     assert [found.lookup(place).fact for place in places] == [found.lookup(places[0]).fact] * 2  # type: ignore[union-attr]
 
 
-def _one(path: Path, run: str, *, faults: int = 0, warns: int = 0, whole: bool = True) -> str:
+def _one(
+    path: Path,
+    run: str,
+    *,
+    comes: bool = True,
+    faults: int = 0,
+    warns: int = 0,
+    left: int | None = None,
+    whole: bool = True,
+) -> str:
     log = Log()
+    if comes:
+        _use(log, faults, warns)
+    if left is not None:
+        log.process("exited", left)
+    log.idle(10)
+    end = End(log.seq) if whole else None
+    path.write_bytes(b"".join(ndjson.dump(replace(HEADER, run=run), log.items, end)))
+    return str(path)
+
+
+def _use(log: Log, faults: int, warns: int) -> None:
     session = log.http().session()
     session.answer(session.request("tools/list"), {"tools": [{"name": "echo", "inputSchema": {}}]})
     session.answer(session.call("echo", {}), {"content": []})
@@ -81,10 +101,6 @@ def _one(path: Path, run: str, *, faults: int = 0, warns: int = 0, whole: bool =
         session.post({"jsonrpc": "1.0", "id": session.client.new_id(), "method": "ping"})
     for _ in range(warns):
         session.notify("notifications/cancelled", {"requestId": "never", "reason": "x"})
-    log.idle(10)
-    end = End(log.seq) if whole else None
-    path.write_bytes(b"".join(ndjson.dump(replace(HEADER, run=run), log.items, end)))
-    return str(path)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +113,11 @@ def _one(path: Path, run: str, *, faults: int = 0, warns: int = 0, whole: bool =
         ({"warns": 1}, {}, (), 0, ""),
         ({"warns": 1}, {}, ("--strict",), 1, "is WARN, and NOT_OBSERVED there"),
         ({}, {"whole": False}, (), 2, "--against: the log of run b was cut off"),
-        ({"faults": 1}, {"whole": False}, (), 1, "--against: the log of run b was cut off"),
+        ({"faults": 1}, {"whole": False}, (), 2, "--against: the log of run b was cut off"),
+        ({"faults": 1}, {"comes": False}, (), 2, "--against: no request of a client came"),
+        ({"faults": 1, "whole": False}, {}, (), 1, "--log: the log of run a was cut off"),
+        ({"left": 0}, {"left": 1}, ("--strict",), 2, "session.deleted is WARN, and INCONCLUSIVE there"),
+        ({"left": 0, "warns": 1}, {"left": 1}, ("--strict",), 1, "session.deleted is WARN, and INCONCLUSIVE there"),
         ({}, {}, ("--require", "ping.answered"), 2, "--log: ping.answered was not observed"),
         ({}, {}, ("--json", "-"), 2, "--against prints a comparison"),
     ],

@@ -1,10 +1,12 @@
-"""What a run of the judge comes to: an exit status, and the reasons for it.
+"""The exit status of a run of the judge, and the reasons for it.
 
 0  no finding that was not expected
-1  a FAIL that was not expected, an expectation that is stale, or a WARN where warnings count
+1  a FAIL that was not expected, with `--strict` a WARN, or an expectation that is stale
 2  nothing can be said: no message came, too little was observed, the log is not whole, a predicate has a defect
 
-Where two reports are compared, only what became worse is found: a FAIL that the other has not.
+A comparison of two reports finds only rules that became worse: a FAIL, or a WARN with `--strict`, where the other
+report has a better verdict. It finds none where the other report can be doubted, and calls no rule worse that is
+INCONCLUSIVE there.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from .expectations import Expectation, stale, unexpected
 
 CLEAN, FOUND, NOTHING_SAID = 0, 1, 2
 MINIMUM: Final = ("message", "list", "call")
-"""What must have come at least, so that nothing is green because nothing happened."""
+"""The least that must have come, so that a run in which nothing happened does not pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What a person asks of a run: whether warnings count, what is expected, and which rules must have been observed.
+    """The demands of a person on a run: whether warnings count, the expected findings, and rules that must be observed.
 
     `require` has ids of rules, and prefixes such as `ping.*`: at least one rule of each must have been observed. It may
     have the words of `MINIMUM`, too: a request of any kind (`message`), a request for a list, a call of what it lists.
@@ -46,7 +48,7 @@ class ExitStatus:
 
 
 def outcome(report: Judgement, demands: Demands, today: date) -> ExitStatus:
-    """What a report comes to."""
+    """The exit status of a report."""
     least = Verdict.WARN if demands.strict else Verdict.FAIL
     new = [each for each in unexpected(report, demands.expected, today) if each.verdict >= least]
     found = [f"{each.client}: {each.verdict.name} {each.rule}" for each in new]
@@ -59,19 +61,24 @@ def outcome(report: Judgement, demands: Demands, today: date) -> ExitStatus:
 
 
 def outcome_of_comparison(here: Judgement, there: Judgement, found: Sequence[Compared], demands: Demands) -> ExitStatus:
-    """What a comparison comes to: it finds what has become worse, and not what both reports have.
+    """The exit status of a comparison, which finds the rules that became worse, and no fault that both reports have.
 
-    Where one of them says nothing, nothing can be compared. Expectations are about one report, and have no part in it.
+    A fault of `here` counts in spite of doubts about `here`. It does not count with a doubt about `there`, as that may
+    have the same fault unseen. Expectations are about one report, and have no part in it.
     """
     least = Verdict.WARN if demands.strict else Verdict.FAIL
-    worse = [
-        f"{each.label}: {each.rule} is {each.here.name}, and {each.there.name} there"
-        for each in found
-        if each.is_worse(least)
-    ]
-    sides = (("--log", here), ("--against", there))
-    doubts = [f"{option}: {why}" for option, report in sides for why in _nothing_said(report, demands)]
-    return ExitStatus(FOUND if worse else NOTHING_SAID if doubts else CLEAN, [*worse, *doubts])
+    worse: list[str] = []
+    undecided: list[str] = []
+    for each in found:
+        if each.is_worse(least):
+            lines = undecided if each.there is Verdict.INCONCLUSIVE else worse
+            lines.append(f"{each.label}: {each.rule} is {each.here.name}, and {each.there.name} there")
+    about_here = [f"--log: {why}" for why in _nothing_said(here, demands)]
+    about_there = [f"--against: {why}" for why in _nothing_said(there, demands)]
+    reasons = [*worse, *undecided, *about_here, *about_there]
+    if worse and not about_there:
+        return ExitStatus(FOUND, reasons)
+    return ExitStatus(NOTHING_SAID if reasons else CLEAN, reasons)
 
 
 def _stale(expected: Expectation, today: date, version: int) -> str:
