@@ -98,7 +98,7 @@ def entry(path: str = "/mcp", query: str = "", **headers: str) -> Entry:
         entry('/a b"<>\\^`{|}\u00ff', "x=[redacted]&y=%zz&=&&é", host="h\u00e9 <x>"),
         entry("//", "", host=""),
         entry("*"),
-        entry("http://x/y", "&".join(f"a{number}=1" for number in range(900))),
+        entry("http://x/y", "a&" * 5000),
     ],
     ids=range(4),
 )

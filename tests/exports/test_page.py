@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from html.parser import HTMLParser
 
 import pytest
 
 from probe.exports import page as page_module
+from probe.exports.extract import Extract
+from probe.exports.overview import OverviewTally
+from probe.exports.page import ShownSession, WireLog
+from probe.judge.reports import card
+from probe.observe.context import NO_CONTEXT
+from probe.observe.log import Entry
 
 from ..support.api import LOCAL
+from ..support.facts import received
 from ..support.http import exchange
 from ..support.legacy import Legacy
 from ..support.probe import Probe, running
@@ -106,3 +114,59 @@ async def test_a_large_log_makes_a_page_of_bounded_size(probe: Probe, monkeypatc
     assert "further entries have no room" in text
     monkeypatch.setattr(page_module, "_MOST_CHARACTERS", 1)
     assert (await shown(probe)).count("<details>") == 1
+
+
+def shown_of(value: object) -> str:
+    fact = received({"id": 1, "method": "m", "params": value})
+    return card.entry_shown(1, Entry(1, 1.0, 2.0, NO_CONTEXT, fact))["body"]
+
+
+def test_no_more_is_made_of_a_message_than_is_shown() -> None:
+    assert shown_of([1]).splitlines()[1:3] == ['  "id": 1,', '  "method": "m",']
+    nested: list[object] = [1] * 5000
+    for _ in range(150):
+        nested = [nested]
+    shown_of([])
+    tracemalloc.start()
+    try:
+        text = shown_of(nested)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (len(text) < 4100, text.count("\n") > 5, text.endswith(" bytes)")) == (True, True, True)
+    # Printed whole it has 2.5 MB.
+    assert most < 1_000_000
+    # Of a large message the beginning stands there as it came.
+    text = shown_of([1] * 100_000)
+    assert (len(text) < 4100, text.count("\n"), text.endswith(" bytes)")) == (True, 1, True)
+
+
+async def test_the_page_comes_in_pieces_of_at_most_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two pieces others can run."""
+    made = {card: 0, page_module: 0}
+    real = card.entry_shown
+    for module in made:
+
+        def counted(seq: int, entry: Entry | None, module: object = module) -> object:
+            made[module] += 1  # type: ignore[index]
+            return real(seq, entry)
+
+        monkeypatch.setattr(module, "entry_shown", counted)
+    async with running(judge=True) as probe:
+        client = await probe.client()
+        for number in (7, 7, 8, 8):
+            async with client.post({"jsonrpc": "2.0", "id": number, "method": "ping"}) as answer:
+                await answer.body()
+        engine, tally, wire = probe.engine, OverviewTally(), WireLog()
+        for entry in engine.log.since(0, 1000).entries:
+            tally.take(entry)
+            wire.take(entry)
+        assert engine.judging is not None
+        report = await engine.judging.report(None)
+        session = ShownSession(Extract(), engine.header(), tally.overview(), report, 0.0)
+        before = most = 0
+        for _ in page_module.page(session, wire, engine.log.entry):
+            now = sum(made.values())
+            before, most = now, max(most, now - before)
+    assert most == 1
+    assert min(made.values()) > 1

@@ -179,7 +179,7 @@ def _request(fact: HttpRequest, entries: Sequence[Entry]) -> Json:
         "httpVersion": f"HTTP/{fact.http_version}",
         "cookies": [],
         "headers": _pairs(fact.headers),
-        "queryString": _pairs(parse_qsl(fact.query, keep_blank_values=True, max_num_fields=1000)),
+        "queryString": _pairs(parse_qsl(fact.query, keep_blank_values=True)),
         "headersSize": _NOT_KNOWN,
         "bodySize": _NOT_KNOWN,
     }

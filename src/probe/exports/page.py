@@ -41,13 +41,13 @@ Lookup = Callable[[int], Entry | None]
 class ShownExchange:
     """An exchange on the page: the time it began, its lines, and `what` in their place; then its entries.
 
-    `more` counts entries that have no room.
+    Each entry is made when it is asked for, so that others can run in between. `more` counts entries that have no room.
     """
 
     at: str
     lines: Sequence[Line]
     what: str
-    entries: Sequence[Mapping[str, str]]
+    entries: Iterator[Mapping[str, str]]
     more: int
 
 
@@ -67,14 +67,15 @@ class WireLog:
         self._exchanges: dict[int, _Places] = {}
         self._lines = Exchanges()
         self._left_out: set[int] = set()
-        self._shown = 0
+        self._room = _MOST_CHARACTERS
 
     def take(self, entry: Entry) -> None:
         """One more entry."""
         number = entry.context.exchange
         lines = list(self._lines.take(entry))
         if number is None:
-            # What belongs to no request, as the coming of a tool host, stands by itself; no exchange has its number.
+            # An entry outside a request, as that of a tool host which connects, stands by itself; no exchange has its
+            # number.
             number = -entry.seq
             if not lines:
                 return
@@ -94,28 +95,33 @@ class WireLog:
 
     def shown(self, lookup: Lookup) -> Iterator[ShownExchange]:
         """The exchanges with their entries, as far as the log still has them and the page has room."""
-        room = _MOST_CHARACTERS
+        self._room = _MOST_CHARACTERS
         for number, known in self._exchanges.items():
             found = [entry for entry in map(lookup, known.places) if entry is not None]
             if not found:
                 continue
-            if room <= 0:
+            if self._room <= 0:
                 self._left_out.add(number)
                 continue
             begin = found[0]
-            entries = [_entry(entry, begin) for entry in found]
-            room -= sum(len(entry["body"]) + _OVERHEAD for entry in entries)
-            yield ShownExchange(_time(begin.at), known.lines, _what(begin), entries, known.more)
+            yield ShownExchange(_time(begin.at), known.lines, _what(begin), self._entries(found), known.more)
+
+    def _entries(self, found: Sequence[Entry]) -> Iterator[Mapping[str, str]]:
+        begin = found[0]
+        for entry in found:
+            shown = entry_shown(entry.seq, entry)
+            self._room -= len(shown["body"]) + _OVERHEAD
+            yield {**shown, "after": f"+{(entry.mono - begin.mono) * 1000:.1f} ms"}
 
     def rest(self) -> str:
-        """What is to be said behind the exchanges, once all were shown."""
+        """The sentence behind the exchanges, once all were shown; empty where nothing was left out."""
         count = len(self._left_out)
         return f"{count} further exchanges have no room here; a session file has them." if count else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSession:
-    """What a page is of: the part of a log, what is in it, and the report of the judge, None where there is none."""
+    """The contents of a page: the part of a log, its overview, and the report of the judge if there is one."""
 
     extract: Extract
     header: Header
@@ -146,11 +152,6 @@ def _title(extract: Extract) -> str:
     if extract.call is not None:
         return f"Call {extract.call} on MCP Probe"
     return "A session of MCP Probe" if extract.client is None else f"{extract.client} on MCP Probe"
-
-
-def _entry(entry: Entry, begin: Entry) -> Mapping[str, str]:
-    shown = entry_shown(entry.seq, entry)
-    return {**shown, "after": f"+{(entry.mono - begin.mono) * 1000:.1f} ms"}
 
 
 def _what(begin: Entry) -> str:

@@ -21,7 +21,7 @@ from ...exports.har import HarExchanges
 from ...exports.overview import OverviewTally
 from ...exports.page import ShownSession, WireLog, page
 from ...judge.reports.as_json import as_json
-from ...observe.log import Entry, Gap
+from ...observe.log import Entry, Gap, cost_of
 from ...observe.ndjson import End
 from ...observe.query import QueryError
 from ...wire.jsonrpc import clip, encode
@@ -212,7 +212,8 @@ async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
         _count(tally, item)
         if isinstance(item, Entry):
             wire.take(item)
-        await turns.done(0)
+        # A message was parsed for its line.
+        await turns.done(cost_of(item.fact) if isinstance(item, Entry) else 0)
     report = None if _is_part_of_file(engine) or engine.judging is None else await engine.judging.report(found.about)
     session = ShownSession(found.extract, engine.header(), tally.overview(), report, engine.clock.wall())
     chunk = bytearray()

@@ -26,10 +26,15 @@ from .badge import badge_text
 from .wording import Lookup
 
 CARD: Final = "card.html"
+REPORT: Final = "report.html"
+"""The part of `card.html` that other pages include."""
 
 _REVISIONS: Final = (*LEGACY, *MODERN)
-# A message of a page; what is longer is cut, as the log has it whole.
+# Characters of a message on a page; a longer one is cut, as the log has it whole.
 _LONGEST: Final = 4000
+# Larger messages are not even parsed: that would take tenths of a second for one of some MiB.
+_MOST_PARSED: Final = 4 * _LONGEST
+_INDENTED: Final = json.JSONEncoder(indent=2, ensure_ascii=False)
 _CLASSES: Final = {
     Verdict.FAIL: "fail",
     Verdict.WARN: "warn",
@@ -111,19 +116,34 @@ def _cell(rules: Sequence[RuleReport], revision: str, subject: SubjectReport) ->
 
 
 def entry_shown(seq: int, entry: Entry | None) -> Mapping[str, str]:
-    """One entry of the log: its line, and its message or headers."""
+    """One entry of the log: its line, and its message or headers. A large message takes no longer than a small one."""
     body = ""
     if entry is not None:
         fact: Any = entry.fact
         message, headers = getattr(fact, "message", None), getattr(fact, "headers", None)
         if isinstance(message, bytes):
-            body = json.dumps(json.loads(message), indent=2, ensure_ascii=False)
+            body = _message_shown(message)
         elif headers:
-            body = "\n".join(f"{name}: {value}" for name, value in headers)
+            body = _cut("\n".join(f"{name}: {value}" for name, value in headers))
         else:
-            body = str(getattr(fact, "head", "") or "")
-    cut = body if len(body) <= _LONGEST else f"{body[:_LONGEST]}\n… ({len(body)} characters)"
-    return {"line": wording.entry_line(seq, entry), "body": cut}
+            body = _cut(str(getattr(fact, "head", "") or ""))
+    return {"line": wording.entry_line(seq, entry), "body": body}
+
+
+def _message_shown(message: bytes) -> str:
+    if len(message) > _MOST_PARSED:
+        return f"{message[:_LONGEST].decode(errors='ignore')}\n… ({len(message)} bytes)"
+    text = ""
+    # Indented, deeply nested JSON is many times as long, so no more of it is made than is shown.
+    for piece in _INDENTED.iterencode(json.loads(message)):
+        text += piece
+        if len(text) > _LONGEST:
+            return f"{text[:_LONGEST]}\n… ({len(message)} bytes)"
+    return text
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n… ({len(text)} characters)"
 
 
 @cache
@@ -134,7 +154,7 @@ def _template() -> Template:
 def templates(**others: str) -> Environment:
     """The template of the card, and other pages by their names, which may extend it."""
     return Environment(
-        loader=DictLoader({CARD: files(__package__).joinpath(CARD).read_text(), **others}),
+        loader=DictLoader({name: files(__package__).joinpath(name).read_text() for name in (CARD, REPORT)} | others),
         autoescape=select_autoescape(default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
