@@ -6,12 +6,14 @@ import json
 from typing import Any
 
 import pytest
-import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection
 
 from probe.judge.catalogue import catalogue
-from probe.judge.judge import Judge
+from probe.judge.judge import Judge, judge_all
 from probe.judge.predicates.all import PREDICATES
+from probe.observe import events, ndjson
+from probe.observe.context import Context
+from probe.observe.log import Entry
 
 from ..support.rows import each
 from .collectors import BEARER, Collected, collecting, greeted, line, socket_to
@@ -160,19 +162,33 @@ async def test_a_server_that_stops_ends_the_report() -> None:
         assert (await server.entry("report.ended"))["by"] == "the server stopped"
 
 
-async def test_the_judge_leaves_out_what_was_reported() -> None:
+OPENED = events.ConnectionOpened("stdio", "stdio")
+
+
+async def test_the_judge_leaves_out_what_was_reported_also_where_its_beginning_is_gone() -> None:
     """It comes late, so an answer could seem to be missing."""
-    rules = catalogue()
-    async with collecting(judge=True) as server, socket_to(server) as socket:
+    async with collecting() as server, socket_to(server) as socket:
         await greeted(socket, label="acme")
-        opened = {"transport": "stdio", "client": "stdio", "peer": None}
-        text = line(1, kind="connection.opened", session=None, **opened).replace(', "why": "test"', "")
-        await socket.send_message(f"{text}\n{line(2)}")
+        opened = ndjson.line(Entry(1, 1.0, 1.0, Context("i1", 1), OPENED)).decode()
+        await socket.send_message(f"{opened}{line(2)}")
         await server.entry("session.closed")
-        judge = Judge(rules, PREDICATES)
+        begun = server.entries("report.begun")[0]["seq"]
+        for since in (0, begun):
+            judge = Judge(catalogue(), PREDICATES)
+            judge.begin(server.engine.header())
+            judge_all(judge, server.engine.log.since(since, 1000).entries)
+            assert "acme" not in {subject.life.label for subject in judge.subjects}
+            assert [gap.last for log in judge.logs for gap in log.gaps] == [begun] * bool(since)
+
+
+async def test_the_judge_judges_a_server_on_standard_streams_behind_the_log_of_a_collector() -> None:
+    """Its connection has the number of the handshake of a process that reported."""
+    async with collecting() as server, socket_to(server) as socket:
+        await greeted(socket)
+        number = (await server.entry("report.begun"))["exchange"]
+        judge = Judge(catalogue(), PREDICATES)
         judge.begin(server.engine.header())
-        for entry in server.engine.log.since(0, 1000).entries:
-            judge.take(entry)
-        assert [subject.life.label for subject in judge.subjects if subject.life.label == "acme"] == []
-        assert all(not log.gaps for log in judge.logs)
-        await trio.lowlevel.checkpoint()
+        judge_all(judge, server.engine.log.since(0, 1000).entries)
+        judge.begin(server.engine.header())
+        judge.take(Entry(1, 1.0, 1.0, Context(f"i{number}", number, "stdio server"), OPENED))
+        assert "stdio server" in {subject.life.label for subject in judge.subjects}

@@ -90,8 +90,8 @@ test("only an answer has a request, which is its cause", () => {
 });
 
 test("a connection is a pipe where it carries all messages both ways", () => {
-  const pipes = ["w5", "i1", "tcp4", "h3", null].map((connection) => pipeOf(entry(1, 0, "stream.opened", { connection })));
-  expect(pipes).toEqual(["w5", "i1", null, null, null]);
+  const pipes = ["w5", "i1", "r17", "tcp4", "h3", null].map((connection) => pipeOf(entry(1, 0, "stream.opened", { connection })));
+  expect(pipes).toEqual(["w5", "i1", "r17", null, null, null]);
 });
 
 test("times count from the start of the call, by the monotonic clock", () => {

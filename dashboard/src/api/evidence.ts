@@ -49,7 +49,7 @@ function isPartOf(entry: MessageEmitted, { session, stream, exchange, call, firs
 
 /** The connection of an entry where that carries all messages both ways: a WebSocket or standard streams. */
 export function pipeOf({ connection }: Entry): string | null {
-  return connection !== null && /^[wi]/.test(connection) ? connection : null;
+  return connection !== null && /^[wir]/.test(connection) ? connection : null;
 }
 
 export type Direction = "in" | "out";

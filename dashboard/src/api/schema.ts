@@ -3474,7 +3474,7 @@ export interface operations {
                 before?: number;
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `h3` for a tool host. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that reports its log here, `h3` for a tool host. */
                 connection?: string;
                 /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";
@@ -3557,7 +3557,7 @@ export interface operations {
             query?: {
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `h3` for a tool host. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that reports its log here, `h3` for a tool host. */
                 connection?: string;
                 /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";
@@ -4877,7 +4877,7 @@ export interface operations {
             query?: {
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `h3` for a tool host. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that reports its log here, `h3` for a tool host. */
                 connection?: string;
                 /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";

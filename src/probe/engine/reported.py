@@ -1,7 +1,7 @@
 """Logs of other processes in that of this one: what `mcp-probe stdio --report` sends, with ids and times from here.
 
 A gateway starts a server on standard streams for each of its sessions. Each of them has a log of its own, whose
-connection is `i1` and whose first session is `s1`. Here each process is one connection (`i17`), and its exchanges,
+connection is `i1` and whose first session is `s1`. Here each process is one connection (`r17`), and its exchanges,
 sessions, clients and calls get numbers that nobody else has. So whoever reads this log reads them as its own clients.
 """
 
@@ -69,7 +69,7 @@ class ReportedProcess:
         self.taken = 0
         self._log = engine.log
         number = recorder.context.exchange
-        self._connection = f"i{number}"
+        self._connection = f"r{number}"
         self._label = hello.label
         wall, mono = engine.clock.both()
         ahead = wall - hello.at

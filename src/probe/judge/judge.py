@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, Final, TypeAlias
 
 from ..observe.bounded import Newest
-from ..observe.events import ClientProcess, ReportBegun, ServerState, StdioChanged
+from ..observe.events import ClientProcess, ServerState, StdioChanged
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, Header
 from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
@@ -175,8 +175,6 @@ def _hears(rule: Rule, kind: type[Predicate], heard: Heard) -> bool:
 
 
 _REVISIONS: Final = 4
-# Far more than there are at the same time.
-_MOST_REPORTED: Final = 4096
 
 
 class Judge:
@@ -209,7 +207,6 @@ class Judge:
         self._draining = False
         self._stopped = False
         self._gone: set[Key] = set()
-        self._reported: Newest[str | None, None] = Newest(_MOST_REPORTED)
         self._log = JudgedLog(Header("", "", 0.0), 0, 0.0)
         self._projector = Projector(self._life, self._tell)
 
@@ -240,9 +237,7 @@ class Judge:
         if item.seq > log.last + 1:
             self._miss(Gap(log.last + 1, item.seq - 1))
         log.last = item.seq
-        if isinstance(item.fact, ReportBegun):
-            self._reported.store(item.context.connection, None)
-        if self._reported and item.context.connection in self._reported:
+        if item.context.is_reported:
             # It was seen by another process, which has settings of its own, and came late: by then an answer that it
             # tells of may have been waited for in vain. The log of that process has it all in order.
             return

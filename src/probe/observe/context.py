@@ -24,11 +24,11 @@ class Context(NamedTuple):
     """The ids of everything that a fact is about; None where it is about none, or where that is not known.
 
     `connection` is the label of a connection: `tcp4` carries HTTP, `w5` is a WebSocket, `i1` are standard streams,
-    `h3` is the connection of a tool host. `exchange` is the number of one HTTP request with its response; on a
-    WebSocket and on standard streams, of one message of the client with what answers it. `label` is the name that the
-    client was given by `?client=NAME` or `MCP_PROBE_CLIENT`. `session` is the label of a legacy session (`s7`) or of
-    a modern client (`m7`). `call`, `task` and `stream` are ids of this server; the id of a stream is unique within
-    its session only.
+    `r17` are those of another process that reports its log here, `h3` is the connection of a tool host. `exchange` is
+    the number of one HTTP request with its response; on a WebSocket and on standard streams, of one message of the
+    client with what answers it. `label` is the name that the client was given by `?client=NAME` or `MCP_PROBE_CLIENT`.
+    `session` is the label of a legacy session (`s7`) or of a modern client (`m7`). `call`, `task` and `stream` are ids
+    of this server; the id of a stream is unique within its session only.
     """
 
     connection: str | None = None
@@ -42,7 +42,12 @@ class Context(NamedTuple):
     @property
     def pipe(self) -> str | None:
         """The connection, where it carries all messages both ways: a WebSocket or standard streams."""
-        return self.connection if self.connection is not None and self.connection[0] in "wi" else None
+        return self.connection if self.connection is not None and self.connection[0] in "wir" else None
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether another process saw the fact, and reported it here."""
+        return self.connection is not None and self.connection[0] == "r"
 
 
 class Parts(TypedDict, total=False):

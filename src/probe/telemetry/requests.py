@@ -51,7 +51,7 @@ _MOST_PASSING: Final = 2000
 # Sessions and modern clients whose revision is known; twice the sessions of the defaults.
 _MOST_PEERS: Final = 2000
 
-_PIPES: Final[Mapping[str, str]] = {"w": "websocket", "i": "stdio"}
+_PIPES: Final[Mapping[str, str]] = {"w": "websocket", "i": "stdio", "r": "stdio"}
 
 
 @dataclass(slots=True, eq=False)
