@@ -11,7 +11,7 @@ export type Problem = "mistake" | "asked" | "lost" | "limit" | "other";
 
 // what a tool host answers to what it was told to stop: docs/tool-hosts.md, tool.cancel
 const HAS_STOPPED = 2;
-const BAD_OUTCOMES = new Set(["tool_error", "protocol_error", "timed_out", "disconnected"]);
+const BAD_OUTCOMES = new Set(["tool_error", "protocol_error", "timed_out"]);
 
 /** Whether an entry tells of an error, a refusal, a limit, a loss or a violation, whoever caused it. */
 function isProblem(entry: Entry): boolean {
@@ -107,7 +107,7 @@ function ofError(error: unknown): Problem {
   return CLIENT_CODES.has(code) ? "mistake" : "asked";
 }
 
-const OF_OUTCOME: Readonly<Record<string, Problem>> = { tool_error: "asked", timed_out: "limit", disconnected: "lost" };
+const OF_OUTCOME: Readonly<Record<string, Problem>> = { tool_error: "asked", timed_out: "limit" };
 
 function ofSettled({ outcome, result }: CallSettled): Problem {
   return OF_OUTCOME[outcome] ?? ofError(at(result, "error"));

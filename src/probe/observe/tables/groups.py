@@ -49,7 +49,8 @@ _OF_CLASS: Final[Mapping[type, Group]] = {
 _ORDERLY: Final = frozenset({None, 1000, 1001})
 # The answers of a tool host to `tool.cancel`: docs/tool-hosts.md.
 _HAS_STOPPED: Final = 2
-_BAD_OUTCOMES: Final = frozenset({"tool_error", "protocol_error", "timed_out", "disconnected"})
+# To close the response is how a client cancels in 2026-07-28.
+_BAD_OUTCOMES: Final = frozenset({"tool_error", "protocol_error", "timed_out"})
 _BAD_ENDS: Final = frozenset({"unanswered", "host_gone"})
 _FIRST_BAD_STATUS: Final = 400
 

@@ -38,7 +38,7 @@ _LIMIT_CODES: Final = frozenset({Code.BUSY, Code.OVERLOADED, Code.STREAM_LOST})
 _BROKEN: Final = 1006
 _CLIENT_CLOSES: Final = frozenset({1002, 1003, 1007, 1008, 1010})
 _FAULTS: Final[Mapping[str, Problem]] = {"syntax": "mistake", "encoding": "mistake", "incomplete": "lost"}
-_OUTCOMES: Final[Mapping[str, Problem]] = {"tool_error": "asked", "timed_out": "limit", "disconnected": "lost"}
+_OUTCOMES: Final[Mapping[str, Problem]] = {"tool_error": "asked", "timed_out": "limit"}
 # What the texts of simulated errors begin with, whatever their code.
 _SIMULATED: Final = "Simulated "
 
