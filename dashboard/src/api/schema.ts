@@ -2164,10 +2164,11 @@ export interface components {
             task: string | null;
         };
         /**
-         * @description A request came a second time, with the same id and the same bytes. Cause: its `message.received`.
+         * @description A request may have been sent twice: one before has the same id and the same bytes. Cause: its `message.received`.
          *
          *     `first` is the entry of the one before, `first_exchange` the exchange that brought it; `after_ms` is the time
-         *     between them. A gateway whose connection broke sends a request again, and its client cannot know.
+         *     between them. A gateway whose connection broke may have sent it again, and its client cannot know. In 2026-07-28 two
+         *     programs of one name at one address, without `?client=`, may have sent one each.
          */
         RequestRepeated: {
             after_ms: number;

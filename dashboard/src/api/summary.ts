@@ -87,7 +87,7 @@ function ofConnection(fact: Api.Entry): Summary | null {
     case "stdio.changed":
       return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, `${counted(fact.stderr_lines, "line")} on standard error`) };
     case "request.repeated":
-      return { mark: { text: "sent twice", tone: "warn" }, text: list(fact.method, `id ${scalarText(fact.id)}`, `the same bytes as #${fact.first}`, fact.first_exchange !== null && `of exchange ${fact.first_exchange}`, `${fact.after_ms} ms later`) };
+      return { mark: { text: "maybe sent twice", tone: "warn" }, text: list(fact.method, `id ${scalarText(fact.id)}`, `the same bytes as #${fact.first}`, fact.first_exchange !== null && `of exchange ${fact.first_exchange}`, `${fact.after_ms} ms later`) };
     case "report.begun":
       return { mark: { text: "report", tone: "info" }, text: list(`process ${fact.pid} at ${fact.address}`, `run ${fact.run}`, `mcp-probe ${fact.program}`, fact.taken > 0 && `goes on after entry ${fact.taken} of its log`) };
     case "report.missed":

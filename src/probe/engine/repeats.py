@@ -1,4 +1,7 @@
-"""Requests that come twice: the same bytes with the same id, which is what a gateway sends whose connection broke."""
+"""Requests that come twice: the same bytes with the same id, as a gateway sends them whose connection broke.
+
+Two workers of one program can send the same, too, so nobody is blamed for it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ..observe.log import Entry, EventLog
 from ..wire.jsonrpc import Request, RequestId, clip
 from .calls.request_context import RequestContext
 
-_Key: TypeAlias = tuple[str | None, RequestId]
+_Key: TypeAlias = tuple[str | None, str | None, RequestId]
 
 # Of all clients together: what was repeated comes within seconds.
 _MOST: Final = 4096
@@ -18,7 +21,7 @@ _SOON_S: Final = 10.0
 
 
 class Repeats:
-    """The latest requests of one engine over HTTP, by client and id, as numbers of entries."""
+    """The latest requests of one engine over HTTP, by client, label and id, as numbers of entries."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
@@ -33,7 +36,8 @@ class Repeats:
         again = context.recorder.cause
         if again is None or context.transport != "http":
             return False
-        key = (context.recorder.context.session, request.id)
+        # Programs of one name at one address share the session of a modern client, and `?client=` tells them apart.
+        key = (context.recorder.context.session, context.recorder.context.label, request.id)
         first = self._latest.get(key)
         if not in_flight:
             # The one that is in flight stays the first, whatever else has its id.

@@ -1,0 +1,30 @@
+"""Requests that may have been sent twice: which ones are recorded."""
+
+from __future__ import annotations
+
+from probe.engine.calls.request_context import RequestContext
+from probe.engine.repeats import Repeats
+from probe.observe.context import Recorder
+from probe.observe.events import MessageReceived
+from probe.observe.log import EventLog
+from probe.wire.jsonrpc import Request
+
+
+class Sent:
+    """Requests that all have the same bytes and the same id, each on a connection of its own, by one modern client."""
+
+    def __init__(self) -> None:
+        self._log = EventLog(lambda: (0.0, 0.0), max_events=100, max_bytes=10**6)
+        self._repeats = Repeats(self._log)
+
+    def is_repeat(self, label: str | None) -> bool:
+        """Whether one more of them, from a URL with this `?client=`, is recorded as a repeat."""
+        recorder = Recorder(self._log).bind(connection=f"tcp{self._log.last}", session="m1", label=label)
+        seq = recorder.append(MessageReceived(None, "request", "tools/call", 1, b"{}"))
+        return self._repeats.note(Request(1, "tools/call", {}), RequestContext(recorder.caused_by(seq)))
+
+
+def test_workers_with_labels_of_their_own_repeat_nothing_of_each_other() -> None:
+    sent = Sent()
+    assert [sent.is_repeat(label) for label in ("one", "two", None)] == [False, False, False]
+    assert [sent.is_repeat(label) for label in ("one", "two", None)] == [True, True, True]
