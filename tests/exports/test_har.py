@@ -14,7 +14,7 @@ import referencing
 from probe.exports import har
 from probe.exports.har import HarExchanges
 from probe.observe.context import Context
-from probe.observe.events import HttpRequest, MessageEmitted
+from probe.observe.events import HttpRequest, HttpResponse, MessageEmitted, MessagesDelivered
 from probe.observe.log import Entry
 
 from ..support.api import LOCAL
@@ -124,6 +124,21 @@ def test_the_messages_of_a_websocket_stand_at_its_request() -> None:
         {"type": "send", "time": 3.5, "opcode": 1, "data": '{"id": 1}'},
         {"type": "receive", "time": 4.5, "opcode": 1, "data": '{"id":1,"result":{}}'},
     ]
+
+
+def test_a_file_may_claim_any_range_of_positions() -> None:
+    context = Context(connection="tcp1", exchange=1, session="s1", stream="1")
+    log = [
+        entry(host="x"),
+        Entry(2, 2.5, 3.5, context, replace(EMITTED, position=5)),
+        Entry(3, 2.5, 3.5, context, MessagesDelivered(-(10**18), 10**18)),
+        Entry(4, 2.5, 3.5, context, HttpResponse(200, "application/json", None)),
+    ]
+    exchanges = HarExchanges()
+    for item in log:
+        exchanges.take(item)
+    (found,) = valid(har.begin() + b",".join(exchanges.entries(lambda seq: log[seq - 1])) + har.END)
+    assert found["response"]["content"]["text"] == '{"id":1,"result":{}}'
 
 
 async def test_what_has_no_room_is_left_out_and_said(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,9 +53,9 @@ def members(body: bytes) -> dict[str, bytes]:
         return {name: file.read(name) for name in file.namelist()}
 
 
-def packed(parts: dict[str, bytes]) -> bytes:
+def packed(parts: dict[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> bytes:
     body = io.BytesIO()
-    with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(body, "w", how) as file:
         for name, part in parts.items():
             file.writestr(name, part)
     return body.getvalue()
@@ -159,8 +159,10 @@ def changed(**values: Any) -> bytes:
             "line 2",
         ),
         (packed({str(number): b"" for number in range(90)}), "no session file"),
+        (packed(members(written()), zipfile.ZIP_LZMA), "log.ndjson is packed in a way that no session file is"),
+        (packed(members(written()), zipfile.ZIP_BZIP2), "log.ndjson is packed in a way that no session file is"),
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_a_bad_file_is_refused_with_its_reason(body: bytes, why: str, tmp_path: Path) -> None:
     assert why in refused(tmp_path, body)

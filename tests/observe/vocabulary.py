@@ -17,6 +17,7 @@ _SPACE = st.sampled_from(["", "", "", " ", "  ", "\t"])
 _ODD = ['","message":{}', ',"message":', '{"capabilities":1}', '\\"', "\n", "\u2028", "\x85", "é😀", ""]
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(_ODD)
 _INTEGERS = st.integers() | st.sampled_from([0, -1, 2**53 + 1, 2**64, -(10**40)])
+_TIMES = st.floats(0, 253402300799) | st.sampled_from([0, 1.0, 0.1 + 0.2, 253402300799])
 _FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1.0, -0.0, 0.1 + 0.2, 1e300])
 
 
@@ -99,5 +100,5 @@ def items(draw: st.DrawFn) -> list[Entry | Gap]:
             made.append(Gap(seq, seq := seq + draw(st.integers(0, 5))))
         else:
             cause = draw(st.none() | st.integers(1, seq))
-            made.append(Entry(seq, draw(_FLOATS), draw(_FLOATS), draw(CONTEXT), draw(EVENT), cause))
+            made.append(Entry(seq, draw(_TIMES), draw(_TIMES), draw(CONTEXT), draw(EVENT), cause))
     return made

@@ -1,15 +1,16 @@
 """HTTP requests with their responses as a HAR file (HTTP Archive 1.2), for the tools of people who work with HTTP.
 
 The log has messages, not bytes: a body is written again from the messages that were received, or that a socket took.
-What the log does not have is left out as HAR says it, with -1 or an empty list: cookies, the sizes of heads, and of the
-headers of a response those that tell a client nothing. The messages of a WebSocket are `_webSocketMessages` of its
+The log does not have cookies, the sizes of heads, and of the headers of a response those that tell a client nothing;
+they are left out as HAR says it, with -1 or an empty list. The messages of a WebSocket are `_webSocketMessages` of its
 request, as browsers write them. Standard streams are no HTTP and have no place in it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -40,20 +41,22 @@ _NOT_KNOWN: Final = -1
 _EVENT_STREAM: Final = "text/event-stream"
 # Of a stream that lasted for hours only the beginning has room: an entry is made in one piece, between calls.
 _MOST_BODY: Final = 1024 * 1024
-# What may stand in a path, and in a query, as it is (RFC 3986, sections 3.3 and 3.4).
+# A message costs so much beside its bytes.
+_MESSAGE_OVERHEAD: Final = 32
+# A path and a query may have these characters as they are (RFC 3986, sections 3.3 and 3.4).
 _IN_PATH: Final = "/:@!$&'()*+,;=~-._%"
 _IN_QUERY: Final = _IN_PATH + "?"
 
 
 def begin() -> bytes:
-    """What stands before the entries."""
+    """The beginning of the file, up to its first entry."""
     creator = {"name": "MCP Probe", "version": __version__}
     comment = "Made from an event log: bodies are written again from their messages, and secrets are hidden."
     return b'{"log":{"version":"1.2","creator":%b,"comment":%b,"entries":[' % (encode(creator), encode(comment))
 
 
 END: Final = b"]}}\n"
-"""What stands behind them."""
+"""The end of the file, behind its last entry."""
 
 
 @dataclass(slots=True)
@@ -71,14 +74,14 @@ class HarExchanges:
     def __init__(self) -> None:
         self._exchanges: dict[int, _HarExchange] = {}
         self._pipes: dict[str, list[int]] = {}
-        self._emitted: dict[tuple[_Lane, int], int] = {}
+        self._emitted: dict[_Lane, dict[int, int]] = {}
         self._counted: Counter[int | None] = Counter()
 
     def take(self, entry: Entry) -> None:
         """One more entry."""
         context, fact = entry.context, entry.fact
         if isinstance(fact, MessageEmitted):
-            self._emitted[_lane(context), self._position(context, fact)] = entry.seq
+            self._emitted.setdefault(_lane(context), {})[self._position(context, fact)] = entry.seq
         if context.pipe is not None and isinstance(fact, MessageReceived | MessageEmitted):
             self._pipes.setdefault(context.pipe, []).append(entry.seq)
         if context.exchange is None:
@@ -98,21 +101,27 @@ class HarExchanges:
 
     def entries(self, lookup: Lookup) -> Iterator[bytes]:
         """An entry of the archive in JSON for each request whose head the log still has, in their order."""
+        # A file may claim that a socket took any range of positions; only those that were emitted are looked at.
+        positions = {lane: sorted(emitted) for lane, emitted in self._emitted.items()}
         for known in self._exchanges.values():
             head = lookup(known.request)
             if head is not None and isinstance(head.fact, HttpRequest):
                 found = [entry for entry in map(lookup, known.places) if entry is not None]
-                taken = _room(self._messages(found, lookup))
+                taken = _room(self._messages(found, positions, lookup))
                 piped = _room((entry, None) for entry in map(lookup, self._pipes.get(known.pipe or "", ())) if entry)
                 yield encode(_archived(head, head.fact, found, piped, taken))
 
-    def _messages(self, entries: Sequence[Entry], lookup: Lookup) -> Iterator[_Sent]:
-        """What the sockets of an exchange took, in order, each with the id of its event."""
+    def _messages(
+        self, entries: Sequence[Entry], positions: Mapping[_Lane, Sequence[int]], lookup: Lookup
+    ) -> Iterator[_Sent]:
+        """The messages that the sockets of an exchange took, in order, each with the id of its event."""
         for entry in entries:
             if isinstance(entry.fact, MessagesDelivered):
-                for position in range(entry.fact.first, entry.fact.last + 1):
-                    seq = self._emitted.get((_lane(entry.context), position))
-                    message = None if seq is None else lookup(seq)
+                lane = _lane(entry.context)
+                known = positions.get(lane, ())
+                for at in range(bisect_left(known, entry.fact.first), bisect_right(known, entry.fact.last)):
+                    position = known[at]
+                    message = lookup(self._emitted[lane][position])
                     if message is not None:
                         yield message, f"{entry.context.stream}-{position}" if entry.fact.event_ids else None
             elif isinstance(entry.fact, StreamControl) and entry.fact.what != "comment":
@@ -131,7 +140,7 @@ def _room(messages: Iterable[_Sent]) -> _Taken:
     taken: list[_Sent] = []
     size = 0
     for message in messages:
-        size += len(getattr(message[0].fact, "message", b""))
+        size += _MESSAGE_OVERHEAD + len(getattr(message[0].fact, "message", b""))
         if taken and size > _MOST_BODY:
             return _Taken(taken, cut=True)
         taken.append(message)

@@ -67,7 +67,7 @@ def _from_zip(name: str, file: IO[bytes]) -> OpenedFile:
     _check_list(file)
     try:
         with zipfile.ZipFile(file) as members:
-            _check_names(members.namelist())
+            _check_members(members.infolist())
             manifest = _manifest(_object(members, archive.MANIFEST, _MOST_MANIFEST))
             judged = archive.REPORT in members.namelist()
             report = _report(_object(members, archive.REPORT, _MOST_REPORT)) if judged else None
@@ -93,7 +93,8 @@ def _check_list(file: IO[bytes]) -> None:
         raise OpeningError("it is a zip, but no session file")
 
 
-def _check_names(names: list[str]) -> None:
+def _check_members(members: list[zipfile.ZipInfo]) -> None:
+    names = [member.filename for member in members]
     if unknown := [name for name in names if name not in _MEMBERS]:
         raise OpeningError(f"it is a zip, but no session file: {unknown[0][:100]!r} is none of its members")
     if len(set(names)) < len(names):
@@ -101,6 +102,10 @@ def _check_names(names: list[str]) -> None:
     for needed in (archive.MANIFEST, archive.LOG):
         if needed not in names:
             raise OpeningError(f"it is a zip, but no session file: {needed} is missing")
+    for member in members:
+        # Others need more memory than the bounds here say: a dictionary may have 4 GiB.
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise OpeningError(f"{member.filename} is packed in a way that no session file is")
 
 
 def _object(members: zipfile.ZipFile, name: str, most: int) -> dict[str, Any]:

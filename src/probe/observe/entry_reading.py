@@ -90,6 +90,8 @@ class _FactShape:
 
 _PLACE: Final = {name: kinds(hint) for name, hint in get_type_hints(Entry).items() if name not in ("context", "fact")}
 _CONTEXT: Final = {name: kinds(hint) for name, hint in get_type_hints(Context).items()}
+# The times that have a date in every program that reads them: up to the end of the year 9999, in seconds.
+LATEST: Final = 253402300799
 _FIRST: Final = ("seq", "at", "mono", "kind", "cause")
 
 
@@ -114,6 +116,7 @@ def as_written(text: bytes) -> Entry | None:
 
     The stored JSON stands last, and a quotation mark inside a string is escaped. So what stands before the mark is the
     object without its last member if it has all the others, and what stands behind it is that member if it is JSON.
+    Raises `MemberError` where a time is none.
     """
     shape = _SHAPES_BY_BYTES.get(text.partition(b'"kind":"')[2].partition(b'"')[0])
     if shape is None or not text.endswith(b"}"):
@@ -161,8 +164,14 @@ def _made(value: Mapping[str, Any], shape: _FactShape, stored: bytes) -> Entry:
             fields[name] = _frozen(value[name])
     if shape.stored is not None:
         fields[shape.stored] = stored
-    context = Context(*map(value.__getitem__, _CONTEXT))
-    return Entry(value["seq"], value["at"], value["mono"], context, shape.fact(**fields), value["cause"])
+    at, mono = value["at"], value["mono"]
+    if not 0 <= at <= LATEST:
+        raise MemberError(f"at cannot be {clip(repr(at))}: it is no time between 1970 and 9999")
+    if not -LATEST <= mono <= LATEST:
+        raise MemberError(f"mono cannot be {clip(repr(mono))}")
+    return Entry(
+        value["seq"], at, mono, Context(*map(value.__getitem__, _CONTEXT)), shape.fact(**fields), value["cause"]
+    )
 
 
 def _frozen(value: list[Any]) -> tuple[Any, ...]:
