@@ -13,6 +13,7 @@ from trio_websocket import WebSocketConnection, wrap_client_stream
 from probe import app
 from probe.engine.engine import Engine
 from probe.observe.log import Entry
+from probe.observe.tables.tables import TableName
 from probe.settings import build
 from probe.wire.report import SUBPROTOCOL
 
@@ -32,6 +33,11 @@ class Collected:
     def entries(self, kind: str) -> list[dict[str, Any]]:
         """The entries of a kind so far."""
         return [json.loads(entry.encoded()) for entry in self._all() if entry.fact.kind == kind]
+
+    def rows(self, table: TableName) -> list[dict[str, Any]]:
+        """The rows of a table, the newest last."""
+        tables = self.engine.observer.tables
+        return [json.loads(row) for row in tables.rows(table, tables.all(table))]
 
     async def until(self, met: Callable[[], object]) -> None:
         """Wait until something is so in the log."""

@@ -18,6 +18,15 @@ from probe.observe.log import Entry
 from ..support.rows import each
 from .collectors import BEARER, Collected, collecting, greeted, line, socket_to
 
+OPENED = events.ConnectionOpened("stdio", "stdio")
+SESSION = events.SessionOpened("0123", "2025-11-25", "a-client", "1", b"{}", "stdio")
+
+
+def told(seq: int, fact: events.Event) -> str:
+    """A line of the log of a process."""
+    return ndjson.line(Entry(seq, 1.0, 1.0, Context("i1", 1, session="s1"), fact)).decode()
+
+
 REFUSED: dict[str, tuple[int, dict[str, Any]]] = {
     "without a secret": (401, {"headers": []}),
     "with another secret": (401, {"headers": [(b"Authorization", b"Bearer a-secret-of-the-test")]}),
@@ -127,6 +136,24 @@ async def test_a_process_that_comes_again_goes_on_where_it_was_and_what_is_missi
         }
 
 
+async def test_the_session_of_a_process_is_closed_while_it_is_away_and_opened_again_when_it_comes_again() -> None:
+    async with collecting() as server:
+        for away in (False, True):
+            async with socket_to(server) as socket:
+                await greeted(socket)
+                if not away:
+                    await socket.send_message("".join(told(seq, fact) for seq, fact in enumerate((OPENED, SESSION), 1)))
+                await server.entry("session.opened", 1 + away)
+                (row,) = server.rows("sessions")
+                assert (row["closed"], row["requests"]) == (None, 1)
+            await server.entry("report.ended", 1 + away)
+            (row,) = server.rows("sessions")
+            assert row["closed"] == "its process reports no more"
+        opened, closed = server.entries("connection.opened"), server.entries("connection.closed")
+        assert [entry["cause"] for entry in closed] == [entry["seq"] for entry in opened]
+        assert len({entry["connection"] for entry in opened + closed}) == 1
+
+
 async def test_what_is_about_the_process_as_a_server_stays_there() -> None:
     async with collecting() as server, socket_to(server) as socket:
         await greeted(socket)
@@ -162,15 +189,11 @@ async def test_a_server_that_stops_ends_the_report() -> None:
         assert (await server.entry("report.ended"))["by"] == "the server stopped"
 
 
-OPENED = events.ConnectionOpened("stdio", "stdio")
-
-
 async def test_the_judge_leaves_out_what_was_reported_also_where_its_beginning_is_gone() -> None:
     """It comes late, so an answer could seem to be missing."""
     async with collecting() as server, socket_to(server) as socket:
         await greeted(socket, label="acme")
-        opened = ndjson.line(Entry(1, 1.0, 1.0, Context("i1", 1), OPENED)).decode()
-        await socket.send_message(f"{opened}{line(2)}")
+        await socket.send_message(f"{told(1, OPENED)}{line(2)}")
         await server.entry("session.closed")
         begun = server.entries("report.begun")[0]["seq"]
         for since in (0, begun):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -57,6 +58,26 @@ async def test_calls_of_several_processes_are_in_one_log_as_those_of_different_c
         }
         exits = [entry for entry in server.entries("stdio.changed") if entry["what"] == "exit"]
         assert {entry["connection"] for entry in exits} == {entry["connection"] for entry in begun}
+
+
+async def test_nothing_of_a_process_that_was_killed_stays_open() -> None:
+    async with collecting() as server:
+        async with reporter(server.url) as process:
+            asked = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+            initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asked}
+            await process.write(json.dumps(initialize).encode() + b"\n")
+            assert "result" in await process.read()
+            await server.entry("message.delivered")
+            process.process.kill()
+            await server.entry("report.ended")
+        assert [row["closed"] for row in server.rows("sessions")] == ["its process reports no more"]
+        (opened,), (closed,) = server.entries("connection.opened"), server.entries("connection.closed")
+        assert (closed["cause"], closed["connection"], closed["by"], closed["messages"]) == (
+            opened["seq"],
+            opened["connection"],
+            "its process reports no more",
+            1,
+        )
 
 
 async def test_a_collector_that_is_gone_or_refuses_costs_the_client_nothing() -> None:

@@ -8,6 +8,7 @@ sessions, clients and calls get numbers that nobody else has. So whoever reads t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from ..observe import events
@@ -17,7 +18,7 @@ from ..observe.log import Entry
 from ..wire.report import ReportHello
 from .engine import Engine
 
-# What is about a client of the process. The rest is about the process as a server: its state, its pages, its files.
+# These are about a client of the process. The rest is about the process as a server: its state, its pages, its files.
 _TAKEN: Final = frozenset(
     {
         events.ConnectionOpened,
@@ -53,10 +54,23 @@ _TAKEN: Final = frozenset(
 )
 # More than are in use at the same time; what is named after it was forgotten gets another number.
 _MOST_NAMES: Final = 20_000
+# A process on standard streams has one connection and one session.
+_MOST_OPEN: Final = 16
+# `by` of what is recorded as closed in place of a process that did not say it: it may have been killed.
+_SILENT: Final = "its process reports no more"
 _SAME_CLOCK_S: Final = 1.0
 
 _Theirs = TypeVar("_Theirs", bound=Hashable)
 _Ours = TypeVar("_Ours")
+
+
+@dataclass(slots=True)
+class _Opened:
+    """An entry of this log, such as one that opened a connection or a session."""
+
+    fact: events.Event
+    context: Context
+    seq: int
 
 
 class ReportedProcess:
@@ -80,16 +94,27 @@ class ReportedProcess:
         self._sessions: Newest[str, str] = Newest(_MOST_NAMES)
         self._calls: Newest[str, str] = Newest(_MOST_NAMES)
         self._causes: Newest[int, int] = Newest(_MOST_NAMES)
+        # The connection, by None, and its sessions, by their labels, in the order in which they were opened.
+        self._open: Newest[str | None, _Opened] = Newest(_MOST_OPEN)
+        self._sent = 0
         self._engine = engine
         self._begun: int | None = None
 
     def begin(self, recorder: Recorder, hello: ReportHello, address: str) -> None:
-        """It is connected, for the first time or again."""
+        """It is connected, for the first time or again. Its connection and its session go on."""
         fact = events.ReportBegun(hello.run, hello.program, hello.pid, address, self.taken)
         self._begun = recorder.bind(connection=self._connection, label=self._label).append(fact)
+        for opened in self._open.values():
+            opened.seq = self._log.append(opened.fact, opened.context, None)
 
     def end(self, by: str) -> None:
-        """It sends nothing more on this connection."""
+        """It sends nothing more on this connection. What it did not say to be closed is recorded as closed."""
+        for opened in reversed(self._open.values()):
+            if isinstance(opened.fact, events.ConnectionOpened):
+                closed = events.ConnectionClosed(None, _SILENT, self._sent)
+                self._log.append(closed, opened.context, opened.seq)
+            else:
+                self._log.append(events.SessionClosed(_SILENT), opened.context, None)
         context = Context(connection=self._connection, label=self._label)
         self._log.append(events.ReportEnded(by, self.taken), context, self._begun)
 
@@ -111,7 +136,24 @@ class ReportedProcess:
         cause = None if entry.cause is None else self._causes.get(entry.cause)
         at = entry.at + self._ahead
         when = (at, at - self._epoch)
-        self._causes.store(entry.seq, self._log.append(entry.fact, self._context(entry.context), cause, when))
+        context = self._context(entry.context)
+        seq = self._log.append(entry.fact, context, cause, when)
+        self._causes.store(entry.seq, seq)
+        self._note(_Opened(entry.fact, context, seq))
+
+    def _note(self, told: _Opened) -> None:
+        """Know what is open, and how many messages the client was sent."""
+        match told.fact:
+            case events.ConnectionOpened():
+                self._open.store(None, told)
+            case events.ConnectionClosed():
+                self._open.pop(None, None)
+            case events.SessionOpened():
+                self._open.store(told.context.session, told)
+            case events.SessionClosed():
+                self._open.pop(told.context.session, None)
+            case events.MessagesDelivered(first=first, last=last):
+                self._sent += last - first + 1
 
     def _context(self, theirs: Context) -> Context:
         return Context(

@@ -35,7 +35,8 @@ class ReportEnded:
     """The other process sends nothing more. Cause: the `report.begun`.
 
     `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,
-    else why this server ended it. `taken` is up to which number of its log it was.
+    else why this server ended it. `taken` is up to which number of its log it was. What the process did not say to be
+    closed, its connection and its session, is recorded as closed before; it is opened again if the process comes again.
     """
 
     kind: ClassVar[str] = "report.ended"

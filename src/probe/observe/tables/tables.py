@@ -134,6 +134,11 @@ class Tables:
             row.progress, row.total = record.steps_done, record.steps_total
 
     def _session_opened(self, entry: Entry, fact: events.SessionOpened) -> None:
+        row = self._session(entry)
+        if row is not None:
+            # A process whose report was interrupted has come again.
+            row.closed, row.last_at = None, entry.at
+            return
         row = self._open_session(entry, "legacy", fact)
         # The request came before there was a session that it could belong to.
         row.requests, row.methods = 1, {"initialize": 1}
