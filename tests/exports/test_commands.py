@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import signal
 import socket
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -123,6 +126,58 @@ def test_an_export_that_breaks_off_leaves_no_file(tmp_path: Path, capsys: pytest
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"error: no export comes from {url}: ")
     assert second == f"error: {url} answers with status 404"
+    assert files(tmp_path) == []
+
+
+@contextmanager
+def answering(size: int, **contains: Any) -> Iterator[str]:
+    """A server that gives an overview with these members and an export of so many bytes; its address."""
+    overview = json.dumps({"contains": CONTAINS | contains}).encode()
+
+    class Whole(Answers):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(overview if self.path.startswith("/api/export?") else bytes(size))
+
+    with HTTPServer(("127.0.0.1", 0), Whole) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_name_that_a_client_chose_does_nothing_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.mcpprobe"
+    with answering(10, hidden={"?\x1b[31mX\n": 1}) as url:
+        assert main(["export", url, "-o", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert (said.endswith("hidden: ?\\x1b[31mX\\x0a (1)\n"), "\x1b" in said) == (True, False)
+    for wrong in ({"last_at": 1e300}, {"first_at": -1.0}, {"hidden": {"x": "\x1b"}}):
+        with answering(10, **wrong) as url:
+            assert main(["export", url, "-o", str(path)]) == 2
+        assert capsys.readouterr().err == f"error: {url} gives no overview of an export\n"
+
+
+def test_a_disk_without_room_is_named_as_the_fault_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.mcpprobe"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with answering(300_000) as url:
+        # Python ignores the signal that comes with it.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            assert main(["export", url, "-o", str(path)]) == 2
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert capsys.readouterr().err == f"error: {path}: File too large\n"
     assert files(tmp_path) == []
 
 

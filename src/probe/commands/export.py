@@ -48,11 +48,14 @@ def command(url: str, client: str | None, call: str | None, path: Path | None) -
 
 
 def _said(contains: Mapping[str, Any]) -> str:
+    from ..telemetry.escaping import cut, shown
+
     parts = [_counted(contains["entries"], "entry", "entries"), _counted(contains["calls"], "call", "calls")]
     parts.append(f"{_at(contains['first_at'])} to {_at(contains['last_at'])}")
     if contains["gaps"]:
         parts.append("earlier entries are gone")
-    hidden = ", ".join(f"{name} ({count})" for name, count in contains["hidden"].items())
+    # A client chooses the names of what it sends.
+    hidden = ", ".join(f"{shown(cut(name))} ({count})" for name, count in contains["hidden"].items())
     return f"{', '.join(parts)}; hidden: {hidden or 'nothing'}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 
 from pydantic_core import from_json
 
+from ..observe.entry_reading import LATEST
+from ..telemetry.escaping import shown
 from ..terminal.feed_reader import FeedError, origin
 from .extract import Extract
 
@@ -22,7 +24,7 @@ _PIECE: Final = 64 * 1024
 # Packed. A server keeps 64 MiB by default, which is a tenth of that in a zip.
 _MOST_BYTES: Final = 1024 * 1024 * 1024
 _MOST_SAID: Final = 1024 * 1024
-# What the overview must have to be shown; nothing is exported where there are no entries.
+# The members of an overview that are shown; nothing is exported where there are no entries.
 _SHOWN: Final = {"entries": int, "calls": int, "first_at": float, "last_at": float, "hidden": dict, "gaps": list}
 
 
@@ -35,20 +37,27 @@ def overview(url: str, extract: Extract) -> dict[str, Any]:
     with _answer(url, "/api/export", extract) as answer:
         value = _json(answer)
     contains = value.get("contains")
-    if not isinstance(contains, dict) or any(type(contains.get(name)) is not kind for name, kind in _SHOWN.items()):
+    if not isinstance(contains, dict) or not _can_be_shown(contains):
         raise DownloadError(f"{url} gives no overview of an export")
     return contains
 
 
+def _can_be_shown(contains: dict[str, Any]) -> bool:
+    if any(type(contains.get(name)) is not kind for name, kind in _SHOWN.items()):
+        return False
+    times = (contains["first_at"], contains["last_at"])
+    return all(0 <= at <= LATEST for at in times) and all(type(count) is int for count in contains["hidden"].values())
+
+
 def download(url: str, suffix: str, extract: Extract, path: Path) -> int:
     """Write an export of the server to a file; returns its size in bytes. Raises `DownloadError`."""
-    with _answer(url, f"/api/export{suffix}", extract) as answer, _whole_or_nothing(path) as descriptor:
+    with _answer(url, f"/api/export{suffix}", extract) as answer, _whole_or_nothing(path) as write:
         size = 0
         while piece := answer.read(_PIECE):
             size += len(piece)
             if size > _MOST_BYTES:
                 raise DownloadError(f"{url} gives more than {_MOST_BYTES >> 20} MiB")
-            os.write(descriptor, piece)
+            write(piece)
         # The library takes it for the end when the connection breaks, where the length was told.
         if answer.length:
             raise DownloadError(f"no export comes from {url}: it broke off")
@@ -81,7 +90,7 @@ def _refusal(url: str, answer: HTTPResponse) -> str:
     said = f"{url} answers with status {answer.status}"
     with suppress(DownloadError):
         detail = str(_json(answer).get("detail", ""))[:300]
-        return f"{said}: {' '.join(detail.split())}" if detail else said
+        return f"{said}: {shown(' '.join(detail.split()))}" if detail else said
     return said
 
 
@@ -96,22 +105,37 @@ def _json(answer: HTTPResponse) -> dict[str, Any]:
 
 
 @contextmanager
-def _whole_or_nothing(path: Path) -> Iterator[int]:
-    try:
+def _whole_or_nothing(path: Path) -> Iterator[Callable[[bytes], None]]:
+    """Gives a function that writes to the file. Raises `DownloadError` where the file cannot be written."""
+    with _named(path):
         descriptor, unfinished = tempfile.mkstemp(prefix=".mcp-probe-", dir=path.parent)
-    except OSError as error:
-        raise DownloadError(f"{path}: {error.strerror}") from None
     try:
+        file = os.fdopen(descriptor, "wb")
+
+        def write(piece: bytes) -> None:
+            with _named(path):
+                file.write(piece)
+
         try:
-            yield descriptor
+            yield write
         finally:
-            os.close(descriptor)
+            with _named(path):
+                file.close()
         # Such files are for their owner alone; this one is for whoever may read what the owner makes.
         mask = os.umask(0)
         os.umask(mask)
-        Path(unfinished).chmod(0o666 & ~mask)
-        Path(unfinished).replace(path)
+        with _named(path):
+            Path(unfinished).chmod(0o666 & ~mask)
+            Path(unfinished).replace(path)
     except BaseException:
         with suppress(OSError):
             Path(unfinished).unlink()
         raise
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DownloadError(f"{path}: {error.strerror or error}") from None
