@@ -103,6 +103,10 @@ async def test_of_a_part_the_report_is_what_the_server_said_that_had_all(tmp_pat
         assert "JSON only" in (await refusal(shown, "/api/judge/nightly/card", 404))["detail"]
         (session,) = [row for row in (await page(shown, "/api/sessions"))["sessions"] if row["id"] != "unattributed"]
         assert session["label"] == "nightly"
+        async with exchange(shown.app, "GET", "/api/export.html", LOCAL) as answer:
+            text = (await answer.body()).decode()
+        assert "The report on this part of a log is in the session file" in text
+        assert "did not judge" not in text
         again = await saved(shown, tmp_path)
         assert (again.log.items, again.log.end, again.report) == (file.log.items, file.log.end, file.report)
 

@@ -121,13 +121,17 @@ class WireLog:
 
 @dataclass(frozen=True, slots=True)
 class ShownSession:
-    """The contents of a page: the part of a log, its overview, and the report of the judge if there is one."""
+    """The contents of a page: the part of a log, its overview, and the report of the judge.
+
+    Without a report, `no_report` is the sentence that says why there is none.
+    """
 
     extract: Extract
     header: Header
     overview: Overview
     report: Judgement | None
     saved_at: float
+    no_report: str = ""
 
 
 def page(session: ShownSession, wire: WireLog, lookup: Lookup) -> Iterator[str]:
@@ -137,6 +141,7 @@ def page(session: ShownSession, wire: WireLog, lookup: Lookup) -> Iterator[str]:
     values |= {
         "title": _title(session.extract),
         "report": session.report,
+        "no_report": session.no_report,
         "header": session.header,
         "overview": overview,
         "saved": _day(session.saved_at),

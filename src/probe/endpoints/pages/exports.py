@@ -215,7 +215,8 @@ async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
         # A message was parsed for its line.
         await turns.done(cost_of(item.fact) if isinstance(item, Entry) else 0)
     report = None if _is_part_of_file(engine) or engine.judging is None else await engine.judging.report(found.about)
-    session = ShownSession(found.extract, engine.header(), tally.overview(), report, engine.clock.wall())
+    why = _why_no_report(engine)
+    session = ShownSession(found.extract, engine.header(), tally.overview(), report, engine.clock.wall(), why)
     chunk = bytearray()
     for part in page(session, wire, engine.log.entry):
         chunk += part.encode()
@@ -231,6 +232,14 @@ async def _report(engine: Engine, about: str | None) -> bytes | None:
         stored = engine.opened and engine.opened.report
         return None if stored is None else encode(stored)
     return None if engine.judging is None else encode(as_json(await engine.judging.report(about)))
+
+
+def _why_no_report(engine: Engine) -> str:
+    if not _is_part_of_file(engine):
+        return "There is no report: the server did not judge."
+    if engine.opened is None or engine.opened.report is None:
+        return "There is no report: a part of a log cannot be judged."
+    return "The report on this part of a log is in the session file; a part cannot be judged again for this page."
 
 
 def _is_part_of_file(engine: Engine) -> bool:
