@@ -96,7 +96,7 @@ def main(settings: Settings, *, open_pages: bool = False, screen: Screen | None 
 
 @dataclass(frozen=True, slots=True)
 class StdioOptions:
-    """What is asked of a server on standard streams beside its settings.
+    """The options of a server on standard streams beside its settings.
 
     `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log, as
     `core.client_label` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere; `report`
@@ -398,7 +398,7 @@ async def _serve_client(
 
 
 async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
-    """Where nobody sends a signal, because the client that started this program has gone, it ends all the same."""
+    """End the program without a signal once the client that started it has gone."""
     await gone.wait()
     await trio.sleep(_GONE_S)
     leaving.set()

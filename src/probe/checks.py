@@ -14,7 +14,7 @@ HOST: Final = r"\[[0-9a-f:.]+\]|[a-z0-9._-]+"
 """RFC 3986 section 3.2.2, in lower case. Headers are read by it, too: what a setting may name can be met there."""
 
 ANY_ADDRESS: Final = frozenset({"0.0.0.0", "[::]"})
-"""What a server binds to for all of its addresses; nobody's name."""
+"""The addresses by which a server binds to all of its addresses; they name no host."""
 
 _SHORTEST_SECRET = 16
 _HIGHEST_PORT = 65535
@@ -53,7 +53,7 @@ class SettingError(ValueError):
 
 
 def check_url(name: str, value: str) -> None:
-    """What links can begin with, an origin and perhaps a path, also with a slash at its end; or nothing."""
+    """Check the beginning of links: an origin and perhaps a path, also with a slash at its end; or nothing."""
     parts = _URL.fullmatch(value)
     if value and (parts is None or not _is_origin(parts["origin"].lower())):
         raise SettingError(f"{name} must be http://host[:port][/path] or https://host[:port][/path], got {value!r}")

@@ -485,7 +485,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description Where calls are kept. `failing` says since when and `why` a file cannot be written.
+         * @description The place where calls are kept. `failing` says since when and `why` a file cannot be written.
          *
          *     `lost` rows had no room while it could not be, and are not in it.
          */
@@ -1120,7 +1120,7 @@ export interface components {
             task: string | null;
         };
         /**
-         * @description What became of a cancelled dispatch at its host, `after_ms` milliseconds after `tool.cancel`.
+         * @description The end of a cancelled dispatch, `after_ms` milliseconds after `tool.cancel`.
          *
          *     `how`: `acknowledged` (the work has stopped), `answered` (it came to its end instead), `unanswered` (the host has
          *     said nothing in time, the place is given back), `never_sent` (it still waited here) or `host_gone`. `late` counts
@@ -1176,7 +1176,7 @@ export interface components {
             events: components["schemas"]["Entry"][];
         };
         /**
-         * @description What an export would have in it now.
+         * @description The contents of an export if it were made now.
          *
          *     `client` and `call` are what was asked for; both are null where nothing is left out. `judged`: a report is in it.
          */
@@ -1278,7 +1278,7 @@ export interface components {
             status: number | null;
         };
         /**
-         * @description What one check says of the gateway.
+         * @description The finding of one check about the gateway.
          *
          *     `fault` is its number in the catalogue, `phase` and `steps` are what it judges. `severity`: A wrong results or
          *     double effects, B a feature is lost, C late or limited, D only told. `direct` and `through` are what was measured,
@@ -1315,7 +1315,7 @@ export interface components {
             run: string | null;
         };
         /**
-         * @description What a gateway does to the protocol: findings, and the trials that they rest on, as both ends saw them.
+         * @description A report about a gateway: findings, and the trials that they rest on, as both ends saw them.
          *
          *     `program` is the version of this program, `direct` and `through` are both addresses. `product` is the gateway as its
          *     responses name it. `offers` are what each way offers. `summary` counts the findings by verdict.
@@ -1661,7 +1661,7 @@ export interface components {
             stream: string | null;
             task: string | null;
         };
-        /** @description What there is. `{…}` in a path stands for an id. */
+        /** @description The paths that there are. `{…}` in a path stands for an id. */
         Index: {
             name: string;
             pages: components["schemas"]["Link"][];
@@ -2054,7 +2054,7 @@ export interface components {
             title: string;
             type: string;
         };
-        /** @description What somebody reported in public about a fault of a client. `link` is its page, null where `ref` names none. */
+        /** @description A public report about a fault of a client. `link` is its page, null where `ref` names none. */
         PublicReport: {
             about: string;
             link: string | null;
@@ -2240,7 +2240,7 @@ export interface components {
             word: string;
         };
         /**
-         * @description What passes a filter line: `matched` of the `total` exchanges or entries that the log keeps, up to entry `last`.
+         * @description The result of a filter line: `matched` of the `total` exchanges or entries that the log keeps, up to `last`.
          *
          *     `events` are the entries of the newest exchanges that pass, all of each in its order, or the newest entries that
          *     pass; newest first. `left_out` of the entries of an exchange had no room in the answer. `next`, given as `before`

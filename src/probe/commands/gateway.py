@@ -302,7 +302,7 @@ def _header(value: str) -> tuple[str, str]:
 
 
 def _websocket(endpoint: str, url: str | None, **shared: Any) -> Target | None:
-    """Where the WebSocket is: as given, else `/ws` beside `/mcp`. Its TLS never agrees on HTTP/2, as RFC 6455 needs."""
+    """The WebSocket's address: as given, else `/ws` beside `/mcp`. Its TLS never agrees on HTTP/2 (RFC 6455)."""
     from ..gateway.client.target import target
 
     parts = urlsplit(endpoint)

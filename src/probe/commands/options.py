@@ -96,7 +96,7 @@ MORE = (
     "These are the usual settings. `mcp-probe settings` lists all of them, `mcp-probe settings WORD` those about "
     "something. Each is a flag and a variable: --max-sessions is MCP_PROBE_MAX_SESSIONS."
 )
-"""What stands at the end of a help text."""
+"""The end of a help text."""
 
 
 def load_app() -> ModuleType:
@@ -112,7 +112,7 @@ def load_app() -> ModuleType:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """What keeps a server from starting becomes click's kind of error."""
+    """An error that keeps a server from starting becomes click's kind of error."""
     app = load_app()
     try:
         yield

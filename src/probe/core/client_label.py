@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 LABEL_RULE: Final = "1 to 64 characters: letters, digits, '.', '-' and '_', and neither '.', '..' nor 'rules'"
 _LABEL: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
-# What is read of a client stands under its name in a path: the first two mean another place there, and the last one is
+# A client's name is a part of the paths of its pages: the first two mean another place there, and the last one is
 # the list of rules (`/api/judge/rules`).
 _TAKEN: Final = frozenset({".", "..", "rules"})
 

@@ -62,7 +62,7 @@ from .replay import ReplayLog
 
 
 class Kind(Enum):
-    """What a poll tells of a message that waits."""
+    """The kind of a message that waits, as a poll tells it."""
 
     OTHER = auto()
     REQUEST = auto()

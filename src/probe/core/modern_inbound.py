@@ -51,7 +51,7 @@ class Inbound:
 
 
 def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
-    """Which era judges a request whose body is `value` (None without a body).
+    """Choose the era that judges a request whose body is `value` (None without a body).
 
     A version header that names a served revision decides, except that a body with modern `_meta` outside a session is
     modern whatever the header says: they contradict each other, and the modern ladder says so. Without such a header,
@@ -69,7 +69,7 @@ def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
 
 
 def era_of_unread(head: HttpHead) -> Literal["legacy", "modern"]:
-    """Which era a request seems to belong to whose body nobody has read.
+    """Guess the era of a request whose body nobody has read.
 
     Mcp-Method says what a modern body would be ("Required For: All requests"); a request without it, a session and a
     served revision can only be `initialize`.
@@ -92,7 +92,7 @@ def revision_of(request: Request) -> str:
 
 
 def era_of_piped(value: Any, *, initialized: bool) -> Literal["legacy", "modern"]:
-    """Which era judges a message on a connection without headers, where `initialize` was answered or not.
+    """Choose the era that judges a message on a connection without headers, where `initialize` was answered or not.
 
     2026-07-28 basic/versioning: "A request carrying modern per-request `_meta` is served statelessly according to this
     revision. An `initialize` request selects legacy semantics, scoped to the stdio process".

@@ -18,7 +18,7 @@ def raised(soft: int, hard: int, needed: int) -> int:
 
 
 def fitting(wanted: Room, descriptors: int) -> Room:
-    """What of `wanted` so many descriptors allow; one connection at least, as a server without any is none.
+    """The part of `wanted` that so many descriptors allow; one connection at least, as a server without any is none.
 
     Where not all connections fit, at most half of them may be WebSockets: these stay, and requests need the others.
     """

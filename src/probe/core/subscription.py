@@ -28,7 +28,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a subscription asks for, or what the server agreed to; order is kept, as the client sees it again."""
+    """The filter that a subscription asks for, or the server agreed to; order is kept, as the client sees it again."""
 
     tools: bool = False
     prompts: bool = False

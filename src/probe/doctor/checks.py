@@ -1,4 +1,4 @@
-"""What clients need of a deployed probe, as checks that pass or say what is wrong."""
+"""The needs of clients of a deployed probe, as checks that pass or say what is wrong."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ PASSED = {
     "websocket": "the upgrade to a WebSocket passes",
     "dashboard": "the pages are there",
 }
-"""What it means that a check has passed."""
+"""The meaning of each check that has passed."""
 
 
 def wait_ready(target: ProbeAddress, seconds: float) -> None:

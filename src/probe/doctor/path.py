@@ -1,4 +1,4 @@
-"""What stands between here and a probe, by asking the probe what arrived there.
+"""Finds the proxies between here and a probe, by asking the probe what arrived there.
 
 Each question is one function that takes a `Visit` and gives findings. A finding is `ok`; `note`, where something on the
 way is worth knowing; or `bad`, where it breaks what clients rely on.
@@ -33,7 +33,7 @@ _LARGE: Final = 2 * 1024 * 1024
 # Two of the server's keep-alive comments, by default.
 HOLD_S: Final = 32.0
 
-# What a probe itself sends; anything else was added on the way.
+# The headers that a probe itself sends; any other was added on the way.
 _OWN: Final = frozenset(
     {
         "cache-control",
@@ -86,7 +86,7 @@ class Visit:
 
 
 def tls(visit: Visit) -> Iterator[Finding]:
-    """Which TLS and which HTTP are offered."""
+    """Find the versions of TLS and HTTP that are offered."""
     host, port = str(visit.target.url.hostname), visit.target.url.port or 443
     if visit.target.tls is None:
         yield Finding("tls", "note", "no TLS: what is sent can be read and changed on the way")
@@ -105,7 +105,7 @@ def tls(visit: Visit) -> Iterator[Finding]:
 
 
 def between(visit: Visit) -> Iterator[Finding]:
-    """What says in its headers that it stands between."""
+    """Find the proxies that name themselves in headers."""
     with visit.target.response("GET", "/health") as response:
         added = {name: value for name, value in response.getheaders() if name.lower() not in _OWN}
     said = ", ".join(f"{name}: {value}" for name, value in added.items())

@@ -21,7 +21,7 @@ class WrongError(Exception):
 
 
 class ProbeAddress:
-    """Where the probe is. Each request has a connection of its own."""
+    """The address of the probe. Each request has a connection of its own."""
 
     def __init__(self, url: str, cafile: str | None) -> None:
         self.url = urlsplit(url)

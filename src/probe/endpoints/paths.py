@@ -1,4 +1,4 @@
-"""Which endpoint a request belongs to, by its path."""
+"""Finds the endpoint of a request by its path."""
 
 from __future__ import annotations
 

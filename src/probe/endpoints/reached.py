@@ -1,4 +1,4 @@
-"""Where clients reach this server, for the links to its pages: as the operator says, or as the request shows it."""
+"""The address of this server for the links to its pages: as the operator says, or as the request shows it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
 
 
 def base_of(public_url: str, scope: Scope | Any, host: str) -> str:
-    """What the address of each page begins with: scheme, authority and a proxy's prefix, without a slash at the end."""
+    """The beginning of each page's address: scheme, authority and a proxy's prefix, without a slash at the end."""
     if public_url:
         return public_url.rstrip("/")
     scheme, prefix = scope.get(FORWARDED, ("", ""))

@@ -16,7 +16,7 @@ from .problem_details import RefusedError
 
 @dataclass(frozen=True, slots=True)
 class SecretDoor:
-    """What a program has to bring: the secret of a setting, and the subprotocol. `who` is what it is called."""
+    """The credentials that a program has to bring: the secret of a setting, and the subprotocol. `who` is its name."""
 
     secret: str = field(repr=False)
     setting: str

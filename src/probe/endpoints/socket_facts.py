@@ -50,7 +50,7 @@ class SocketFacts:
                 self._open[number] = recorder.caused_by(recorder.append(SocketOpened(endpoint(address, port))))
 
     def refused(self, number: int, status: int | None, why: str) -> None:
-        """What came on it was refused with `status`, None where the connection was closed without an answer."""
+        """The bytes on it were refused with `status`, None where the connection was closed without an answer."""
         self.carries(number)
         recorder = self._open.get(number)
         if recorder is not None:

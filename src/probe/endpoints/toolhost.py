@@ -29,7 +29,7 @@ _NORMAL, _GOING_AWAY = 1000, 1001
 
 
 def _load() -> tuple[type[HostConnection], str]:
-    """What speaks to a host, and the name of that protocol. It takes long to load, and most servers have no hosts."""
+    """Load the class that speaks to a host, and its protocol's name. It takes long, and most servers have no hosts."""
     from ..hosting.connection import HostConnection
     from ..wire.toolhost import SUBPROTOCOL
 

@@ -50,7 +50,7 @@ _fields_of = attrgetter(*FIELDS)
 
 @dataclass(frozen=True, slots=True)
 class AuditStatus:
-    """Where calls are kept. `failing` says since when and `why` a file cannot be written.
+    """The place where calls are kept. `failing` says since when and `why` a file cannot be written.
 
     `lost` rows had no room while it could not be, and are not in it.
     """

@@ -131,7 +131,7 @@ class Engine:
         self.modern = ModernRouter(services, self.tasks, trips, self.runs, about, INSTRUCTIONS)
 
     def header(self, catalogue: str | None = None) -> ndjson.Header:
-        """What the log is of; `catalogue` is the version of the rules that it is judged by."""
+        """The header of the log; `catalogue` is the version of the rules that it is judged by."""
         if self.opened is not None:
             return self.opened.log.header
         settings = ndjson.settings_for_rules(self.settings)
@@ -154,7 +154,7 @@ class Engine:
         return self.observer.records
 
     def offer(self, selection: str, revision: str) -> Offer:
-        """What a selection offers to a revision. Raises `UnknownSelectionError`."""
+        """The offer of a selection to a revision. Raises `UnknownSelectionError`."""
         # The same names in another order offer the same, and so are the same selection.
         names = ",".join(sorted({name.strip() for name in selection.split(",")} - {""}))
         return Offer(self._select(selection), names, revision, self.settings.page_size, self.hosted)

@@ -42,7 +42,7 @@ class JudgeService:
         await self._follower.serve(task_status=task_status)
 
     async def report(self, name: str | None = None) -> Judgement:
-        """What is found up to now about everybody, or about the subjects of a name.
+        """The report up to now about everybody, or about the subjects of a name.
 
         Others run while the judge reads what it has not read yet, and between two subjects.
         """

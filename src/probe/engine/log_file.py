@@ -57,7 +57,7 @@ def _new(folder: Path, name: str) -> BinaryIO:
 
 
 class _Keeper:
-    """What was taken from the log and is not in the file yet."""
+    """The entries that were taken from the log and are not in the file yet."""
 
     def __init__(self, engine: Engine, file: BinaryIO) -> None:
         self._log = engine.log

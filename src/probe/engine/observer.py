@@ -60,7 +60,7 @@ class Observer:
 
     @property
     def evidence(self) -> EvidenceIndex:
-        """Which entries belong to each tool call."""
+        """The entries of each tool call."""
         self.catch_up()
         return self._evidence
 

@@ -28,7 +28,7 @@ from ..wire.jsonrpc import Json
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
-"""What AES-GCM is made for. Random ones do not meet before some 2**32 tokens of one key."""
+"""The size of nonces that AES-GCM is made for. Random ones do not meet before some 2**32 tokens of one key."""
 
 _ID_BYTES = 4
 _TAG_BYTES = 16

@@ -53,7 +53,7 @@ _MOST_USED_IDS = 250
 _MOST_ENDED = 10_000
 
 OnEnd: TypeAlias = Callable[[str, Cause, str, Recorder | None], None]
-"""What ends with the session of a label: the cause, why, and the recorder of the request that asks for it, if any."""
+"""Ends the session of a label: with the cause, why, and the recorder of the request that asks for it, if any."""
 
 
 class Session:
@@ -179,7 +179,7 @@ class Session:
 
     @property
     def standalone(self) -> Stream | None:
-        """Where a message goes that belongs to no request: the newest GET stream that is read, else the newest."""
+        """The stream for messages that belong to no request: the newest GET stream that is read, else the newest."""
         newest_first = list(reversed(self._standalone))
         read = [stream for stream in newest_first if stream.reader is not None]
         return next(iter(read or newest_first), None)

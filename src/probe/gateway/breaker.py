@@ -29,13 +29,13 @@ _MOST_CONNECTIONS = 500
 
 @dataclass
 class Plan:
-    """What is to be broken: moments by mark. `broken` are the marks for which that was done."""
+    """The connections to break: moments by mark. `broken` are the marks for which that was done."""
 
     moments: dict[str, Moment] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
 
     def due(self, data: bytes) -> Moment | None:
-        """What to do with a connection whose bytes have a planned mark; it is planned no more."""
+        """The moment to break a connection whose bytes have a planned mark; it is planned no more."""
         for mark, moment in self.moments.items():
             if mark.encode() in data:
                 self.broken.append(mark)

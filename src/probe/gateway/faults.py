@@ -24,7 +24,7 @@ class Known:
     products: Mapping[str, str] = field(default_factory=dict)
 
     def hint_for(self, product: str | None) -> str:
-        """What the maker of this product should do; without a product, what each could."""
+        """Advice for the maker of this product; without a product, for each maker."""
         for name, hint in self.products.items():
             if product is not None and name.lower() in product.lower():
                 return f"{name}: {hint}"

@@ -1,4 +1,4 @@
-"""What the probe's tools are called on the way through: guessed, or as a person says."""
+"""The names of the probe's tools on the way through: guessed, or as a person says."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Naming:
     given: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
-        """What each of our tools is called there; those that are not there are left out.
+        """The name of each of our tools there; tools that are not there are left out.
 
         What is not given is found by its prefix; without a prefix by the same name, or by the only one that ends with
         it, `-` for `_`: an aggregator may have tools of others, of any name. Raises `NamingError` where nothing of what

@@ -1,4 +1,4 @@
-"""What the log of a probe says alone of whoever stands before it: what is likely, and never more.
+"""Guesses from the log of a probe alone about the program before it: what is likely, and never more.
 
 A server cannot see that a stream is held back, since its socket takes the bytes at once. It sees how it is spoken to,
 when connections end, and what comes twice.
@@ -48,7 +48,7 @@ async def rows_of(api: Target) -> list[Row]:
 
 
 def observed(rows: Sequence[Row]) -> list[Likely]:
-    """What the entries suggest."""
+    """The guesses that the entries suggest."""
     heads = [row for row in rows if row["kind"] == "http.request"]
     return [
         *_versions(heads),

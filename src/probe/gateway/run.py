@@ -21,13 +21,13 @@ from .script.step import Profile, Step, Taken
 from .side import WAYS, Side, Way, modern
 from .trials import Run, Trial
 
-# What the socket of the probe does last is written to its log after the client has it.
+# The probe logs the last bytes of a socket after the client has them.
 _LINGER_S = 0.05
 # No step lasts longer but those that are quiet on purpose.
 _STEP_S = 400.0
 _REACH_S = 5.0
 _AGAIN_S = 0.5
-# What gateways say of a server that they do not reach.
+# The answers of gateways for a server that they do not reach.
 _NOT_YET = (502, 503, 504)
 
 
@@ -37,7 +37,7 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to ask, and where. `api` is the probe's; `mark` is unlike that of any other run."""
+    """The questions, and both addresses. `api` is the probe's; `mark` is unlike that of any other run."""
 
     direct: Target
     through: Target
@@ -62,7 +62,7 @@ class Recorded:
     log: str | None = None
 
     def run(self) -> Run:
-        """What there is by now."""
+        """The run as it is by now."""
         offers: dict[str, tuple[str, ...]] = {
             way: tuple(sorted(self.sides[way].offers)) if way in self.sides else () for way in WAYS
         }

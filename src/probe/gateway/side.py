@@ -25,9 +25,9 @@ JSON_TYPE: Final = ("Content-Type", "application/json")
 # By it a request without arguments is found in the log, where the gateway passes headers on.
 MARK_HEADER: Final = "X-Probe-Mark"
 CAPABILITIES: Final[Json] = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}}}
-"""What the client declares: more than the least, so that it shows whether the gateway passes it on."""
+"""The client's capabilities: more than it needs, to show whether the gateway passes them on."""
 
-# Which parameter the header Mcp-Name repeats.
+# The parameter that the header Mcp-Name repeats.
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId"}
 
 
@@ -43,7 +43,7 @@ class Side:
     breaker: Plan | None = None
 
     def tool(self, name: str) -> str:
-        """What the probe's tool is called on this way."""
+        """The name of the probe's tool on this way."""
         return self.names.get(name, name)
 
     async def ask(self, sending: Sending, seconds: float = 10.0) -> Exchange:

@@ -23,7 +23,7 @@ _HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", 
 
 
 class RunError(ValueError):
-    """What was read is no run; the message names the line."""
+    """The file is no run; the message names the line."""
 
 
 @dataclass(frozen=True, slots=True)

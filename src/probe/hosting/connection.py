@@ -85,7 +85,7 @@ class HostWire(Protocol):
 
 
 def _leniently(body: bytes) -> Any:
-    """What was meant by a message that is refused: numbers that JSON has not, broken text, too many levels."""
+    """Read a message that is refused as it was meant: with numbers that JSON has not, broken text, too many levels."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Which tool hosts are there, and whose a name is."""
+"""The tool hosts that are there, and the host of each name."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Schema:
 
 
 def _in_our_words(kind: Any) -> str | None:
-    """What the tools of this server say of the same mistake; None for any other."""
+    """The words that the tools of this server have for the same mistake; None for any other."""
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
         return f"{clip(kind.property)} is required"
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):

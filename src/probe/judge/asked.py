@@ -55,7 +55,7 @@ class AskedQuestions:
 
 
 def place_of(message: Message | Sent) -> Place:
-    """Where ids belong together: the session, else the pipe."""
+    """The scope of an id: the session, else the pipe."""
     if message.session is not None:
         return message.session.label
     return None if message.pipe is None else message.pipe.label

@@ -22,7 +22,7 @@ Level: TypeAlias = Literal["must", "should", "may", "practice"]
 """The word of the sentence; `practice` where no sentence demands it, and robust engineering does."""
 
 Kind: TypeAlias = Literal["form", "order", "absence", "timing", "survival"]
-"""What shows a breach: one message, the order of two, something owed that did not come, when it came, what followed."""
+"""The sign of a breach: a message, the order of two, something owed that did not come, when it came, what followed."""
 
 _Row = TypeVar("_Row")
 
@@ -116,7 +116,7 @@ class Bug:
 
 @dataclass(frozen=True, slots=True)
 class Drill:
-    """What a server can do on purpose so that a rule can be judged; this server has none of them yet."""
+    """An act of a server on purpose, so that a rule can be judged; this server has none of them yet."""
 
     id: str
     does: str

@@ -16,7 +16,7 @@ _MOST_PARSED: Final = 128 * 1024
 # Bytes of messages whose content a predicate can still ask for.
 _MOST_CONTENT: Final = 32 * 1024 * 1024
 _MOST_MESSAGES: Final = 20_000
-# What a client was told at the beginning is asked for until its end.
+# Predicates can ask for these and their answers until the client's end.
 _BEGINNINGS: Final = frozenset({"initialize", "server/discover"})
 _SMALL: Final = 8 * 1024
 

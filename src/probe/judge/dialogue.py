@@ -1,4 +1,4 @@
-"""What the server asks of a client, and what it tells it of its tasks: one projection for both eras.
+"""The questions of the server to a client, and its news of tasks: one projection for both eras.
 
 In the legacy era a question is a request of the server, and its answer is a message. In 2026-07-28 it is an entry of
 `inputRequests`, in the result of a request (`rounds.py`) or of a task (`tasks.py`), and its answer an entry of

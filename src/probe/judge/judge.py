@@ -29,7 +29,7 @@ Handlers: TypeAlias = Sequence[tuple[Predicate, Any]]
 Heard: TypeAlias = tuple[str, str | None, str | None, str | None]
 """A moment and, where it is about a message, the method, the revision and the transport of that."""
 
-# What a defect in the code of a predicate raises.
+# The errors that a defect in the code of a predicate raises.
 _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # Gaps of one log that a report names; that there are more changes nothing.
 _MOST_GAPS: Final = 1000
@@ -80,7 +80,7 @@ class _RuleSet:
         return [place for place, (_, kind) in enumerate(self.rules) if getattr(kind, moment) is not unheard]
 
     def heard(self, moment: str, about: Any) -> Heard:
-        """What of a moment decides who hears of it: of one about a message its method, revision and transport."""
+        """The part of a moment that decides who hears of it: of a message its method, revision and transport."""
         if moment not in _ABOUT_MESSAGES:
             return moment, None, None, None
         transport = about.transport if isinstance(about, Message) else None
@@ -126,7 +126,7 @@ class Subject:
         return [self._made[place] for place in sorted(self._made)]
 
     def rank(self, rule: str) -> int:
-        """Where a rule stands among all that are asked about this subject."""
+        """The place of a rule among all that are asked about this subject."""
         return self._asked.ranks[rule]
 
     def _at(self, place: int) -> Predicate:
@@ -168,7 +168,7 @@ def _hears(rule: Rule, kind: type[Predicate], heard: Heard) -> bool:
         return False
     if transport is not None and transport not in rule.transports:
         return False
-    # Where the revision is not known, only what all revisions say can be asked.
+    # While the revision is not known, only rules of all revisions can be asked.
     if kind.any_revision:
         return True
     return revision in rule.revisions if revision is not None else len(rule.revisions) == _REVISIONS

@@ -15,7 +15,7 @@ from .questions import Question
 from .views import Exchange, Message, Pipe, Sent, ServerStream, Session
 
 Key: TypeAlias = tuple[str, str]
-"""What makes a subject one (`Life.kind`), and its label."""
+"""The kind of a subject (`Life.kind`), and its label."""
 
 UNATTRIBUTED: Final[Key] = ("nothing", "unattributed")
 

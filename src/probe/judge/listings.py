@@ -40,7 +40,7 @@ _MOST_FOUND: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """What rules need of a tool in a list. `headers` are its parameters by the whole lower-case name of their header.
+    """A tool in a list, as rules need it. `headers` are its parameters by the whole lower-case name of their header.
 
     `is_hidden` says that a part of the schema is hidden in the log, `is_invalid` that the annotations are, so that
     clients have to leave the tool out. `task_support` is `execution.taskSupport`, None where the tool says nothing.
@@ -124,7 +124,7 @@ class Lists:
         return any(delivery.page.method == method for delivery in self._pages.values())
 
     def tools(self, name: str, revision: str | None = None) -> Sequence[tuple[ListedTool, Delivery]]:
-        """What lists say of a tool, the newest first; only lists of one revision, where that is given."""
+        """A tool as lists describe it, the newest first; only lists of one revision, where that is given."""
         found = self._found.get((name, revision))
         if found is None:
             found = [
@@ -159,7 +159,7 @@ class Lists:
 
 
 def known_tool(lists: Lists, name: str, at: float, settle_s: float, revision: str | None = None) -> ListedTool | None:
-    """What a client knew of a tool when it began a request at `at`.
+    """The tool as a client knew it when it began a request at `at`.
 
     None where no list had it by then, and where two lists that it may have used say different things: a list that
     arrived less than `settle_s` before, and the one before that.

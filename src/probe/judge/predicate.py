@@ -1,4 +1,4 @@
-"""What a predicate is: the code of one rule, with one object for each subject that the rule is asked about.
+"""A predicate is the code of one rule, with one object for each subject that the rule is asked about.
 
 A predicate overrides the moments that it wants to hear of and says in them what it found:
 
@@ -50,7 +50,7 @@ class Place(Protocol):
 
 
 class Desk(Protocol):
-    """What the judge does for its predicates."""
+    """The services of the judge for its predicates."""
 
     now: float
     allowances: Allowances
@@ -76,7 +76,7 @@ class Wait:
     over: bool = False
 
     def cancel(self) -> None:
-        """What was waited for is not wanted any more; no verdict comes of it."""
+        """Give the wait up; no verdict comes of it."""
         self.over = True
 
 
@@ -108,7 +108,7 @@ class Predicate:
     def setup(self) -> None:
         """Make the state of the predicate."""
 
-    # What a predicate hears of.
+    # The moments that a predicate hears of.
 
     def on_exchange(self, exchange: Exchange) -> None:
         """The head of an HTTP request arrived."""
@@ -191,7 +191,7 @@ class Predicate:
     def on_end(self) -> None:
         """The log is over, and whole to its end."""
 
-    # What a predicate says.
+    # The verdicts that a predicate gives.
 
     def ok(self, of: Place, *more: int) -> None:
         """An opportunity that the client took; `more` are further entries that show it."""
@@ -244,7 +244,7 @@ class Predicate:
         return self._desk.settings
 
     def give_up(self, why: str) -> None:
-        """Whatever is waited for has become INCONCLUSIVE."""
+        """All open waits become INCONCLUSIVE."""
         waits, self._waits = self._waits, []
         for wait in waits:
             if not wait.over:
@@ -252,7 +252,7 @@ class Predicate:
                 self.unclear(wait.of, why, *wait.evidence)
 
     def settle(self) -> None:
-        """Whatever is waited for is due now."""
+        """All open waits are due now."""
         waits, self._waits = self._waits, []
         for wait in waits:
             if not wait.over:

@@ -129,7 +129,7 @@ class Projector:
             self._page_requested(view)
 
     def _page_requested(self, exchange: Exchange) -> None:
-        """Whoever asks for a page of this server is a browser, or the client that was given its address."""
+        """Somebody asks for a page of this server: a browser, or the client that was given its address."""
         given = self._known.pages.get(exchange.path.rpartition("/")[2])
         if given is not None:
             question, life = given

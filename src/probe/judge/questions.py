@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .views import Message, Sent
 
 METHODS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-"""What a server can ask of a client. A ping asks nothing."""
+"""The methods by which a server asks a client something. A ping asks nothing."""
 
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 
@@ -23,7 +23,7 @@ _MOST_REPLIES: Final = 20
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """What the server asks of the client: forms and pages, completions, roots.
+    """A question of the server to the client: a form or a page, a completion, the roots.
 
     `sent` is the message that carried it first, `pointer` where its `params` stand in that. `declared` are the
     capabilities that the client had declared. `key` is its name in `inputRequests`, None in the legacy era. `task` is
@@ -79,7 +79,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the client said to a question: a result or an error, the other is None.
+    """The client's answer to a question: a result or an error, the other is None.
 
     `message` is the answer, the retry or the `tasks/update` that brought it, `pointer` where it stands in that.
     """

@@ -1,4 +1,4 @@
-"""What the judge found, as values: one model for the terminal, JSON, JUnit, the card, the badge and the pages.
+"""The findings of the judge, as values: one model for the terminal, JSON, JUnit, the card, the badge and the pages.
 
 The same log gives the same report, byte for byte: it names no time of judging, and everything in it has an order.
 """
@@ -23,7 +23,7 @@ NOT_VISIBLE: Final = (
     "what the client logs, and whether it inspects requestState or trusts tool annotations",
     "authorization: this server has none",
 )
-"""What the specification asks of clients and no server can see; a report without faults says nothing about it."""
+"""Duties of clients that no server can see; a report without faults says nothing about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RuleReport:
 
     @property
     def remark(self) -> str:
-        """What to say about the worst that was seen."""
+        """The remark about the worst that was seen."""
         return self.evidence[0].remark if self.evidence else ""
 
 
@@ -87,7 +87,7 @@ class SubjectReport:
 
     @property
     def measured(self) -> Mapping[str, Any]:
-        """What the rules have measured, by name."""
+        """The values that the rules have measured, by name."""
         return {name: value for rule in self.rules for name, value in sorted(rule.measured.items())}
 
 
@@ -135,7 +135,7 @@ class Judgement:
 
 
 def report_of(judge: Judge) -> Judgement:
-    """What a judge has found so far; the judge can go on."""
+    """The findings of a judge so far; the judge can go on."""
     return report_with(judge, map(subject_report, judge.subjects))
 
 
@@ -150,7 +150,7 @@ def _log_report(log: JudgedLog) -> LogReport:
 
 
 def subject_report(subject: Subject) -> SubjectReport:
-    """What a judge has found about one subject."""
+    """The findings of a judge about one subject."""
     life = subject.life
     within = [each for each in subject.predicates if _in_reach(each.rule, life)]
     judged = sorted(within, key=lambda predicate: predicate.rule.id)

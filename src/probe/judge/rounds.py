@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .views import Message, Sent
 
 Kin: TypeAlias = Literal["same", "changed", "other"]
-"""What a retry is to the request of its round: equal, the same with other arguments, or another request."""
+"""The relation of a retry to the request of its round: equal, the same with other arguments, or another request."""
 
 # Rounds whose state can come back, and those that a retry without a state is compared with.
 _MOST_ROUNDS: Final = 1_000

@@ -56,7 +56,7 @@ _RESULTS: Final[Mapping[str, str]] = {
 
 
 class Misfit(NamedTuple):
-    """Where a value does not fit, as a JSON pointer from the root of the message, and why."""
+    """The place at which a value does not fit, as a JSON pointer from the root of the message, and why."""
 
     pointer: str
     why: str

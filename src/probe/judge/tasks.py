@@ -119,7 +119,7 @@ class Tasks:
                 task.handle, task.request = sent, sent.request
             if "inputRequests" not in body:
                 continue
-            # What the client declared when it made the call; a request that only asks for the task may say less.
+            # The capabilities declared with the call; a request that only asks for the task may say less.
             call = task.request or sent.request
             declared = {} if call is None else members(call.meta.get(CLIENT_CAPABILITIES))
             found = input_questions(sent, body, place + pointer("inputRequests"), declared, task.id)

@@ -1,4 +1,4 @@
-"""What can be said of one rule and one subject, and how what was observed adds up to it.
+"""The verdict of one rule about one subject, and how observations add up to it.
 
     FAIL > WARN > INCONCLUSIVE > PASS > NOT_OBSERVED
 

@@ -1,4 +1,4 @@
-"""What the predicates see of one subject: exchanges, messages of both sides, streams, sessions and pipes.
+"""The view of one subject for predicates: exchanges, messages of both sides, streams, sessions and pipes.
 
 The projector makes these from the entries of the log and alone changes them; a predicate only reads them. Times are the
 monotonic clock of the server in seconds, `seq` is the number of an entry. What the server sent counts as had by the
@@ -101,7 +101,7 @@ class Pipe:
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """Where request ids and progress tokens belong to one another: a session, a pipe, or a modern client over HTTP.
+    """A scope of request ids and progress tokens: a session, a pipe, or a modern client over HTTP.
 
     `certain` says that one process speaks in it. `requests` are the newest requests by their typed id, and `fell_out`
     says that there were more of them.
@@ -382,7 +382,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What an event stream carried beside messages: see `events.StreamControl`."""
+    """A part of an event stream beside messages: see `events.StreamControl`."""
 
     seq: int
     at: float

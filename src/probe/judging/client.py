@@ -169,7 +169,7 @@ def _in_the_foreground(group: int) -> Iterator[None]:
         yield
         return
     terminal, ours = sys.stdin.fileno(), os.getpgrp()
-    # Whoever is not in the foreground, as this program is afterwards, is stopped when it changes that.
+    # A program in the background, as this one is afterwards, is stopped when it changes the foreground.
     before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
         os.tcsetpgrp(terminal, group)

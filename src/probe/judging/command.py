@@ -1,4 +1,4 @@
-"""What `mcp-probe judge` does with its options: it judges, prints, writes files, and finds an exit status."""
+"""The work of `mcp-probe judge`: it judges, prints, writes files, and finds an exit status."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class JudgeOptions:
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """What keeps a judge from judging becomes click's kind of error, which is one line and status 2."""
+    """An error that keeps a judge from judging becomes click's kind of error, which is one line and status 2."""
     try:
         yield
     except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:

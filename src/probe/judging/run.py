@@ -37,7 +37,7 @@ from .client import ClientExit, ClientRun
 from .saved import judge_files, save
 
 URL, CONFIG, PROMPT = "{url}", "{config}", "{prompt}"
-"""What stands in a client's command for the URL, for the path of an `mcpServers` file, and for a text for a model."""
+"""Placeholders in a client's command: for the URL, for the path of an `mcpServers` file, for a text for a model."""
 
 _NEWS_S = 0.5
 # After the client's end its connections are closed, and what it sent last is read.
@@ -51,7 +51,7 @@ _PROMPT_TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to run: the client's command, the name that it is given, and how long it may take, in seconds.
+    """A run to make: the client's command, the name that it is given, and how long it may take, in seconds.
 
     With `stdio` the client starts the server itself. `save` is where the log is written, None for nowhere.
     """
@@ -65,7 +65,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of it. `lookup` finds the entries that the report names; `ended` says how the client ended."""
+    """The result of a run. `lookup` finds the entries that the report names; `ended` says how the client ended."""
 
     report: Judgement
     lookup: Lookup

@@ -25,7 +25,7 @@ _TOLD_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class JudgedFiles:
-    """What came of saved logs; `lookup` finds the entries that the report names."""
+    """The report about saved logs; `lookup` finds the entries that it names."""
 
     report: Judgement
     lookup: Lookup

@@ -1,4 +1,4 @@
-"""What an application call is given, and where its errors end."""
+"""Gives application calls their input, and catches their errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def contained(what: str) -> Iterator[None]:
 
 
 class Inbox:
-    """What one application call has yet to receive.
+    """The events that one application call has yet to receive.
 
     Putting never waits, so a call that does not read cannot hold the connection's reader (and with it the resets of
     other streams). The bound is elsewhere: on HTTP/1.1 the reader stops while `size` is large, on HTTP/2 bytes are

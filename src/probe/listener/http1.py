@@ -167,7 +167,7 @@ class Http1Connection:
         return going_on
 
     async def _finish(self, call: _HttpCall) -> bool:
-        """What the end of a call leaves to be done; whether another request may follow."""
+        """Do the work that the end of a call leaves; returns whether another request may follow."""
         refused = call.refused
         if refused is not None:
             self._note_refused(None if call.begun else refused.status, refused.why)

@@ -108,7 +108,7 @@ class RequestHead:
 
 
 def asgi_scope(head: RequestHead, scheme: str, client: Any, server: Any) -> dict[str, Any]:
-    """What the scopes of ASGI's HTTP and WebSocket connections have in common."""
+    """The common members of the scopes of ASGI's HTTP and WebSocket connections."""
     path, _, query = head.target.partition(b"?")
     shown = path.decode("ascii")
     return {
@@ -165,7 +165,7 @@ class RequestParser:
         del self._parser
 
     def take_rest(self) -> bytes:
-        """What stands behind the last request; afterwards nothing does. For a protocol that follows HTTP."""
+        """Take the bytes behind the last request, for a protocol that follows HTTP."""
         rest, self._data = self._data, b""
         return rest
 
@@ -191,7 +191,7 @@ class RequestParser:
         return found
 
     def _find_end(self) -> int:
-        """Where the head ends, -1 if that has not come. Judges what can be told of a head that is not whole."""
+        """Find the end of the head, -1 if that has not come. Judges what can be told of a head that is not whole."""
         if self._data.startswith(b"\r\n"):
             # RFC 9112 section 2.2: a server "SHOULD ignore at least one empty line (CRLF) received prior to the
             # request-line".
@@ -250,7 +250,7 @@ class RequestParser:
     # -- bodies
 
     def next_part(self) -> bytes | None:
-        """What has come of the body since; None when nothing has, though it is not `complete`."""
+        """Take the part of the body that has come since; None when nothing has, though it is not `complete`."""
         if not self._parts:
             return b"" if self.complete else None
         parts, self._parts = self._parts, []
@@ -304,7 +304,7 @@ class RequestParser:
         return at
 
     def _find_line_end(self, at: int) -> int:
-        """Where the line that begins at `at` ends; `at` when that has not come. Raises `InvalidRequestError`."""
+        """Find the end of the line that begins at `at`; `at` when that has not come. Raises `InvalidRequestError`."""
         found = self._data.find(b"\r\n", at)
         end = found + 2 if found >= 0 else len(self._data)
         if end - at > MAX_CHUNK_LINE:
@@ -357,7 +357,7 @@ class RequestParser:
 
 
 class ResponseError(Exception):
-    """What the application sends is no response to its request."""
+    """The application sends something that is no response to its request."""
 
 
 class ResponseWriter:
@@ -417,7 +417,7 @@ class ResponseWriter:
         return names
 
     def part(self, body: bytes, *, more: bool) -> tuple[bytes, bytes, bytes]:
-        """What goes before, for and behind a part of the body. Raises `ResponseError`."""
+        """The bytes before, for and behind a part of the body. Raises `ResponseError`."""
         if not self.begun or self.done:
             raise ResponseError("a part of a body belongs to no response")
         self.done = not more

@@ -42,7 +42,7 @@ def _reserved(limits: Limits) -> int:
 
 
 def _open_now() -> int:
-    """What is open already: standard streams, what else the parent process has left open, and this look at it."""
+    """Count the open descriptors: standard streams, others that the parent process left open, and this look at them."""
     try:
         return len(list(Path("/dev/fd").iterdir()))
     except OSError:

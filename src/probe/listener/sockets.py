@@ -16,12 +16,12 @@ BACKLOG = 1024
 """Connections the kernel completes while the accept loop is busy; the kernel caps it at its own limit."""
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""What RFC 9113 section 9.2.2 leaves over of TLS 1.2: an ephemeral key exchange and an AEAD cipher."""
+"""The ciphers of TLS 1.2 that RFC 9113 section 9.2.2 allows: an ephemeral key exchange and an AEAD cipher."""
 
 _NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 Address = tuple[Any, ...]
-"""What `socket.bind` takes: host and port first, for IPv6 two more."""
+"""An address as `socket.bind` takes it: host and port first, for IPv6 two more."""
 
 
 class ListenError(Exception):

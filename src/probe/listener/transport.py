@@ -58,7 +58,7 @@ class ConnectionLog(Protocol):
         """A connection was accepted; `number` counts from 1 and does not repeat."""
 
     def refused(self, number: int, status: int | None, why: str) -> None:
-        """What came on it is no valid HTTP, or cannot be answered. It got `status`; None where it got no answer."""
+        """The bytes on it are no valid HTTP, or cannot be answered. `status` is None where there was no answer."""
 
     def closed(self, number: int, by: str, requests: int) -> None:
         """It is closed, by `client` or why by the server, and has carried so many requests."""
@@ -102,7 +102,7 @@ class DateField:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a listener tells its program, and asks it. `log` is told of each connection.
+    """The functions by which a listener tells its program something, or asks it. `log` is told of each connection.
 
     `goes_on` is asked about HTTP/1.1 requests whose body is short and has come with the head: those that go on with
     what others began do not queue behind requests that begin something.
@@ -117,7 +117,7 @@ NO_HOOKS: Final = Hooks()
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What all connections of a listener share. `running` are those that `watch` looks at."""
+    """The state that all connections of a listener share. `running` are those that `watch` looks at."""
 
     app: App
     settings: Settings
@@ -160,7 +160,7 @@ class Transport:
         return isinstance(self.stream, trio.SSLStream)
 
     async def read(self, most: int) -> bytes:
-        """What the peer says next, at least one byte; empty when it says nothing more.
+        """Receive the next bytes of the peer, at least one; none when it sends nothing more.
 
         Raises what the stream's `receive_some` raises, and `OSError`. A peer mostly waits for its answer before it says
         more, so this waits for the socket first, where trio's own way tries in vain before.

@@ -37,7 +37,7 @@ class FrameHeads:
         return self._message > self._limit
 
     def part_end(self, data: bytes, at: int) -> int:
-        """Where in `data` the frame ends of which a part begins at `at`; where `data` ends, when that comes first.
+        """Find the end of the frame of which a part begins at `at`; the end of `data` when that comes first.
 
         A head that announces too much is the end, too.
         """

@@ -26,7 +26,7 @@ def is_valid(head: RequestHead) -> bool:
 
 
 def subprotocols(head: RequestHead) -> list[str]:
-    """What the client offers, in its order."""
+    """The subprotocols that the client offers, in its order."""
     return [name.decode("latin-1") for name in _items(head.headers, b"sec-websocket-protocol")]
 
 

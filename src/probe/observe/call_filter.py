@@ -1,4 +1,4 @@
-"""Which tool calls a reader wants, as the query of an URL says it (docs/observation.md).
+"""The tool calls that a reader wants, as the query of an URL says it (docs/observation.md).
 
 A filter has two parts. Conditions on fields of a row are data, so that memory and SQLite decide by the same ones. What
 looks inside JSON, by a path or a text, is decided here alone, for whoever has the row.
@@ -27,7 +27,7 @@ OUTCOMES = (
     # Found at the next start: the server died under it.
     "lost",
 )
-"""What becomes of a call."""
+"""The outcomes of a call."""
 
 RUNNING = "running"
 """Stands in a query for calls that have no outcome yet."""
@@ -73,7 +73,7 @@ Operator: TypeAlias = Literal["in", ">=", "<"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What the field of a row must be: one of the `values`, or at least, or below, the only one."""
+    """A condition on the field of a row: it is one of the `values`, or at least, or below, the only one."""
 
     field: str
     operator: Operator

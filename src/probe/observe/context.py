@@ -67,7 +67,7 @@ NO_CONTEXT: Final = Context()
 
 
 class Appends(Protocol):
-    """What a recorder needs of the event log. A log knows contexts, so this file cannot know the log."""
+    """The methods of the event log that a recorder needs. A log knows contexts, so this file cannot know the log."""
 
     def append(self, fact: Event, context: Context, cause: int | None) -> int:
         """Record a fact without waiting; returns its sequence number."""

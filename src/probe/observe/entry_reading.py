@@ -21,7 +21,7 @@ class MemberError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What a member may be: JSON of these types; a string one of these words; a list of what is an `item` of one."""
+    """The allowed values of a member: JSON of these types; a string one of these words; a list only of `item`."""
 
     types: frozenset[type]
     words: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ ANY_JSON: Final = Kinds(frozenset({dict, list, str, int, float, bool, NoneType})
 
 
 def kinds(hint: Any) -> Kinds:
-    """What JSON a field of this type may be. JSON that is stored as bytes may be any."""
+    """The JSON that a field of this type may be. JSON that is stored as bytes may be any."""
     if hint is bytes:
         return ANY_JSON
     if get_origin(hint) is Literal:

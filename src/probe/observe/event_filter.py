@@ -1,4 +1,4 @@
-"""Which entries of the log a reader wants, as the query of an URL says it (docs/observation.md)."""
+"""The entries of the log that a reader wants, as the query of an URL says it (docs/observation.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entries of the event log belong to which tool call: its evidence.
+"""The evidence of a tool call: the entries of the event log that belong to it.
 
     1  every entry with the call in its context
     2  the cause of each of these: the request that began the call, those that cancelled it or asked for its task

@@ -54,7 +54,7 @@ class FeedCursor:
         self._counted_at = now
 
     def next(self, first: int, last: int, now: float) -> Missed | Span | None:
-        """What comes next from a log that keeps `first` to `last`; None for nothing, at this time.
+        """The next span or loss of a log that keeps `first` to `last`; None where there is nothing at this time.
 
         A `Missed` counts as told. Of a span, `took` says how far it was read.
         """

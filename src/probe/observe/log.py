@@ -93,7 +93,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """What a reader gets: the lost range before it, if any, the entries, and the cursor for the next page."""
+    """A page for a reader: the lost range before it, if any, the entries, and the cursor for the next page."""
 
     gap: Gap | None
     entries: list[Entry]

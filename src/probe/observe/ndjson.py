@@ -41,12 +41,12 @@ Why: TypeAlias = Literal["complete", "filtered"]
 
 
 class NdjsonError(ValueError):
-    """What was read is no log of this version; the message names the line."""
+    """The file is no log of this version; the message names the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a log is of. `started_at` is seconds since the epoch, `program` the version of the server.
+    """The origin of a log. `started_at` is seconds since the epoch, `program` the version of the server.
 
     `settings` are those that rules about clients need (`settings_for_rules`); `catalogue` is the version of these rules
     where the log was written for them.
@@ -131,7 +131,7 @@ class SavedLog:
         return next((entry for entry in self.since(seq - 1, 1).entries if entry.seq == seq), None)
 
     def since(self, seq: int, limit: int) -> LogPage:
-        """What follows `seq`, oldest first: at most one gap, and then at most `limit` entries up to the next gap."""
+        """The items after `seq`, oldest first: at most one gap, and then at most `limit` entries up to the next gap."""
         at = bisect_right(self._ends, seq)
         gap = self.items[at] if at < len(self.items) else None
         found: list[Entry] = []
@@ -236,7 +236,7 @@ def _header(raw: bytes) -> Header:
 
 
 def read_line(raw: bytes) -> Item | End:
-    """What one line behind the header says. Raises `ValueError`."""
+    """Read one line behind the header. Raises `ValueError`."""
     entry = as_written(raw.strip(_SPACE))
     if entry is not None:
         return entry

@@ -112,7 +112,7 @@ class CallRecord:
 
 
 Lane: TypeAlias = tuple[str | None, str] | int | None
-"""Where messages have positions: a stream with its session; an answer in one piece has its exchange instead."""
+"""Messages have positions in a lane: a stream with its session; for an answer in one piece, its exchange."""
 
 
 def _lane(context: Context) -> Lane:
@@ -187,7 +187,7 @@ class _Call:
         self._untaken = [rest for run in self._untaken for rest in self._rest(run, lane, fact)]
 
     def _rest(self, run: _Run, lane: Lane, fact: events.MessagesDelivered) -> Iterator[_Run]:
-        """What is left of a run after a delivery, which counts the others."""
+        """The parts of a run that are left after a delivery, which counts the others."""
         first, last = max(run.first, fact.first), min(run.last, fact.last)
         if run.lane != lane or first > last:
             yield run
@@ -237,7 +237,7 @@ _TAKERS: Mapping[type, Callable[[_Call, Entry, Any], None]] = MappingProxyType(
 
 
 def _progress(message: bytes) -> tuple[float, float | None] | None:
-    """What a progress notification says; None where it says none, which a log from elsewhere may have."""
+    """The progress that a notification tells; None where it tells none, as in a log from elsewhere."""
     value = from_json(message)
     params = value.get("params") if isinstance(value, dict) else None
     if not isinstance(params, dict):

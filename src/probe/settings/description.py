@@ -1,4 +1,4 @@
-"""What a setting is: a field with its unit, its reason and its bounds, from which flags and documents are made."""
+"""A setting is a field with its unit, its reason and its bounds, from which flags and documents are made."""
 
 from __future__ import annotations
 

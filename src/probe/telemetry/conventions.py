@@ -42,7 +42,7 @@ class RequestTarget:
 
 
 def asked(method: str, message: bytes) -> RequestTarget:
-    """What is in a request; nothing, where it is too large to be read once more or is not what it should be."""
+    """The values in a request; none where it is too large to be read once more, or malformed."""
     value: Any = from_json(message) if len(message) <= _MOST_READ else None
     params = _members(_members(value).get("params"))
     meta = _members(params.get("_meta"))

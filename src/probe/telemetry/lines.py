@@ -1,4 +1,4 @@
-"""Which facts of the event log are lines for the operator, and at which level (docs/telemetry.md has the table)."""
+"""Facts of the event log become lines for the operator, each at its level (docs/telemetry.md has the table)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What an event says. `level` where it is a quieter one than its kind's."""
+    """The line of an event. `level` where it is a quieter one than its kind's."""
 
     text: str
     fields: Mapping[str, Any]

@@ -75,7 +75,7 @@ def check() -> None:
 
 
 def _choice(variable: str, *choices: str) -> str:
-    """What a variable says; the first choice, where it says nothing."""
+    """The choice that a variable names; the first one where it is not set."""
     given = os.environ.get(variable, "").strip() or choices[0]
     if given not in choices:
         raise SetupError(f"{variable} must be {' or '.join(choices)}, got {given!r}")
@@ -172,7 +172,7 @@ class Traces:
         self.close: Callable[[], None] = provider.shutdown
 
     def families(self) -> Iterator[Family]:
-        """What became of spans."""
+        """The counts of spans that were dropped or lost."""
         dropped, lost = self._queue.dropped, self._exporter.lost
         yield _count("spans_dropped", "Spans that had no room while others waited to be sent.", dropped)
         yield _count("spans_lost", "Spans that the collector did not take.", lost)

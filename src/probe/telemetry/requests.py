@@ -64,7 +64,7 @@ class KnownClient:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is kept of the head of an HTTP request: the client, with its port where that is known, and its trace."""
+    """The kept parts of the head of an HTTP request: the client, with its port where that is known, and its trace."""
 
     version: str
     client: str

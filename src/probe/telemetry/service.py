@@ -124,7 +124,7 @@ class _LogLines:
 
 
 class _Counters:
-    """What is counted, and where it goes. Made by `start`."""
+    """The metrics and traces of one server, and their receivers. Made by `start`."""
 
     def __init__(self, engine: Engine, requests: Requests, tally: Tally) -> None:
         self._engine = engine

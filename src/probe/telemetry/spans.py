@@ -220,7 +220,7 @@ def _parent(request: ObservedRequest, asked: RequestTarget) -> tuple[Context, li
 
 
 def _span(call: ObservedCall | None) -> Span | None:
-    """What a call is part of: the span of its task, else that of its request."""
+    """The parent span of a call: the span of its task, else that of its request."""
     if call is None:
         return None
     span: Span | None = call.kept or (call.request.kept if call.request else None)

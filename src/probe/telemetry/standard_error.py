@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 _MOST_BYTES: Final = 1024 * 1024
-"""What may wait to be written, thousands of lines. Beyond it `write` drops, and `write_all` waits."""
+"""The bytes that may wait to be written, thousands of lines. Beyond it `write` drops, and `write_all` waits."""
 
 
 class StandardError:

@@ -1,4 +1,4 @@
-"""What is counted: each metric with its name, its unit and its labels, whose values are bounded whatever clients send.
+"""The metrics: each with its name, its unit and its labels, whose values are bounded whatever clients send.
 
 A label is one of this server's own words, a name from a list that the server has made, or `unknown`.
 """

@@ -250,7 +250,7 @@ def _reason(message: bytes) -> str:
 
 
 def _outcome(message: bytes) -> tuple[str, Tone]:
-    """What the server answered. A log may come from a later program, so nothing is taken for granted."""
+    """The server's answer in words. A log may come from a later program, so nothing is taken for granted."""
     whole = _members(from_json(message))
     if error := _members(whole.get("error")):
         return f"error {error.get('code')}: {error.get('message')}", "bad"
@@ -269,7 +269,7 @@ def _first_text(content: Any) -> str:
 
 
 def _answer(message: bytes) -> tuple[str, Tone]:
-    """What a client answered, which may be anything."""
+    """A client's answer in words; it may be anything."""
     whole = _members(from_json(message))
     if error := _members(whole.get("error")):
         return f"error {error.get('code')}: {error.get('message')}", "warn"

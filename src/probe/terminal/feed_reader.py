@@ -31,7 +31,7 @@ class Missing:
 
 
 def origin(url: str) -> SplitResult:
-    """Where a server is, from its address or that of its `/mcp` or dashboard. Raises `FeedError`."""
+    """Find the address of a server, given it or that of its `/mcp` or dashboard. Raises `FeedError`."""
     split = urlsplit(url)
     try:
         port = split.port

@@ -56,7 +56,7 @@ class Address:
 
 
 def reason(error: BaseException) -> str:
-    """What is at the bottom of an error of a connection, in a few words."""
+    """The innermost cause of an error of a connection, in a few words."""
     while True:
         inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__
         if inner is None:

@@ -86,7 +86,7 @@ class ServerConnection:
         try:
             with trio.move_on_after(GOODBYE_S):
                 await websocket.aclose(1000)
-                # Where the server has begun to close, that returns at once, and its answer may still be on the way.
+                # If the server has begun to close, that returns at once, and its answer may still be on the way.
                 await self._read_over.wait()
         finally:
             self._ended.because("the server closes the connection and reads nothing")
@@ -306,7 +306,7 @@ def _shown(closed: ConnectionClosed) -> str:
 
 
 def _detail(body: bytes | None) -> str:
-    """What problem details (RFC 9457) say, if it is some."""
+    """The text of problem details (RFC 9457), if the body is some."""
     try:
         problem: Any = parse(body or b"", max_depth=8)
     except MalformedError:

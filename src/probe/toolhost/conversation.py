@@ -1,4 +1,4 @@
-"""What the messages of one connection mean. It reads and writes no socket: messages come in, and go to an outbox."""
+"""The protocol of one connection. It reads and writes no socket: messages come in, and go to an outbox."""
 
 from __future__ import annotations
 

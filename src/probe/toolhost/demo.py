@@ -46,7 +46,7 @@ class Message(BaseModel):
 
 
 class Page(BaseModel):
-    """What the made-up API answers: some messages, and how many pages there are."""
+    """An answer of the made-up API: some messages, and how many pages there are."""
 
     messages: list[Message]
     total_pages: int

@@ -132,7 +132,7 @@ class HandlerRun:
         try:
             answer = encode(result_response(self.id, self._tool.dump(value)))
         except ValueError as error:
-            # What the annotation does not allow raises this, and text that is no UTF-8.
+            # A result that the annotation does not allow raises this, and so does text that is no UTF-8.
             logger.exception("the tool %s returned what its type does not allow", self._tool.name)
             return self._failure(ToolError("invalid_output", f"The result is not what the tool promises: {error}"))
         if len(answer) <= self._message_bytes:
@@ -212,7 +212,7 @@ def _progress(id: str, report: Report, message: str | None) -> bytes:
 
 
 def _single(error: BaseException) -> BaseException:
-    """What a group of one holds: a nursery wraps what its only task raises."""
+    """The error in a group of one: a nursery wraps the error of its only task."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

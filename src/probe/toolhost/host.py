@@ -55,7 +55,7 @@ class Host:
 
     @property
     def tools(self) -> tuple[Tool[..., Any], ...]:
-        """What it offers now."""
+        """The tools that it offers now."""
         return tuple(self._offer.tools.values())
 
     async def serve(
@@ -128,7 +128,7 @@ class Host:
 
 
 class _Line:
-    """What one `serve` keeps: the connection that is now, and the dispatches that any has brought."""
+    """The state of one `serve`: its present connection, and the dispatches that any connection has brought."""
 
     def __init__(
         self,

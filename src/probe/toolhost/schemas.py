@@ -80,7 +80,7 @@ class Arguments:
 
 
 class Output:
-    """What one handler returns. Raises `TypeError` for an annotation that can be neither text nor a JSON object."""
+    """The result type of one handler. Raises `TypeError` for an annotation that is neither text nor a JSON object."""
 
     def __init__(self, hints: Mapping[str, Any]) -> None:
         if "return" not in hints:

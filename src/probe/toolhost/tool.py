@@ -38,7 +38,7 @@ class Tool(Generic[_P, _R]):
         return self.definition.name
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """What the handler returns."""
+        """Call the handler."""
         return self.handler(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -54,7 +54,7 @@ class Tool(Generic[_P, _R]):
         return lambda: handler(**arguments)
 
     def dump(self, value: Any) -> Json:
-        """What the handler returned as the result of a dispatch. Raises `MismatchError`."""
+        """Make the value that the handler returned the result of a dispatch. Raises `MismatchError`."""
         return self._output.dump(value)
 
 

@@ -123,7 +123,7 @@ class Refusal(Enum):
 
     @property
     def when(self) -> str:
-        """What a client did, in words for the documentation."""
+        """The act of a client that it answers, in words for the documentation."""
         return self.value[2]
 
 

@@ -107,7 +107,7 @@ class GatewayTrial:
 
 @dataclass(frozen=True, slots=True)
 class GatewayFinding:
-    """What one check says of the gateway.
+    """The finding of one check about the gateway.
 
     `fault` is its number in the catalogue, `phase` and `steps` are what it judges. `severity`: A wrong results or
     double effects, B a feature is lost, C late or limited, D only told. `direct` and `through` are what was measured,
@@ -133,7 +133,7 @@ class GatewayFinding:
 
 @dataclass(frozen=True, slots=True)
 class GatewayReport:
-    """What a gateway does to the protocol: findings, and the trials that they rest on, as both ends saw them.
+    """A report about a gateway: findings, and the trials that they rest on, as both ends saw them.
 
     `program` is the version of this program, `direct` and `through` are both addresses. `product` is the gateway as its
     responses name it. `offers` are what each way offers. `summary` counts the findings by verdict.

@@ -21,7 +21,7 @@ ProgressToken: TypeAlias = int | str
 Json: TypeAlias = dict[str, Any]
 
 Rpc: TypeAlias = Literal["request", "notification", "response", "error", "invalid"]
-"""What a JSON value is as a JSON-RPC message."""
+"""The kinds of JSON-RPC messages."""
 
 Fault: TypeAlias = Literal["syntax", "encoding", "nesting", "number", "surrogate"]
 """Why bytes are not read as JSON (-32700).

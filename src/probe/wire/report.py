@@ -17,7 +17,7 @@ PATH: Final = "/report"
 
 
 class ReportError(ValueError):
-    """What came is none of these messages; the message says what is wrong with it."""
+    """The text is none of these messages; the error's own message says what is wrong with it."""
 
 
 class _Message(BaseModel):

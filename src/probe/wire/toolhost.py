@@ -28,7 +28,7 @@ from .jsonrpc import Json, clip
 
 SUBPROTOCOL: Final = "mcp-probe.toolhost.v1"
 VERSION: Final = "1.1"
-"""What both ends of this package speak: the number of the subprotocol, and the minor version."""
+"""The version that both ends of this package speak: the number of the subprotocol, and the minor version."""
 MAX_DEADLINE_MS: Final = 3_600_000
 LONGEST_ERROR: Final = 2000
 """Characters of the message of an error, or of a report, that go on to the client."""
@@ -154,7 +154,7 @@ class UpdateParams(_Model):
 
 
 class HostLimits(_Model):
-    """What a host may use: dispatches that run at a time, bytes of a message, tools."""
+    """The limits of a host: dispatches that run at a time, bytes of a message, tools."""
 
     dispatches: int
     message_bytes: int
@@ -183,7 +183,7 @@ class DispatchParams(_Model):
 
 
 class DispatchResult(_Model):
-    """What a dispatch came to: exactly one of the two."""
+    """The result of a dispatch: exactly one of the two."""
 
     output: dict[str, JsonValue] | None = None
     text: str | None = None
@@ -261,7 +261,7 @@ def _read(model: type[_M], value: Any, name: str) -> _M:
 
 
 def _of_tool(value: Any, where: tuple[int | str, ...]) -> str:
-    """Which tool a fault is in: its author knows it by name, and its place only the library has counted."""
+    """The tool that a fault is in: its author knows it by name, and only the library has counted its place."""
     match where:
         case ("tools", int(place), *_):
             tool = value["tools"][place]

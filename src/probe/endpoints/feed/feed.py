@@ -175,7 +175,7 @@ class _Reader:
         return FeedCursor(position, trio.current_time(), per_second=rate, burst=burst)
 
     async def _tail(self) -> int:
-        """Where to begin, so that as many entries follow as were asked for, unless finding them costs too much."""
+        """Find the place from which as many entries follow as were asked for, unless finding them costs too much."""
         wishes, at = self._wishes, self._log.last
         if wishes.wanted.passes_all:
             return self._log.tail(wishes.tail)

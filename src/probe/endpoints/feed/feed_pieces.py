@@ -53,7 +53,7 @@ def pack(text: bytes) -> bytes:
 
 
 class PackedEnd:
-    """What RFC 1952 has at the end of a stream: the last block, and checksum and size of all texts before it."""
+    """The end of a stream by RFC 1952: the last block, and checksum and size of all texts before it."""
 
     def __init__(self) -> None:
         self._checksum = 0

@@ -1,4 +1,4 @@
-"""What the pages answer, as types. Rows and entries stand in answers as they were encoded, so some are only described.
+"""The answers of the pages, as types. Rows and entries stand in answers as they were encoded: some are only described.
 
 Times are seconds since the epoch. A `run` is one life of a server.
 """
@@ -27,7 +27,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What there is. `{…}` in a path stands for an id."""
+    """The paths that there are. `{…}` in a path stands for an id."""
 
     name: str
     version: str
@@ -53,7 +53,7 @@ class EventPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """What passes a filter line: `matched` of the `total` exchanges or entries that the log keeps, up to entry `last`.
+    """The result of a filter line: `matched` of the `total` exchanges or entries that the log keeps, up to `last`.
 
     `events` are the entries of the newest exchanges that pass, all of each in its order, or the newest entries that
     pass; newest first. `left_out` of the entries of an exchange had no room in the answer. `next`, given as `before`
@@ -170,7 +170,7 @@ class CallDetail:
 
 @dataclass(frozen=True, slots=True)
 class ExportOverview:
-    """What an export would have in it now.
+    """The contents of an export if it were made now.
 
     `client` and `call` are what was asked for; both are null where nothing is left out. `judged`: a report is in it.
     """

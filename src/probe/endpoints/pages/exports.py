@@ -130,7 +130,7 @@ async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
 
 
 def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
-    """What the log has lost, and how an export of it ends: that of a file that was cut off has no end either."""
+    """The losses of the log, and the end of an export of it: that of a file that was cut off has no end either."""
     log, opened = engine.log, engine.opened
     if opened is None:
         lost = [Gap(1, log.first - 1)] if log.first > 1 else []
@@ -153,7 +153,7 @@ async def _all(engine: Engine, last: int, turns: Turns) -> AsyncIterator[Entry]:
 
 
 def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
-    """What was found, as far as the log still has it, and what is lost, in order."""
+    """The entries that were found, as far as the log still has them, and the losses, in order."""
     lost = [*found.lost]
     for number in found.numbers:
         while lost and lost[0].first < number:
@@ -248,6 +248,6 @@ def _is_part_of_file(engine: Engine) -> bool:
 
 
 def _stem(engine: Engine, found: Chosen) -> str:
-    """What the file is called, without its suffix; `client` may be any text."""
+    """The name of the file, without its suffix; `client` may be any text."""
     part = found.extract.client or found.extract.call
     return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

@@ -45,7 +45,7 @@ def streamed(parts: AsyncIterator[bytes], content_type: str, filename: str | Non
 
 
 def register(app: QuartTrio) -> None:
-    """What holds for every answer."""
+    """Set the headers and limits of every answer."""
     # Else a body that takes longer than a minute would be cut without a sign; a peer that reads nothing is disconnected
     # by the listener.
     app.config["RESPONSE_TIMEOUT"] = None

@@ -25,7 +25,7 @@ from .queries import read
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What other endpoints of the same server tell about themselves.
+    """Facts of the other endpoints of the same server.
 
     `serves_mcp` tells whether one of them is `/mcp`. `readers` are those of all streams that last, `feed_readers` the
     ones of the feed.

@@ -18,7 +18,7 @@ UNUSABLE: Final = (sqlite3.Error, OSError, AuditFileError)
 
 
 async def in_thread(work: Callable[[], _T], limiter: trio.CapacityLimiter, *, to_its_end: bool = False) -> _T:
-    """What the work returns. Raises what it raises, and `OSError` where there is no thread or no memory for it.
+    """Run the work in a thread, and return its result. Raises its errors, and `OSError` without a thread or memory.
 
     Unless it has to go `to_its_end`, whoever is cancelled leaves the thread behind.
     """

@@ -12,10 +12,10 @@ from ...wire.jsonrpc import Json, encode
 from ..catalogue.tool import ToolResult, text
 
 ERROR_META_KEY: Final = "mcp-probe/error"
-"""Where a structured failure carries its facts."""
+"""The key in `_meta` for the facts of a structured failure."""
 
 DEADLINE_META_KEY: Final = "mcp-probe/deadline"
-"""Where the answer to an expired call carries its numbers."""
+"""The key in `_meta` for the numbers of an answer to an expired call."""
 
 
 def structured_failure(message: str, data: Json) -> ToolResult:

@@ -61,7 +61,7 @@ class _ModernChannel:
         self._listeners.publish_list(changed, self._incoming.offer.selection, self._call.recorder.cause)
 
     def stop_comments(self) -> None:
-        """What has no stream of its own has none."""
+        """There is none, as these messages have no stream of their own."""
 
     def hang_up(self) -> None:
         """A stream that cannot be resumed is not hung up."""

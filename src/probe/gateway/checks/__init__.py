@@ -1,4 +1,4 @@
-"""What the trials of both ways say. `judge` is pure: the same run gives the same findings, now and later."""
+"""Judges the trials of both ways. `judge` is pure: the same run gives the same findings, now and later."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PRODUCTS: Final = ("server", "via", "x-powered-by", "x-varnish")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check says. `calls` are those of the probe that it rests on, by way."""
+    """The finding of one check. `calls` are the calls at the probe that it rests on, by way."""
 
     fault: Known
     verdict: Verdict

@@ -192,7 +192,7 @@ def headers(case: Case) -> Seen:
 
 
 def _of_way(name: str) -> bool:
-    # What belongs to one connection, and what each way has of its own.
+    # Headers of one connection, and headers whose values each way has of its own.
     return name in ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "user-agent")
 
 

@@ -73,7 +73,7 @@ def lists(case: Case) -> Seen:
     counts: list[str] = []
     for member in ("tools", "resources", "prompts"):
         ours, theirs = (trial.facts["lists"][member] for trial in both)
-        # What is not offered at all is another fault: a capability that is missing.
+        # A kind of thing that is not offered at all is another fault: a capability that is missing.
         if f"legacy.{member}" in case.run.offers["through"]:
             found = case.run.names if member == "tools" else GUESSED.of(ours, theirs)
             missing += [name for name in ours if name not in found]

@@ -1,4 +1,4 @@
-"""What comes back later: broken streams, questions, tasks, subscriptions; and the other transports."""
+"""Checks of things that come back later: broken streams, questions, tasks, subscriptions; and other transports."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Timed:
 
 
 def timed(trial: Trial) -> Timed | None:
-    """What a trial says about times; None where its call was not found at the probe."""
+    """The times of a trial; None where its call was not found at the probe."""
     calls = trial.behind.calls(trial.mark)
     if not calls:
         return None
@@ -167,7 +167,7 @@ def overtaken(case: Case) -> Seen:
     for trial, call in called:
         numbers = {_progress(row) for row in call.progress}
         arrived = set(_numbers(trial["call"].of(PROGRESS)))
-        # Where none arrives, or it comes on another stream, that is a fault of its own.
+        # No progress at all, and progress on another stream, are faults of their own.
         if arrived and not ("get" in trial and trial["get"].of(PROGRESS)):
             sent, came = sent + len(numbers), came + len(numbers & arrived)
             missing += [f"{trial.step}: {number:g} of {len(numbers)}" for number in sorted(numbers - arrived)]

@@ -1,4 +1,4 @@
-"""What a check says: a verdict with what was measured on both ways."""
+"""The verdict of a check, with the values that were measured on both ways."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a check found. `found` is None where that cannot be said; `verdict` stands in for the catalogue's."""
+    """The result of a check. `found` is None where that cannot be said; `verdict` stands in for the catalogue's."""
 
     found: bool | None
     direct: str = ""

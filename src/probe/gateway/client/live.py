@@ -64,7 +64,7 @@ class Live:
 
     @property
     def messages(self) -> list[Arrived]:
-        """What has arrived so far."""
+        """The messages that have arrived so far."""
         return self._draft.messages
 
     @property
@@ -83,7 +83,7 @@ class Live:
         return bytes(self._draft.body)
 
     def record(self) -> Exchange:
-        """What is known by now."""
+        """The exchange as it is by now."""
         return self._draft.finish(time.time())
 
     async def wait_head(self, seconds: float = _WAIT_S) -> bool:

@@ -1,4 +1,4 @@
-"""What is kept of an exchange: plain values, which go into a file of the run and come back."""
+"""The record of an exchange: plain values, which go into a file of the run and come back."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class ResponseReader:
         return self._read is None
 
     def receive(self, data: bytes) -> Iterator[Seen]:
-        """What these bytes bring, in order."""
+        """Take bytes; returns the parts of a response that they bring, in order."""
         self._buffer += data
         while self._read is not None:
             try:
@@ -98,7 +98,7 @@ class ResponseReader:
             yield Fault(f"{len(self._buffer)} bytes follow the end of the response")
 
     def receive_eof(self) -> Iterator[Seen]:
-        """What the end of the connection means."""
+        """Take the end of the connection; returns what it means for the response."""
         if self._read is None:
             return
         self._read = None

@@ -54,7 +54,7 @@ class Response2:
             self._connection.reset_stream(self._stream, h2.errors.ErrorCodes.CANCEL)
 
     def receive(self, data: bytes) -> Iterator[Seen]:
-        """What these bytes bring for the stream."""
+        """Take bytes; returns the parts of the response on the stream that they bring."""
         try:
             events = self._connection.receive_data(data)
         except h2.exceptions.ProtocolError as error:

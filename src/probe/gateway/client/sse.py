@@ -32,7 +32,7 @@ class EventReader:
         self._has_data = False
 
     def receive(self, data: bytes) -> Iterator[Event | Comment]:
-        """What these bytes complete."""
+        """Take bytes; returns the events that they complete."""
         # Joined and split once per call: a result of megabytes in one line comes in thousands of parts.
         self._buffer += data
         if b"\n" not in data and b"\r" not in data:

@@ -18,7 +18,7 @@ from .target import Target, connect
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """What came of it: the limit that the peer named, and when the head of each stream came, in seconds.
+    """The result of many streams: the limit that the peer named, and when the head of each stream came, in seconds.
 
     `refused` counts streams that were reset, `limit` is None where none was named.
     """

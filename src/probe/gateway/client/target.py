@@ -1,4 +1,4 @@
-"""Where to connect, and as whom."""
+"""The endpoint to connect to, and the headers that go with each request."""
 
 from __future__ import annotations
 

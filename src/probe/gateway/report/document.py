@@ -32,7 +32,7 @@ _MOST_ENTRIES: Final = 60
 _MOST_BODY: Final = 300
 _PHASES: Final[Mapping[str, str]] = {step.name: step.phase for step in STEPS}
 _STEPS: Final[Mapping[int, Sequence[str]]] = {check.number: check.steps for check in CHECKS}
-# What an entry says in a word, by the first of these members that it has.
+# The first of these members that an entry has is its short description.
 _TOLD: Final = ("method", "rpc", "status", "outcome", "tool", "by", "why", "problem", "revision")
 
 

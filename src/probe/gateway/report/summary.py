@@ -1,4 +1,4 @@
-"""What the findings come to: counts, what was accepted, and the exit code."""
+"""The sum of the findings: counts, the accepted ones, and the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked, one file per phase. A step sends and records; it judges nothing."""
+"""The steps of a run, one file per phase. A step sends and records; it judges nothing."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ STEPS: Final = (
 
 
 def offers(session: Taken, found: Taken) -> set[str]:
-    """What a way offers, from the steps `reach.legacy` and `reach.modern`."""
+    """The offers of a way, from the steps `reach.legacy` and `reach.modern`."""
     named = {item.name: item for item in (*session.exchanges, *found.exchanges)}
     offered: set[str] = set()
     hello = named["initialize"]

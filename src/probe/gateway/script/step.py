@@ -1,4 +1,4 @@
-"""What a step is: one thing that is done on one way, and what it brings back."""
+"""A step does one thing on one way, and brings back what was seen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Profile: TypeAlias = Literal["quick", "full", "idle"]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a step brings back: its exchanges, the client's moments in seconds since the epoch, and other facts."""
+    """The result of a step: its exchanges, the client's moments in seconds since the epoch, and other facts."""
 
     exchanges: tuple[Exchange, ...]
     moments: Mapping[str, float] = field(default_factory=dict)

@@ -18,7 +18,7 @@ STEP_MS: Final = 250
 """Longer than the 200 ms after which Linux acknowledges at the latest: Nagle's algorithm waits for that, and a message
 that follows sooner would hide it."""
 FAST: Final = 20
-# What a healthy way needs is 2 s; one that needs more than this is late, and more load would hurt it.
+# A healthy way needs 2 s; one that needs more than this is late, and more load would hurt it.
 _FIRST_S: Final = 6.0
 _HEAD_S: Final = 5.0
 

@@ -1,1 +1,1 @@
-"""What a report means for a project: what it expected, what has changed, and the exit status of the run."""
+"""A report against the expectations of a project, against another report, and the exit status of the run."""

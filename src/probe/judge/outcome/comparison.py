@@ -14,7 +14,7 @@ from ..report import Judgement, RuleReport
 from ..verdicts import Verdict
 
 Change: TypeAlias = Literal["better", "worse", "same", "only here", "only there"]
-"""What became of a rule: compared with the other report."""
+"""The change of a rule's verdict, compared with the other report."""
 
 
 @dataclass(frozen=True, slots=True)

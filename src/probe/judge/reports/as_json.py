@@ -145,7 +145,7 @@ class RuleSentence:
 
 @dataclass(frozen=True, slots=True)
 class PublicReport:
-    """What somebody reported in public about a fault of a client. `link` is its page, null where `ref` names none."""
+    """A public report about a fault of a client. `link` is its page, null where `ref` names none."""
 
     ref: str
     about: str

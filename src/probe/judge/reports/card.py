@@ -66,7 +66,7 @@ def card(report: Judgement, lookup: Lookup) -> str:
 
 
 def card_values(report: Judgement, lookup: Lookup) -> dict[str, Any]:
-    """What `card.html` needs, also where another page extends it."""
+    """The values that `card.html` needs, also where another page extends it."""
     subjects = [subject for subject in report.subjects if subject.requests or subject.worst]
     totals = {verdict: sum(subject.counts[verdict] for subject in subjects) for verdict in Verdict}
     return {

@@ -15,7 +15,7 @@ _WITHOUT_SCHEMA_PAGE: Final = "2025-03-26"
 
 
 def link(doc: str) -> str:
-    """Where a person reads a file of the specification."""
+    """The address at which a person reads a file of the specification."""
     revision, _, page = doc.partition("/")
     if revision == "ext-tasks":
         return _TASKS

@@ -79,7 +79,7 @@ def entry_line(seq: int, entry: Entry | None) -> str:
 
 
 def checklist(subject: SubjectReport) -> Sequence[tuple[str, Sequence[RuleReport]]]:
-    """What was not observed by what reaches it, the acts that reach most rules first."""
+    """The rules that were not observed, by the act that reaches them; the acts that reach most rules come first."""
     by_act: dict[str, list[RuleReport]] = {}
     for rule in subject.having(Verdict.NOT_OBSERVED):
         by_act.setdefault(rule.rule.provoke, []).append(rule)

@@ -100,7 +100,7 @@ class AppTasks(TaskGroup):
 
 
 class _Response:
-    """What one application call sends."""
+    """The sending half of one application call."""
 
     def __init__(self, send: Any, outbox: Outbox) -> None:
         self.begun = False

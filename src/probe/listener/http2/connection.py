@@ -26,7 +26,7 @@ UNLIMITED = 10**9
 
 @cache
 def _config() -> Config:
-    """What hypercorn's protocol classes read; everything about sockets, workers and timeouts is ours."""
+    """The settings that hypercorn's protocol classes read; all about sockets, workers and timeouts is ours."""
     config = Config()
     config.accesslog = config.errorlog = None
     config.include_server_header = False

@@ -43,7 +43,7 @@ UNBEGUN_S = 0.5
 fast as it can connect."""
 
 PARSED_BYTES = 4 * 1024
-"""What is parsed in one go: some hundred of the smallest frames, so that others wait for milliseconds."""
+"""The bytes that are parsed in one go: some hundred of the smallest frames, so that others wait for milliseconds."""
 
 
 class ContainedH2(H2Protocol):

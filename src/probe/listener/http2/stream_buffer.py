@@ -17,7 +17,7 @@ class StreamStalledError(Exception):
 
 
 class BoundedBuffer(StreamBuffer):
-    """What one stream has yet to send. `push` and `drain` wait for the peer; each wait can be cancelled at no cost.
+    """The bytes that one stream has yet to send. `push` and `drain` wait for the peer, and can be cancelled at no cost.
 
     Both raise `StreamStalledError` when nothing at all could be sent for `stall_s` seconds, which `check` finds.
     """

@@ -45,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class KeptRow:
-    """What the file has of one call; `entries` are its evidence with their sequence numbers, in order."""
+    """One call as the file has it; `entries` are its evidence with their sequence numbers, in order."""
 
     row: bytes
     complete: bool

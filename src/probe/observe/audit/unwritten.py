@@ -19,7 +19,7 @@ _NOTHING = _Progress(0, False)
 
 
 class Unwritten:
-    """What one writer has still to do. At most `most` calls wait; the one that waits longest makes room.
+    """The calls that one writer has still to write. At most `most` wait; the one that waits longest makes room.
 
     A call that runs is held until its end is written, though the records have forgotten it meanwhile: `sweep` finds
     that end in its record, whoever else has heard of it. A call that made room comes back with its next change, or once
@@ -133,7 +133,7 @@ class Unwritten:
         self._make_room()
 
     def forget_written(self) -> None:
-        """What was written before may be gone: all that the records still have waits again."""
+        """The calls that were written before may be gone: all that the records still have wait again."""
         self._written.clear()
         for record in [*self._records.newest_first()][::-1]:
             if record.call not in self._waiting:

@@ -39,7 +39,7 @@ Direction: TypeAlias = Literal["received", "sent"]
 
 
 Opcode: TypeAlias = Literal["ping", "pong", "close", "text", "binary", "continuation", "reserved"]
-"""What a frame is by its opcode: RFC 6455 section 5.2."""
+"""The kinds of frames, by opcode: RFC 6455 section 5.2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ StdioChange: TypeAlias = Literal[
     "empty_line",
     "no_final_newline",
 ]
-"""What can happen to a server on standard streams."""
+"""The events of a server on standard streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class StdioChanged:
 
 
 ClientChange: TypeAlias = Literal["started", "exited", "killed", "timed_out"]
-"""What can happen to a client that `mcp-probe judge` runs."""
+"""The events of a client that `mcp-probe judge` runs."""
 
 
 @dataclass(frozen=True, slots=True)

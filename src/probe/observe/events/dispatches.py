@@ -90,7 +90,7 @@ class DispatchLate:
 
 @dataclass(frozen=True, slots=True)
 class DispatchStopped:
-    """What became of a cancelled dispatch at its host, `after_ms` milliseconds after `tool.cancel`.
+    """The end of a cancelled dispatch, `after_ms` milliseconds after `tool.cancel`.
 
     `how`: `acknowledged` (the work has stopped), `answered` (it came to its end instead), `unanswered` (the host has
     said nothing in time, the place is given back), `never_sent` (it still waited here) or `host_gone`. `late` counts

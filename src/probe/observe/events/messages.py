@@ -144,7 +144,7 @@ class MessageDropped:
 
 
 def subject(message: Any) -> RequestId | None:
-    """What a client's message is about, where another message began that."""
+    """The id of the thing that a client's message is about, where another message began it."""
     method = message.get("method") if isinstance(message, dict) else None
     if not isinstance(method, str) or method not in _NAMES:
         return None
@@ -154,7 +154,7 @@ def subject(message: Any) -> RequestId | None:
 
 
 def essentials(message: Any) -> tuple[Rpc, str | None, RequestId | None]:
-    """What a JSON value is as a message, its method and its id; an id that is none of JSON-RPC's is left out."""
+    """The kind of message that a JSON value is, its method and its id; an id that JSON-RPC forbids is left out."""
     if not isinstance(message, dict):
         return "invalid", None, None
     method, id = message.get("method"), message.get("id")

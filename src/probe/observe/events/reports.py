@@ -1,4 +1,4 @@
-"""What other processes report of their own logs (`mcp-probe stdio --report`)."""
+"""Reports of other processes about their own logs (`mcp-probe stdio --report`)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class StreamLost:
 
 
 Control: TypeAlias = Literal["priming", "retry", "comment"]
-"""What an event stream carries beside messages."""
+"""The parts of an event stream beside messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def is_on_wire(event: events.Event) -> bool:
 
 @dataclass(slots=True)
 class _SearchedExchange:
-    """What is known of one: its entries, and what they say of all of it."""
+    """One exchange: its entries, and what they say of all of it."""
 
     entries: list[Entry] = field(default_factory=list)
     on_wire: bool = False
@@ -63,7 +63,7 @@ class _SearchedExchange:
     begun: bool = False
 
     def named(self, key: Key) -> Iterator[str]:
-        """What a word of this key is held against."""
+        """The values that a word of this key is compared with."""
         if key == "client":
             return iter(self.clients)
         if key == "tool":
@@ -89,7 +89,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What to look for: exchanges or entries that began before an entry, and so many entries at most.
+    """A search for exchanges or entries that began before an entry, and for so many entries at most.
 
     One exchange is whole, however many it has.
     """
@@ -173,7 +173,7 @@ class Search:
         return any(matches(value) for value in self._named(entry, word))
 
     def _named(self, entry: Entry, word: Word) -> tuple[str, ...]:
-        """What an entry has of a key."""
+        """The values of an entry for a key."""
         fact, context = entry.fact, entry.context
         if word.key == "kind":
             return (fact.kind,)

@@ -68,7 +68,7 @@ KIND_HEADS: Final = (
     "task",
     "websocket",
 )
-"""What kinds begin with, up to the first dot."""
+"""The beginnings of kinds, up to the first dot."""
 
 # A long line costs as much for each entry of the log as it has values.
 _MOST_VALUES: Final = 50
@@ -85,7 +85,7 @@ _COMPARE: Mapping[str, Callable[[int, int], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What one key asks for: one of the `values`, or none of them where it is `negated`. Values are in lower case."""
+    """The condition of a key: one of the `values`, or none of them where it is `negated`. Values are in lower case."""
 
     key: Key
     values: tuple[str, ...]

@@ -31,7 +31,7 @@ class Changes:
         self._versions.pop(name, None)
 
     def since(self, version: int) -> list[tuple[str, int]]:
-        """What changed after a version, the earliest change first, each with the version of its change.
+        """The rows that changed after a version, the earliest change first, each with the version of its change.
 
         So a reader that takes only the first of them knows what it has seen.
         """

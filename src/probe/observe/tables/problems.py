@@ -1,4 +1,4 @@
-"""Whose doing a problem is, so that what a client did wrong is not lost among errors that it asked for.
+"""The cause of each problem, so that a client's mistakes are not lost among errors that it asked for.
 
     mistake   the client's, or what a revision forbids
     asked     an error that a tool gave: simulated, because of its arguments, or of a task that failed
@@ -23,7 +23,7 @@ from .groups import groups_of
 
 Problem: TypeAlias = Literal["mistake", "asked", "lost", "limit", "other"]
 
-# What this server cannot or will not do, whoever asks.
+# Refusals of work that this server cannot or will not do, whoever asks.
 _LIMITS: Final = (
     Refusal.REQUEST_TIMEOUT,
     Refusal.BODY_TOO_LARGE,
@@ -39,12 +39,12 @@ _BROKEN: Final = 1006
 _CLIENT_CLOSES: Final = frozenset({1002, 1003, 1007, 1008, 1010})
 _FAULTS: Final[Mapping[str, Problem]] = {"syntax": "mistake", "encoding": "mistake", "incomplete": "lost"}
 _OUTCOMES: Final[Mapping[str, Problem]] = {"tool_error": "asked", "timed_out": "limit"}
-# What the texts of simulated errors begin with, whatever their code.
+# The beginning of the texts of simulated errors, whatever their code.
 _SIMULATED: Final = "Simulated "
 
 
 def problem_of(event: events.Event) -> Problem | None:
-    """Whose doing a problem is; None for what is none.
+    """The cause of a problem; None where an entry is none.
 
     An error without an id answers no request: its reason is another entry, of the refusal or of what was not read.
     """

@@ -145,7 +145,7 @@ class StreamRows:
             self._silence(entry.context, f"cancelled by {fact.cancelled_by}")
 
     def _silence(self, context: Context, why: str) -> None:
-        """What waits for the answer of a call that gets none is not sent, and its connection goes on."""
+        """A message that waits for the answer of a call that gets none is not sent, and its connection goes on."""
         for id in list(self._reads.get(self._reader(context) or 0, ())):
             row = self.table.rows.get(id)
             if row is not None and row.exchange == context.exchange and row.purpose != "resumable":

@@ -1,4 +1,4 @@
-"""What is known of each task, call, session, stream and tool host at this moment: the tables that the dashboard shows.
+"""The present state of each task, call, session, stream and tool host: the tables that the dashboard shows.
 
 Fed with every entry of the event log in order. A row changes when an entry belongs to it; `changes` says for each table
 which rows did, so that a reader gets each of them once however often it changed meanwhile.

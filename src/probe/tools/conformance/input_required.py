@@ -29,7 +29,7 @@ def question(message: str, **fields: Json) -> Ask:
 
 
 def entered(answer: Json, field: str, kind: type[T]) -> T | None:
-    """What a person entered; None when the form was not accepted, or came without a value of this kind."""
+    """The value that a person entered; None when the form was not accepted, or has no value of this kind."""
     filled = answer.get("content")
     if answer.get("action") != "accept" or not isinstance(filled, dict):
         return None

@@ -48,7 +48,7 @@ def with_image(_: Mapping[str, str], answers: Answers) -> list[Json]:
 
 
 def with_input(_: Mapping[str, str], answers: Answers) -> list[Json]:
-    """What the person said, or what came instead of it."""
+    """The words of the person, or a sentence about the answer that came instead."""
     answer = answers["user_context"]
     context = entered(answer, "context", str)
     said = f"there is none in the answer: {shown(answer)}" if context is None else context

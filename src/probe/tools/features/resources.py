@@ -21,7 +21,7 @@ TEXT_URI: Final = "probe://text"
 """The resource that other features link to or embed."""
 
 TEXT: Final = "Plain text of the resource probe://text.\nIts second line has accents: café résumé naïve.\n"
-"""What it says."""
+"""Its text."""
 
 _TICK_S: Final = 2.0
 _ITEMS: Final = 60

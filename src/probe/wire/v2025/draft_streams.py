@@ -52,7 +52,7 @@ def marked(value: Json, stream_id: str, sequence: int) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Which stream a request is about (None: all of them), and what its client says beside."""
+    """The stream that a request is about (None: all of them), and the other values that its client gives."""
 
     stream_id: str | None
     secret: str

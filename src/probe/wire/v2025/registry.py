@@ -1,4 +1,4 @@
-"""Which methods a legacy revision has, and what their parameters look like.
+"""The methods of each legacy revision, and the models of their parameters.
 
 A method that is absent here, or newer than the session's revision, does not exist there: -32601 is the whole story.
 The parameter models are the official ones of `mcp-types`; they are read strictly, so "5" is not an integer.
@@ -136,7 +136,7 @@ def asked_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def client_result(method: str, result: Mapping[str, Any]) -> str | None:
-    """What is wrong with the client's result of a server's request; None when nothing is."""
+    """The fault of the client's result of a server's request; None when it has none."""
     try:
         SERVER_REQUESTS[method].result.model_validate(result, strict=True, by_alias=True, by_name=False)
     except ValidationError as error:

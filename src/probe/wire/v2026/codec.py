@@ -113,7 +113,7 @@ def create_task(task: Json, *, server_info: Json) -> Json:
     return _signed(task, "task", server_info)
 
 
-# Which member tells more in which status; working and cancelled tasks have none.
+# The member that tells more, by status; working and cancelled tasks have none.
 _DETAIL: Mapping[str, str] = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
 

@@ -1,4 +1,4 @@
-"""Which properties of an input schema clients repeat in `Mcp-Param-*` headers: the `x-mcp-header` annotations.
+"""The properties of an input schema that clients repeat in `Mcp-Param-*` headers: the `x-mcp-header` annotations.
 
 2026-07-28 basic/transports/streamable-http, Custom Headers from Tool Parameters.
 """

@@ -1,4 +1,4 @@
-"""Which methods 2026-07-28 has, with the tasks extension, and what their parameters look like.
+"""The methods of 2026-07-28, with the tasks extension, and the models of their parameters.
 
 A method that is absent here does not exist: initialize, ping, logging/setLevel, resources/subscribe and unsubscribe,
 tasks/result and tasks/list are -32601, and that is the whole story. The models are the official ones of `mcp-types`,
@@ -142,7 +142,7 @@ def _nulls(params: Mapping[str, Any], model: type[BaseModel], where: str = "para
 
 
 def client_answer(method: str, result: Any) -> str | None:
-    """What is wrong with an input response, given the method of the request it answers; None when nothing is."""
+    """The fault of an input response, given the method of the request it answers; None when it has none."""
     try:
         _ANSWERS[method].model_validate(result, strict=True, by_alias=True, by_name=False)
     except ValidationError as error:

@@ -267,7 +267,7 @@ class CancelExplicit(Predicate):
 class CancelModernClosesStream(Predicate):
     """Cancels by closing the stream."""
 
-    # What names a task, or is malformed, is the fault of another rule.
+    # A notification that names a task, or is malformed, is judged by another rule.
     general = True
 
     def on_notification(self, message: Message) -> None:

@@ -1,4 +1,4 @@
-"""What does not fit a field of a form: client/elicitation knows strings, numbers, booleans and choices.
+"""The faults of values in a form: client/elicitation knows strings, numbers, booleans and choices.
 
 A doubt is no fault: a pattern that Python does not read, a format that validators disagree about.
 """
@@ -28,7 +28,7 @@ def is_blank(value: Any) -> bool:
 
 
 def type_fault(field: Mapping[str, Any], value: Any) -> str | None:
-    """What is wrong with the JSON type of a value; 5.0 is an integer by JSON Schema."""
+    """The fault of the JSON type of a value; 5.0 is an integer by JSON Schema."""
     kind = field.get("type")
     right = {
         "string": isinstance(value, str),
@@ -43,7 +43,7 @@ def type_fault(field: Mapping[str, Any], value: Any) -> str | None:
 
 
 def value_fault(field: Mapping[str, Any], value: Any) -> str | None:
-    """What is wrong with a value that has the right type: bounds, choices, patterns and formats."""
+    """The fault of a value that has the right type: bounds, choices, patterns and formats."""
     if isinstance(value, list):
         return _list_fault(field, value)
     options = _options(field)

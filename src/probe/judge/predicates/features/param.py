@@ -37,7 +37,7 @@ class _Calls(Predicate):
             self.look(message, exchange, tool)
 
     def tool_of(self, message: Message) -> ListedTool | None:
-        """What the client knows of the tool that is called; None where nobody can say that."""
+        """The called tool as the client knows it; None where nobody can say that."""
         name = message.params.get("name")
         if not isinstance(name, str):
             return None

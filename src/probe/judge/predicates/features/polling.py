@@ -1,4 +1,4 @@
-"""What the rules of both kinds of tasks have in common: how often a client asks, how long, and when it stops."""
+"""The common part of the rules about both kinds of tasks: how often and how long a client asks, and when it stops."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Unfollowed(Predicate):
         self._after: Newest[str, Wait] = Newest(MOST_TASKS)
 
     def on_gap(self) -> None:
-        # What is missing may have told the end of any of them; what was waited for is INCONCLUSIVE already.
+        # A missing entry may have told the end of any of them; open waits are INCONCLUSIVE already.
         self._open.clear()
 
     def begin(self, told: Told) -> None:

@@ -18,7 +18,7 @@ from .serving import Serving
 # Sessions whose roots are remembered, and changes that were told in one.
 _MOST_SESSIONS: Final = 200
 
-# What RFC 3986 does not allow in a URI, and the drive of a path that was put behind `file://` as it is.
+# Characters that RFC 3986 does not allow in a URI, and the drive of a path that was put behind `file://` as it is.
 _UNESCAPED: Final = re.compile(r"[\x00-\x20\\<>\"^`{|}]|^file://[A-Za-z]:", re.IGNORECASE)
 
 
@@ -82,7 +82,7 @@ class RootsChangeTold(_Roots):
             self._known.pop(session, None)
             return
         roots = {_folder(root.get("uri")): root.get("name") for root in _listed(reply)}
-        # What the client told after the question was under way may be about what it answers.
+        # A change that the client told after the question was under way may already be in its answer.
         asked = min(message.at - self.allowances.arrival_s, reply.question.delivered or message.at)
         known = self._known.get(session)
         self._known.store(session, _SessionRoots(roots, asked, message.seq))

@@ -1,4 +1,4 @@
-"""What the rules about declared capabilities have in common: a client that declares something answers it."""
+"""The common part of the rules about declared capabilities: a client answers requests for what it declares."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class TasksUnknownLeftAlone(Predicate):
         id = request.params.get("taskId")
         if request.answer is None or not isinstance(id, str) or request.refusal is not None:
             return
-        # Whoever tries so many ids is guessing, and is not asking for a task of its own.
+        # A client that tries so many ids is guessing, and is not asking for a task of its own.
         if id in self._asked or len(self._asked) >= MOST_TASKS:
             return
         if request.answer.error.get("code") == _INVALID_PARAMS:

@@ -272,7 +272,7 @@ class TasksxNoDoubleAnswer(Predicate):
                 self.ok(request)
 
     def on_task_told(self, told: Told) -> None:
-        # What is asked still after it was answered may be answered again.
+        # A question that is still asked after its answer may be answered again.
         body = told.sent.params if told.request is None else told.sent.result
         for key in members(body.get("inputRequests")):
             first = self._answered.get((told.task.id, key))

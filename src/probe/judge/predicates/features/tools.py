@@ -94,7 +94,7 @@ def _no_string(message: Message, arguments: dict[str, Any]) -> str | None:
 
 
 class _AsTasks(Predicate):
-    """What the list of this session says of a tool when it is called."""
+    """Judges calls by the tool as the list of this session has it."""
 
     methods = frozenset({"tools/call"})
 

@@ -66,7 +66,7 @@ class CacheFreshKept(Predicate):
             self._forget()
         key = self._key(message)
         fresh = self._fresh.get(key)
-        # What began before the answer was delivered could not know it.
+        # A request that began before the answer was delivered could not know it.
         if (
             fresh is None
             or self._has_changed(message, fresh)

@@ -209,7 +209,7 @@ class ListenPartlyGranted(Predicate):
 
 
 def _filter(wanted: Any) -> bytes:
-    """What tells a filter from others; the filter itself can be as long as a message."""
+    """A digest that tells a filter from others; the filter itself can be as long as a message."""
     return digest(wanted)
 
 

@@ -131,7 +131,7 @@ class PoliteReconnectRate(Predicate):
             self._times.clear()
 
     def on_answered(self, request: Message) -> None:
-        # Whatever is answered is a success.
+        # Any answered request is a success.
         self._done()
 
     def on_told(self, notification: Sent) -> None:

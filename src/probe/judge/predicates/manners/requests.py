@@ -1,4 +1,4 @@
-"""What makes two requests of a client equal."""
+"""Digests that are the same where two requests of a client are equal."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ...views import Message
 
 
 def same_request(message: Message) -> bytes:
-    """What tells a request from others: its method and its params, but for `_meta`."""
+    """A digest that tells a request from others: of its method and its params, but for `_meta`."""
     params = {name: value for name, value in message.params.items() if name != "_meta"}
     return digest([message.method, params])
 
 
 def same_body(message: Message) -> bytes:
-    """What tells a message from others: all but its id."""
+    """A digest that tells a message from others: of all but its id."""
     value = message.value
     return digest({name: each for name, each in value.items() if name != "id"} if isinstance(value, dict) else value)
 
 
 def digest(value: Any) -> bytes:
-    """What tells a JSON value from others, however long it is."""
+    """A digest that tells a JSON value from others, however long it is."""
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).digest()

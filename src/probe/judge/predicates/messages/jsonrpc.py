@@ -14,7 +14,7 @@ from ...views import Message, Session, Unreadable, members
 
 _ENVELOPE: Final = frozenset({"method", "result", "error"})
 _NOTIFICATIONS: Final = "notifications/"
-# What the schema says of these, rules of their own say, which know more than the schema.
+# Rules of their own judge these members, which know more than the schema.
 _OWN_RULES: Final = frozenset({"/id", "/jsonrpc", "/params/_meta/progressToken", "/params/cursor"})
 
 

@@ -30,7 +30,7 @@ class LifecycleInitializeFirst(Predicate):
     any_revision = True
 
     def setup(self) -> None:
-        # What came first on a pipe, or by HTTP (None), and may have come too early; None once that is decided.
+        # The message that came first on a pipe, or by HTTP (None), perhaps too early; None once that is decided.
         self._held: Newest[str | None, Message | None] = Newest(_MOST_SESSIONS)
 
     def on_message(self, message: Message) -> None:
@@ -203,7 +203,7 @@ class LifecycleInitializedSent(Predicate):
             self._accuse(label)
 
     def _forgive(self) -> None:
-        """What came unseen, or without a session, may have been the notification of any session so far."""
+        """A message that came unseen, or without a session, may have been the notification of any session so far."""
         for label in self._owing:
             self._owing[label] = None
         for session in self.life.sessions.values():

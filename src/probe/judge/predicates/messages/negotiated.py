@@ -19,7 +19,7 @@ _OF_METHOD: Final[Mapping[str, str]] = {
     "tools": "tools",
 }
 _DISCOVER: Final = "server/discover"
-# Who works on a task sends it, and a client works on those that the server asks it for, which it declares.
+# The side that works on a task sends it. A client works on tasks that the server asks it for, and declares that.
 _STATUS: Final = "notifications/tasks/status"
 
 _Url: TypeAlias = tuple[str, str]
@@ -35,7 +35,7 @@ class LifecycleCapabilitiesRespected(Predicate):
     """
 
     def setup(self) -> None:
-        # What server/discover gave, and when it was delivered.
+        # The answer to server/discover, and when it was delivered.
         self._discovered: Newest[_Url, tuple[float, Message]] = Newest(_MOST)
 
     def on_answered(self, request: Message) -> None:

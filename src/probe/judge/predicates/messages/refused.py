@@ -20,7 +20,7 @@ _SETTING: Final = re.compile(r"\((\w+)\)$")
 _SETTINGS: Final = frozenset(field.name for field in fields(Limits))
 _LONGEST: Final = 200
 
-# What a limit of the server caused; one of them is how long it keeps the events of a stream.
+# Refusals that a limit of the server caused; one of them is how long it keeps the events of a stream.
 _LIMITS: Final = LIMIT_REFUSALS | {Refusal.EVENTS_GONE.name}
 # Refusals that need not be the client's doing, and why.
 _EXCUSED: Final[Mapping[str, str]] = {
@@ -34,14 +34,14 @@ _EXCUSED: Final[Mapping[str, str]] = {
     Refusal.MISSING_CAPABILITY.name: "a client learns by it what the request needs",
     Refusal.PARSE_ERROR.name: "this server does not read all that may be JSON",
 }
-# What these name comes from a model or a person, or has ended meanwhile.
+# These name things that a model or a person chose, or that have ended meanwhile.
 _NAMING: Final = frozenset(
     {"tools/call", "prompts/get", "completion/complete", "resources/read", "resources/subscribe"}
     | {"resources/unsubscribe", "tasks/get", "tasks/result", "tasks/cancel", "tasks/update", "stream/resume"}
     | {"stream/poll"}
 )
 _BY_NAME: Final = frozenset({Code.INVALID_PARAMS, Code.RESOURCE_NOT_FOUND, Code.METHOD_NOT_FOUND})
-# What a client asks by these is whether the server offers something; so do browsers and the health checks of proxies.
+# By these a client asks whether the server offers something; so do browsers and the health checks of proxies.
 _ASKING: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 

@@ -13,7 +13,7 @@ from ...views import Message, members
 from ..manners.requests import same_request
 
 _DISCOVER: Final = "server/discover"
-# What the server says for how long an answer of server/discover may be kept, where it says nothing.
+# The time for which an answer of server/discover may be kept where it says nothing about that.
 _TTL_S: Final = 60.0
 _WINDOW_S: Final = 600.0
 _FEWEST_REQUESTS: Final = 10

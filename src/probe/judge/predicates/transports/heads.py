@@ -1,4 +1,4 @@
-"""What rules read in the head of an HTTP request."""
+"""Readers of the head of an HTTP request, for rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SESSION: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
 LAST_EVENT: Final = "last-event-id"
 NO_IDS: Final = frozenset({"", "undefined", "null", "None"})
-"""What stands in place of a session id where a program has none; the log shows these as they are."""
+"""The words that a program without a session id sends in place of one; the log shows these as they are."""
 
 
 def has_body(exchange: Exchange) -> bool:

@@ -197,7 +197,7 @@ def _legacy_act(exchange: Exchange) -> Message | Exchange | None:
     return None if outside else exchange.messages[0]
 
 
-# What is said outside of a session, or to find out which era the server speaks.
+# Methods that come outside of a session, or that find out which era the server speaks.
 _OUTSIDE = frozenset({"initialize", "server/discover"})
 
 

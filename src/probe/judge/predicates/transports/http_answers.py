@@ -98,7 +98,7 @@ def _form(request: Message) -> Form | None:
     if exchange is None or answer is None or answer.delivered is None or answer.rpc != "response":
         return None
     if exchange.content_type.startswith("text/event-stream"):
-        # What was resumed came on another exchange.
+        # A resumed stream came on another exchange.
         return "text/event-stream" if answer.stream is None or answer.stream.readers[-1:] == [exchange] else None
     return "application/json" if exchange.content_type.startswith("application/json") else None
 
@@ -247,6 +247,6 @@ def _is_timer(seconds: float) -> bool:
 
 
 def _place(exchange: Exchange) -> Message | Session | None:
-    """Where the revision of a stream is known: its request, else its session."""
+    """The holder of a stream's revision: its request, else its session."""
     requests = (message for message in exchange.messages if message.rpc == "request")
     return next(requests, exchange.session)

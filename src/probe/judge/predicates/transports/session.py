@@ -15,7 +15,7 @@ _GONE: Final = 404
 
 
 def _id(exchange: Exchange) -> str | None:
-    """What names the session of a request: its label, else the beginning of its id; None where there is none."""
+    """The name of the session of a request: its label, else the beginning of its id; None where there is none."""
     value = exchange.header(SESSION)
     if value in _NOTHING or not exchange.is_endpoint or exchange.is_hidden(SESSION):
         return None
