@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection
 
+from probe.endpoints import report
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge, judge_all
 from probe.judge.predicates.all import PREDICATES
@@ -26,6 +27,8 @@ def told(seq: int, fact: events.Event) -> str:
     """A line of the log of a process."""
     return ndjson.line(Entry(seq, 1.0, 1.0, Context("i1", 1, session="s1"), fact)).decode()
 
+
+END = json.dumps({"kind": "end", "last": 3, "why": "complete"})
 
 REFUSED: dict[str, tuple[int, dict[str, Any]]] = {
     "without a secret": (401, {"headers": []}),
@@ -152,6 +155,31 @@ async def test_the_session_of_a_process_is_closed_while_it_is_away_and_opened_ag
         opened, closed = server.entries("connection.opened"), server.entries("connection.closed")
         assert [entry["cause"] for entry in closed] == [entry["seq"] for entry in opened]
         assert len({entry["connection"] for entry in opened + closed}) == 1
+
+
+async def test_a_process_that_has_told_all_and_missed_the_close_tells_nothing_twice() -> None:
+    async with collecting() as server:
+        for taken in (0, 3):
+            async with socket_to(server) as socket:
+                assert (await greeted(socket))["last"] == taken
+                await socket.send_message("\n".join([*(line(seq) for seq in (1, 2, 3)), END]))
+                await server.entry("report.ended", 1 + bool(taken))
+        assert len(server.entries("session.closed")) == 3
+
+
+async def test_a_process_that_is_here_for_long_is_not_forgotten_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "_MOST_KNOWN", 1)
+    async with collecting() as server:
+        async with socket_to(server) as lasting:
+            await greeted(lasting, run="lasting")
+            await lasting.send_message(line(5))
+            await server.entry("session.closed")
+            async with socket_to(server) as newer:
+                await greeted(newer, run="newer")
+            await server.entry("report.ended")
+        await server.entry("report.ended", 2)
+        async with socket_to(server) as lasting:
+            assert (await greeted(lasting, run="lasting"))["last"] == 5
 
 
 async def test_what_is_about_the_process_as_a_server_stays_there() -> None:

@@ -33,8 +33,10 @@ _DONE = Ending(1000, "client")
 _LONGEST_REASON = 120
 # A process says who it is at once.
 _HELLO_S = 10.0
-# Those that were here last: one of them that has lost its connection goes on where it was.
+# So many processes that have lost their connections, the latest ones, can go on where they were.
 _MOST_KNOWN = 256
+# So many are known to have told all, as the close may not have reached them.
+_MOST_TOLD = 4096
 # Who ended a report, as `report.ended` says it.
 _TOLD, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
 
@@ -49,7 +51,8 @@ class ReportEndpoint:
         self._places = Limit("max_reports", "there are {most} processes already ({name})", engine.shares)
         self._policy = host_policy(settings)
         self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
-        self._known: Newest[str, ReportedProcess] = Newest(_MOST_KNOWN)
+        self._away: Newest[str, ReportedProcess] = Newest(_MOST_KNOWN)
+        self._told: Newest[str, int] = Newest(_MOST_TOLD)
         self._connected: set[str] = set()
         self._changed = trio.lowlevel.ParkingLot()
 
@@ -124,8 +127,9 @@ class ReportEndpoint:
             self._connected.discard(hello.run)
 
     async def _report(self, exchange: Exchange, wire: WebSocketWire, hello: ReportHello) -> Ending:
-        process = self._known.get(hello.run) or ReportedProcess(self._engine, exchange.recorder, hello)
-        self._known.store(hello.run, process)
+        process = self._away.pop(hello.run, None) or ReportedProcess(
+            self._engine, exchange.recorder, hello, self._told.get(hello.run, 0)
+        )
         process.begin(exchange.recorder, hello, exchange.client)
         by, ending = _STOPPED, Ending(_GOING_AWAY, _STOPPED)
         try:
@@ -139,8 +143,10 @@ class ReportEndpoint:
             by, ending = _LOST, _DONE
         finally:
             process.end(by)
-        if by == _TOLD:
-            self._known.pop(hello.run, None)
+            if by == _TOLD:
+                self._told.store(hello.run, process.taken)
+            else:
+                self._away.store(hello.run, process)
         return ending
 
     async def _stop(self, reading: trio.CancelScope) -> None:

@@ -79,8 +79,8 @@ class ReportedProcess:
     `recorder` is that of the request that it came with first.
     """
 
-    def __init__(self, engine: Engine, recorder: Recorder, hello: ReportHello) -> None:
-        self.taken = 0
+    def __init__(self, engine: Engine, recorder: Recorder, hello: ReportHello, taken: int = 0) -> None:
+        self.taken = taken
         self._log = engine.log
         number = recorder.context.exchange
         self._connection = f"r{number}"
