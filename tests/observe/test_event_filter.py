@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from probe.observe import event_filter
 from probe.observe.context import Context
-from probe.observe.event_filter import EVENTS, EVERYTHING, contains, parse
+from probe.observe.event_filter import EVENTS, EVERYTHING, RowText, contains, parse
 from probe.observe.events import (
     DispatchSent,
     HostMessage,
@@ -220,3 +220,17 @@ def test_a_row_may_be_cut_anywhere_for_that(cut: int) -> None:
     for tail in (b"\\u00e9" * 9, "é".encode() * 9, b'","b":[1,{"c":[' * 3, b"\\\\" * 9):
         head = b'{"w":"\\u00c9t\\u00e9","a":"'
         assert contains(head + b"x" * (cut - len(head)) + tail, "été")
+
+
+def test_a_row_is_put_in_lower_case_once_for_all_texts() -> None:
+    class Row(bytes):
+        lowered = 0
+
+        def lower(self) -> bytes:
+            self.lowered += 1
+            return super().lower()
+
+    row = Row(b'{"method":"Tools/Call"}')
+    text = RowText(row)
+    assert [text.has(each) for each in ("tools/call", "method", "none", "x")] == [True, True, False, False]
+    assert row.lowered == 1

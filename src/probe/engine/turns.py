@@ -29,5 +29,7 @@ class Turns:
             if self._turnstile is None:
                 await trio.lowlevel.checkpoint()
             else:
+                # trio hands a lock over in the order of those who wait, and `acquire` is a checkpoint also where the
+                # lock is free. So of all that share it, one does its piece in each pass of the scheduler.
                 async with self._turnstile:
                     pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import get_args
 
@@ -93,18 +94,42 @@ def direction_of(event: Event) -> str | None:
     return next((name for name, kinds in _DIRECTIONS.items() if type(event) in kinds), None)
 
 
-def contains(row: bytes, text: str) -> bool:
-    """Whether a row in JSON contains a text, which is casefolded, upper and lower case alike.
+class RowText:
+    """A row in JSON in which texts are looked for; for many texts it is put in lower case once.
 
-    Letters beyond ASCII, and characters that a client wrote as escapes, are found in the first 64 KiB of a row.
+    Letters beyond ASCII, and characters that a client wrote as escapes, are found in its first 64 KiB.
     """
-    if text.isascii() and text.encode() in row.lower():
-        return True
-    head = row[:_READ_BYTES]
-    if not text.isascii() and text in head.decode(errors="ignore").casefold():
-        return True
-    # This server writes no escapes for printable characters.
-    return b"\\u" in head and text in _without_escapes(head).casefold()
+
+    def __init__(self, row: bytes) -> None:
+        self._row = row
+
+    def has(self, text: str) -> bool:
+        """Whether the row contains a text, which is casefolded, upper and lower case alike."""
+        if text.isascii():
+            if text.encode() in self._lower:
+                return True
+        elif text in self._folded:
+            return True
+        # This server writes no escapes for printable characters.
+        return text in self._read
+
+    @cached_property
+    def _lower(self) -> bytes:
+        return self._row.lower()
+
+    @cached_property
+    def _folded(self) -> str:
+        return self._row[:_READ_BYTES].decode(errors="ignore").casefold()
+
+    @cached_property
+    def _read(self) -> str:
+        head = self._row[:_READ_BYTES]
+        return _without_escapes(head).casefold() if b"\\u" in head else ""
+
+
+def contains(row: bytes, text: str) -> bool:
+    """Whether a row in JSON contains one text: `RowText.has`."""
+    return RowText(row).has(text)
 
 
 def _without_escapes(row: bytes) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+import trio
 
 from probe.observe.context import NO_CONTEXT
 from probe.observe.entry_reading import entry_of
@@ -33,7 +35,10 @@ def saved() -> EventLog:
 
 
 async def find(line: str, by: By, before: int = 1000, limit: int = 1000) -> SearchResult:
-    return await Search(saved(), TABLE["names"], SearchRequest(read(line), by, before, limit)).run()
+    async def done(size: int) -> None:
+        await trio.lowlevel.checkpoint()
+
+    return await Search(saved(), TABLE["names"], SearchRequest(read(line), by, before, limit), done).run()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["line"])
@@ -79,6 +84,60 @@ async def test_the_page_gives_counts_of_the_whole_log_and_the_newest_entries(pro
     rest = await page(probe, f"/api/search?filter=method:ping&before={found['next']}")
     assert ([event["id"] for event in rest["events"]], rest["next"]) == ([0], None)
     assert (await page(probe, "/api/search?filter=ping&by=entry&limit=0"))["events"] == []
+
+
+@pytest.mark.parametrize("by", get_args(By))
+async def test_the_entries_of_a_large_exchange_are_looked_at_in_pieces(by: By) -> None:
+    log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=1 << 20)
+    for number in range(300):
+        log.append(received({"id": number, "method": "ping"}), NO_CONTEXT._replace(exchange=1))
+    size = sum(len(entry.encoded()) for entry in log.since(0, 300).entries)
+    pieces: list[int] = []
+
+    async def done(size: int) -> None:
+        pieces.append(size)
+        await trio.lowlevel.checkpoint()
+
+    for line, least in (("method:none", 0), ("-kind:message", 0), ("one two", size), ("-one -two -three", 3 * size)):
+        pieces.clear()
+        await Search(log, {}, SearchRequest(read(line), by, 1000, 1000), done).run()
+        assert len(pieces) > 300, line
+        assert sum(pieces) > least, line
+
+
+async def test_however_many_searches_there_are_one_works_at_a_time(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3000):
+        probe.engine.log.append(received({"id": number, "method": "ping"}))
+    worked: list[int] = []
+    passes = 0
+    add = Search._add
+
+    def counted(search: Search, *given: Any) -> None:
+        worked.append(passes)
+        add(search, *given)
+
+    async def count_passes() -> None:
+        nonlocal passes
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+
+    async def at_most(searches: int) -> int:
+        """The most entries that were looked at in one pass of the scheduler."""
+        worked.clear()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(count_passes)
+            async with trio.open_nursery() as asking:
+                for _ in range(searches):
+                    asking.start_soon(page, probe, "/api/search?filter=method:none")
+            nursery.cancel_scope.cancel()
+        return max(Counter(worked).values())
+
+    await page(probe, "/api")
+    monkeypatch.setattr(Search, "_add", counted)
+    assert await at_most(12) <= 4 * await at_most(1)
 
 
 async def test_an_exchange_larger_than_an_answer_says_how_much_of_it_is_left_out() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import trio
 from quart_trio import QuartTrio
 
 from ...engine.engine import Engine
@@ -22,10 +23,12 @@ def create(engine: Engine, beside: Beside) -> QuartTrio:
     server.register(app, engine, beside)
     tables.register(app, engine)
     events.register(app, engine)
-    search.register(app, engine)
+    # Searches and exports read the whole log; however many there are, together they take as much time as one.
+    turnstile = trio.Lock()
+    search.register(app, engine, turnstile)
     calls.register(app, engine)
     judge.register(app, engine)
-    exports.register(app, engine)
+    exports.register(app, engine, turnstile)
     interaction.register(app, engine)
     return app
 

@@ -56,9 +56,8 @@ class Chosen:
     turns: Turns
 
 
-def register(app: QuartTrio, engine: Engine) -> None:
-    """Add the pages of one engine."""
-    turnstile = trio.Lock()
+def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
+    """Add the pages of one engine. Of all work in turns on this `turnstile`, one goes on at a time."""
 
     async def find(page: listing.Route) -> Chosen:
         return await _find(engine, _asked(page), Turns(turnstile))

@@ -1,4 +1,4 @@
-"""`/api/search`: what of the log a filter line passes."""
+"""`/api/search`: the part of the log that a filter line passes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from quart import Response
 from quart_trio import QuartTrio
 
 from ...engine.engine import Engine
+from ...engine.turns import Turns
 from ...observe.query import QueryError
 from ...observe.search.search import By, Search, SearchRequest, SearchResult
 from ...observe.search.words import read as read_line
@@ -18,8 +19,8 @@ from .queries import Query, read
 from .responses import array, json_answer
 
 
-def register(app: QuartTrio, engine: Engine) -> None:
-    """Add the page of one engine."""
+def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
+    """Add the page of one engine. Its work goes through the turnstile of the exports."""
     log, limits = engine.log, engine.settings.limits
 
     @app.get(listing.SEARCH.rule)
@@ -30,8 +31,9 @@ def register(app: QuartTrio, engine: Engine) -> None:
         before = query.number("before", log.last + 1)
         wanted = SearchRequest(read_line(query.own.get("filter", "")), _by(query), before, limit)
         last = log.last
-        found = await Search(log, engine.observer.tables.client_names(), wanted).run()
-        rows, next, left_out = await _answer(found, limits.api_page_bytes) if limit else ([], None, 0)
+        turns = Turns(turnstile)
+        found = await Search(log, engine.observer.tables.client_names(), wanted, turns.done).run()
+        rows, next, left_out = await _answer(found, limits.api_page_bytes, turns) if limit else ([], None, 0)
         counts = {"run": engine.run, "matched": found.matched, "total": found.total, "last": last}
         return json_answer({**counts, "next": next, "left_out": left_out}, {"events": array(rows)})
 
@@ -43,7 +45,7 @@ def _by(query: Query) -> By:
     return cast("By", by)
 
 
-async def _answer(found: SearchResult, max_bytes: int) -> tuple[list[bytes], int | None, int]:
+async def _answer(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[list[bytes], int | None, int]:
     """As many parts as an answer has room for, where the rest begins, and how many entries of the first had no room.
 
     Others run between two entries: a large answer would hold up every call.
@@ -61,6 +63,6 @@ async def _answer(found: SearchResult, max_bytes: int) -> tuple[list[bytes], int
                 rest = part[0].seq if len(found.parts) > 1 else found.next
                 return encoded, rest, len(part) - len(encoded)
             encoded.append(row)
-            await trio.lowlevel.checkpoint()
+            await turns.done(len(row))
         rows += encoded
     return rows, found.next, 0

@@ -10,14 +10,12 @@ has all else itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-import trio
-
 from .. import events
-from ..event_filter import contains, direction_of
+from ..event_filter import RowText, direction_of
 from ..log import Entry, EventLog
 from ..tables.problems import problem_of
 from .words import Key, Word, matcher
@@ -39,8 +37,9 @@ _WIRE: Final = (
 )
 _MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
 _ANSWERS: Final = ("response", "error")
-# Entries that are looked at between two checkpoints, where none has to be encoded.
+# Entries that are added to their exchanges in one piece, and what that costs: as much as to encode so many bytes.
 _PIECE: Final = 200
+_PIECE_COST: Final = 64 * 1024
 
 
 def is_on_wire(event: events.Event) -> bool:
@@ -101,12 +100,18 @@ class SearchRequest:
 
 
 class Search:
-    """One search. `names` are the names that clients give themselves, by their labels."""
+    """One search. `names` are the names that clients give themselves, by their labels.
 
-    def __init__(self, log: EventLog, names: Mapping[str, str], wanted: SearchRequest) -> None:
+    `done` hears of each small piece of work how many bytes it was about, and lets others run when that was enough.
+    """
+
+    def __init__(
+        self, log: EventLog, names: Mapping[str, str], wanted: SearchRequest, done: Callable[[int], Awaitable[None]]
+    ) -> None:
         self._log = log
         self._names = names
         self._wanted = wanted
+        self._done = done
         self._of_exchange = [(word, matcher(word)) for word in wanted.words if word.key in _OF_EXCHANGE]
         self._of_entry = [(word, matcher(word)) for word in wanted.words if word.key not in _OF_EXCHANGE]
         # The cheap ones first: a text has to be looked for in the encoded entry.
@@ -127,7 +132,7 @@ class Search:
             for entry in page.entries:
                 self._add(found, entry)
             at = max(page.next, at + 1)
-            await trio.lowlevel.checkpoint()
+            await self._done(_PIECE_COST)
         return list(found.values())
 
     def _add(self, found: dict[int, _SearchedExchange], entry: Entry) -> None:
@@ -166,11 +171,18 @@ class Search:
     def _fits_outside(self, exchange: _SearchedExchange) -> bool:
         return all(any(map(matches, exchange.named(word.key))) != word.negated for word, matches in self._of_exchange)
 
-    def _has(self, entry: Entry, word: Word, matches: Callable[[str], bool]) -> bool:
-        if word.key == "text":
-            row = entry.encoded()
-            return any(contains(row, value) for value in word.values)
-        return any(matches(value) for value in self._named(entry, word))
+    async def _has(self, entry: Entry, word: Word, matches: Callable[[str], bool]) -> bool:
+        if word.key != "text":
+            await self._done(0)
+            return any(matches(value) for value in self._named(entry, word))
+        encoded = entry.encoded()
+        row = RowText(encoded)
+        for value in word.values:
+            found = row.has(value)
+            await self._done(len(encoded))
+            if found:
+                return True
+        return False
 
     def _named(self, entry: Entry, word: Word) -> tuple[str, ...]:
         """The values of an entry for a key."""
@@ -201,28 +213,31 @@ class Search:
         entries = exchange.entries
         for word, matches in self._of_entry:
             if word.key == "kind" and word.negated:
-                wire = [entry for entry in entries if is_on_wire(entry.fact)]
-                if all(self._has(entry, word, matches) for entry in wire):
+                if not await self._has_other(exchange, word, matches):
                     return False
                 continue
             has = False
             for entry in entries:
-                has = self._has(entry, word, matches)
-                if word.key == "text":
-                    await trio.lowlevel.checkpoint()
+                has = await self._has(entry, word, matches)
                 if has:
                     break
             if has == word.negated:
                 return False
         return True
 
+    async def _has_other(self, exchange: _SearchedExchange, word: Word, matches: Callable[[str], bool]) -> bool:
+        """Whether an entry on the wire has none of the values."""
+        for entry in exchange.entries:
+            if is_on_wire(entry.fact) and not await self._has(entry, word, matches):
+                return True
+        return False
+
     async def _by_exchange(self, exchanges: Sequence[_SearchedExchange]) -> SearchResult:
         passing: list[_SearchedExchange] = []
-        for place, exchange in enumerate(exchanges):
+        for exchange in exchanges:
             if self._fits_outside(exchange) and await self._fits_inside(exchange):
                 passing.append(exchange)
-            if place % _PIECE == 0:
-                await trio.lowlevel.checkpoint()
+            await self._done(0)
         older = [each.entries for each in passing if each.entries[0].seq < self._wanted.before]
         taken: list[Sequence[Entry]] = []
         size = 0
@@ -237,12 +252,11 @@ class Search:
     async def _by_entry(self, exchanges: Sequence[_SearchedExchange]) -> SearchResult:
         passing: list[Entry] = []
         total = 0
-        for place, exchange in enumerate(exchanges):
+        for exchange in exchanges:
             total += len(exchange.entries)
             if self._fits_outside(exchange):
                 passing += [entry for entry in exchange.entries if await self._passes(entry)]
-            if place % _PIECE == 0:
-                await trio.lowlevel.checkpoint()
+            await self._done(0)
         older = sorted((entry for entry in passing if entry.seq < self._wanted.before), key=lambda entry: -entry.seq)
         taken = older[: self._wanted.limit]
         next = taken[-1].seq if taken and len(taken) < len(older) else None
@@ -250,10 +264,8 @@ class Search:
 
     async def _passes(self, entry: Entry) -> bool:
         for word, matches in self._of_entry:
-            if self._has(entry, word, matches) == word.negated:
+            if await self._has(entry, word, matches) == word.negated:
                 return False
-            if word.key == "text":
-                await trio.lowlevel.checkpoint()
         return True
 
 
