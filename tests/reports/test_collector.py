@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection
 
 from probe.endpoints import report
+from probe.engine import reported
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge, judge_all
 from probe.judge.predicates.all import PREDICATES
@@ -180,6 +182,42 @@ async def test_a_process_that_is_here_for_long_is_not_forgotten_for_newer_ones(m
         await server.entry("report.ended", 2)
         async with socket_to(server) as lasting:
             assert (await greeted(lasting, run="lasting"))["last"] == 5
+
+
+async def test_a_process_that_comes_again_has_its_latest_names_and_the_others_make_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reported, "_MOST_KEPT", 2)
+    async with collecting() as server:
+        for away, sessions in enumerate((("s1", "s2", "s3"), ("s3", "s2", "s1"))):
+            async with socket_to(server) as socket:
+                await greeted(socket)
+                lines = [line(seq, session=session) for seq, session in enumerate(sessions, 1 + 3 * away)]
+                await socket.send_message("\n".join(lines))
+                await server.entry("session.closed", 3 + 3 * away)
+            await server.entry("report.ended", 1 + away)
+        _, two, three, *again = (entry["session"] for entry in server.entries("session.closed"))
+        assert again[:2] == [three, two]
+        assert again[2] not in {entry["session"] for entry in server.entries("session.closed")[:3]}
+
+
+async def test_others_run_while_a_large_message_is_taken() -> None:
+    async with collecting() as server, socket_to(server) as socket, trio.open_nursery() as nursery:
+        await greeted(socket)
+        log = server.engine.log
+        seen: set[int] = set()
+
+        async def other() -> None:
+            while True:
+                seen.add(log.last)
+                await trio.lowlevel.checkpoint()
+
+        nursery.start_soon(other)
+        before = log.last
+        await socket.send_message("\n".join(map(line, range(1, 1001))))
+        await server.until(lambda: log.last == before + 1000)
+        nursery.cancel_scope.cancel()
+    assert seen - {before, before + 1000}
 
 
 async def test_what_is_about_the_process_as_a_server_stays_there() -> None:

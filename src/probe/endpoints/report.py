@@ -14,6 +14,7 @@ from ..engine.engine import Engine
 from ..engine.pipes.wires import Ending, WireBrokenError
 from ..engine.reported import ReportedProcess
 from ..engine.shares import Limit, LimitError
+from ..engine.turns import Turns
 from ..observe.bounded import Newest
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, read_line
@@ -54,6 +55,8 @@ class ReportEndpoint:
         self._away: Newest[str, ReportedProcess] = Newest(_MOST_KNOWN)
         self._told: Newest[str, int] = Newest(_MOST_TOLD)
         self._connected: set[str] = set()
+        # Together they take as long from others as one of them.
+        self._turnstile = trio.Lock()
         self._changed = trio.lowlevel.ParkingLot()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -137,7 +140,7 @@ class ReportEndpoint:
             await wire.send(taken.model_dump_json().encode())
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._stop, nursery.cancel_scope)
-                by, ending = await _read(wire, process)
+                by, ending = await _read(wire, process, Turns(self._turnstile))
                 nursery.cancel_scope.cancel()
         except OSError:
             by, ending = _LOST, _DONE
@@ -154,11 +157,11 @@ class ReportEndpoint:
         reading.cancel()
 
 
-async def _read(wire: WebSocketWire, process: ReportedProcess) -> tuple[str, Ending]:
+async def _read(wire: WebSocketWire, process: ReportedProcess, turns: Turns) -> tuple[str, Ending]:
     """Take what a process sends; returns who ended it, and how the connection is to end."""
     try:
         while (lines := await wire.receive()) is not None:
-            if _take(process, lines.split(b"\n")):
+            if await _take(process, lines.split(b"\n"), turns):
                 return _TOLD, _DONE
     except WireBrokenError as broken:
         return _NO_LOG, Ending(broken.code, broken.why)
@@ -167,15 +170,17 @@ async def _read(wire: WebSocketWire, process: ReportedProcess) -> tuple[str, End
     return _LOST, _DONE
 
 
-def _take(process: ReportedProcess, lines: Iterable[bytes]) -> bool:
-    """Take lines of a log; whether they say that this is all of it. Raises `ReportError`."""
-    for item in (_item(line) for line in lines if line):
+async def _take(process: ReportedProcess, lines: Iterable[bytes], turns: Turns) -> bool:
+    """Take lines of a log; whether they say that this is all of it. Others run meanwhile. Raises `ReportError`."""
+    for line in filter(None, lines):
+        item = _item(line)
         if isinstance(item, Entry):
             process.take(item)
         else:
             process.reach(item.last)
         if isinstance(item, End):
             return True
+        await turns.done(len(line))
     return False
 
 

@@ -7,9 +7,10 @@ sessions, clients and calls get numbers that nobody else has. So whoever reads t
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..observe import events
 from ..observe.bounded import Newest
@@ -52,8 +53,10 @@ _TAKEN: Final = frozenset(
         events.StreamControl,
     }
 )
-# More than are in use at the same time; what is named after it was forgotten gets another number.
+# Far fewer are in use at the same time. A name that comes again after it was forgotten gets another number.
 _MOST_NAMES: Final = 20_000
+# A process that is away may never come again, so only its latest names are kept.
+_MOST_KEPT: Final = 500
 # A process on standard streams has one connection and one session.
 _MOST_OPEN: Final = 16
 # `by` of what is recorded as closed in place of a process that did not say it: it may have been killed.
@@ -108,7 +111,10 @@ class ReportedProcess:
             opened.seq = self._log.append(opened.fact, opened.context, None)
 
     def end(self, by: str) -> None:
-        """It sends nothing more on this connection. What it did not say to be closed is recorded as closed."""
+        """It sends nothing more on this connection. What it did not say to be closed is recorded as closed.
+
+        Only its latest names are kept from then on.
+        """
         for opened in reversed(self._open.values()):
             if isinstance(opened.fact, events.ConnectionOpened):
                 closed = events.ConnectionClosed(None, _SILENT, self._sent)
@@ -117,6 +123,8 @@ class ReportedProcess:
                 self._log.append(events.SessionClosed(_SILENT), opened.context, None)
         context = Context(connection=self._connection, label=self._label)
         self._log.append(events.ReportEnded(by, self.taken), context, self._begun)
+        for names in (self._exchanges, self._sessions, self._calls, self._causes):
+            _shorten(names)
 
     def reach(self, last: int) -> None:
         """Its log is told up to this number. What is missing up to there is recorded as such."""
@@ -169,6 +177,11 @@ class ReportedProcess:
     def _session_of(self, theirs: str | None) -> Callable[[], str]:
         modern = theirs is not None and theirs.startswith("m")
         return self._engine.clients.next_label if modern else self._engine.sessions.next_label
+
+
+def _shorten(names: OrderedDict[Any, Any]) -> None:
+    while len(names) > _MOST_KEPT:
+        names.popitem(last=False)
 
 
 def _named(known: Newest[_Theirs, _Ours], theirs: _Theirs | None, new: Callable[[], _Ours]) -> _Ours | None:
