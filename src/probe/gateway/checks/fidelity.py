@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from ...wire.two_ways import is_same_id, lost
 from ..client.records import Exchange
 from ..script.fidelity import IDS
 from ..side import Way
@@ -102,9 +103,9 @@ def ids(case: Case) -> Seen:
             continue
         tokens = [members(each.message).get("params", {}).get("progressToken") for each in item.of(_PROGRESS)]
         came = [item.answer.get("id"), *tokens]
-        wrong += [f"{value!r} came back as {other!r}" for other in came if not _same(other, value)]
+        wrong += [f"{value!r} came back as {other!r}" for other in came if not is_same_id(other, value)]
         calls = through.behind.calls(f"{through.mark}.{at}")
-        rewritten += any(not _same(call.started["request_id"], value) for call in calls)
+        rewritten += any(not is_same_id(call.started["request_id"], value) for call in calls)
     if wrong:
         return compared("as sent", "changed", found=True, evidence=listed(wrong, 3))
     if rewritten:
@@ -115,10 +116,6 @@ def ids(case: Case) -> Seen:
 
 
 _PROGRESS: Final = "notifications/progress"
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and one == other
 
 
 def large_ids(case: Case) -> Seen:
@@ -174,26 +171,21 @@ def headers(case: Case) -> Seen:
     ours, theirs = _at_probe(direct), _at_probe(through)
     if ours is None or theirs is None:
         return unclear("the request was not found at the probe")
-    lost = sorted(name for name in ours if name not in theirs and not _of_way(name))
+    missing = lost(ours, theirs)
     changed = [f"X-Twice arrived as {', '.join(map(repr, theirs['x-twice']))}"] if _merged(ours, theirs) else []
     refused = [
         f"the mirrored headers were lost: {trial['mirrored'].error_code}"
         for trial in (through,)
         if "mirrored" in trial and trial["mirrored"].error_code == -32020
     ]
-    gone = [name for name in lost if name in _MUST or name.startswith("mcp-")]
-    said = [f"lost: {listed(lost)}"] if lost else []
+    gone = [name for name in missing if name in _MUST or name.startswith("mcp-")]
+    said = [f"lost: {listed(missing)}"] if missing else []
     evidence = "; ".join([*said, *changed, *refused])
     if gone or refused:
-        return compared("all", f"{len(lost)} lost", found=True, evidence=evidence)
-    if lost or changed:
-        return told("all", f"{len(lost)} lost, {len(changed)} merged", evidence)
+        return compared("all", f"{len(missing)} lost", found=True, evidence=evidence)
+    if missing or changed:
+        return told("all", f"{len(missing)} lost, {len(changed)} merged", evidence)
     return compared("all", "all", found=False)
-
-
-def _of_way(name: str) -> bool:
-    # Headers of one connection, and headers whose values each way has of its own.
-    return name in ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "user-agent")
 
 
 def _merged(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> bool:

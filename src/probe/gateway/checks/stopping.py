@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...wire.two_ways import is_late, ms
 from ..script.stopping import STREAM_OPEN_S
 from ..side import WAYS
 from ..trials import Trial
 from .timing import call_of, offset
-from .verdict import Case, Check, Seen, compared, is_late, listed, ms, not_applicable, unclear
+from .verdict import Case, Check, Seen, compared, listed, not_applicable, unclear
 
 _CLOSES: Final = ("close.stream", "close.slow", "close.silent")
 # A close that is seen within this is soon enough, on any machine.

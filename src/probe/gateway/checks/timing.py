@@ -6,25 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from ...wire.two_ways import LEAST_S, is_late, ms
 from ..behind import ProbeCall
 from ..client.records import Arrived
 from ..side import WAYS, Way
 from ..trials import Trial
-from .verdict import (
-    LEAST_S,
-    Case,
-    Check,
-    Seen,
-    compared,
-    is_late,
-    listed,
-    members,
-    middle,
-    ms,
-    not_applicable,
-    told,
-    unclear,
-)
+from .verdict import Case, Check, Seen, compared, listed, members, middle, not_applicable, told, unclear
 
 PROGRESS: Final = "notifications/progress"
 _TIMED: Final = ("progress.legacy", "progress.modern")

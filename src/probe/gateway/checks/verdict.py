@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
-from typing import Any, Final
+from typing import Any
 
 from ..side import Way
 from ..trials import Run, Trial
@@ -91,23 +91,9 @@ class Check:
     alone: bool = False
 
 
-LEAST_S: Final = 0.1
-TIMES: Final = 5.0
-
-
-def is_late(through: float, direct: float, least: float = LEAST_S) -> bool:
-    """Whether a time is too long beside the same on the direct way: max(100 ms, 5 times that)."""
-    return through > max(least, TIMES * direct)
-
-
 def middle(values: list[float]) -> float:
     """The median."""
     return median(values)
-
-
-def ms(seconds: float) -> str:
-    """A time as people read it."""
-    return f"{seconds * 1000:.0f} ms" if abs(seconds) < 10 else f"{seconds:.1f} s"
 
 
 def listed(items: list[str], most: int = 5) -> str:

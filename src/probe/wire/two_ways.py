@@ -1,0 +1,38 @@
+"""How the same exchange is compared on two ways to one server: direct, and through a gateway.
+
+The gateway check compares what both ends saw, the judge two logs; both have the same idea of a lost header, of another
+id and of a late message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+OF_THE_WAY: Final = frozenset(
+    {"host", "connection", "content-length", "transfer-encoding", "accept-encoding", "user-agent"}
+)
+"""Headers of one connection, and headers whose values each way has of its own; lower case."""
+
+LEAST_S: Final = 0.1
+TIMES: Final = 5.0
+
+
+def lost(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
+    """The headers, by their names in lower case, that a request has on one way and lacks on the other."""
+    return sorted(set(ours) - set(theirs) - OF_THE_WAY)
+
+
+def is_same_id(one: Any, other: Any) -> bool:
+    """Whether two ids or progress tokens are equal and of one JSON type."""
+    return type(one) is type(other) and bool(one == other)
+
+
+def is_late(through: float, direct: float, least: float = LEAST_S) -> bool:
+    """Whether a time in seconds is too long beside the same on the direct way: max(100 ms, 5 times that)."""
+    return through > max(least, TIMES * direct)
+
+
+def ms(seconds: float) -> str:
+    """A time as people read it."""
+    return f"{seconds * 1000:.0f} ms" if abs(seconds) < 10 else f"{seconds:.1f} s"
