@@ -23,7 +23,7 @@ _OWN = {"port": 0, "ping_interval_s": 5.0, "event_log_events": 200_000, "event_l
 )
 @click.argument("client", nargs=-1)
 @click.option("--log", "logs", type=_FILE, multiple=True, help="A saved log (NDJSON) to judge in place of a client.")
-@click.option("--against", type=_FILE, help="With --log: another saved log, with whose verdicts these are compared.")
+@click.option("--against", type=_FILE, help="With --log: another saved log, to compare with.")
 @click.option("--stdio", is_flag=True, help="The client starts the server: its command line is appended, not the URL.")
 @click.option(
     "--for",

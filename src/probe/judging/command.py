@@ -23,12 +23,13 @@ from ..judge.outcome.comparison import compare
 from ..judge.outcome.exit_status import CLEAN, FOUND, MINIMUM, Demands, ExitStatus, outcome, outcome_of_comparison
 from ..judge.outcome.expectations import Expectation, ExpectationError, load
 from ..judge.predicates.all import PREDICATES
-from ..judge.report import Judgement
 from ..judge.reports.as_json import as_json
 from ..judge.reports.badge import badge
 from ..judge.reports.card import card
 from ..judge.reports.junit import junit
-from ..judge.reports.terminal import comparison, terminal
+from ..judge.reports.terminal import comparison, messages, terminal
+from ..judge.two_logs.facts import message_facts
+from ..judge.two_logs.traffic import Traffic
 from ..observe.ndjson import NdjsonError
 from ..settings import Settings
 from .client import ClientStartError
@@ -80,9 +81,9 @@ def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) -> 
     _check(options)
     demands = _demands(options)
     _check_outputs(options)
-    judged = _judge(options, settings, arguments)
     if options.against is not None:
-        return _compare(options, options.against, judged.report, demands)
+        return _compare(options, options.against, demands)
+    judged = _judge(options, settings, arguments)
     result = outcome(judged.report, demands, datetime.now(UTC).date())
     if options.json != _STANDARD_OUTPUT:
         for line in terminal(judged.report, judged.lookup, verbose=options.verbose, width=_width()):
@@ -149,23 +150,24 @@ def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) 
     return app.run(partial(judge_client, settings, wanted, _say))
 
 
-def _judge_files(files: Sequence[Path]) -> JudgedFiles:
+def _judge_files(files: Sequence[Path], traffic: Traffic | None = None) -> JudgedFiles:
     """Judge saved logs; a person at a terminal sees how far the reading is."""
     size = sum(path.stat().st_size for path in files)
     with click.progressbar(
         length=size, label="mcp-probe: reading", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as read:
-        return judge_files(new_judge(), files, read.update)
+        return judge_files(new_judge(), files, read.update, traffic)
 
 
 def _say(line: str) -> None:
     click.echo(f"mcp-probe: {line}", err=True)
 
 
-def _compare(options: JudgeOptions, other: Path, here: Judgement, demands: Demands) -> int:
-    there = _judge_files([other]).report
+def _compare(options: JudgeOptions, other: Path, demands: Demands) -> int:
+    ours, theirs = Traffic(), Traffic()
+    here, there = _judge_files(options.logs, ours).report, _judge_files([other], theirs).report
     found = compare(here, there)
-    for line in comparison(found, verbose=options.verbose):
+    for line in (*comparison(found, verbose=options.verbose), *messages(message_facts(ours, theirs))):
         click.echo(line)
     result = outcome_of_comparison(here, there, found, demands)
     for reason in result.reasons:

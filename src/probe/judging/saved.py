@@ -12,6 +12,7 @@ from typing import BinaryIO
 from ..judge.judge import Judge
 from ..judge.report import Judgement, report_of
 from ..judge.reports.wording import Lookup
+from ..judge.two_logs.traffic import Traffic
 from ..observe import ndjson
 from ..observe.log import Entry, EventLog, Gap
 from ..observe.ndjson import End, Header, LogReader, NdjsonError
@@ -32,11 +33,14 @@ class JudgedFiles:
 
 
 def judge_files(
-    judge: Judge, files: Sequence[Path], have_read: Callable[[int], None] = lambda size: None
+    judge: Judge,
+    files: Sequence[Path],
+    have_read: Callable[[int], None] = lambda size: None,
+    traffic: Traffic | None = None,
 ) -> JudgedFiles:
     """Judge files in the order in which their servers started. Raises `NdjsonError`, which names the file.
 
-    `have_read` hears again and again how many bytes were read since it last heard.
+    `have_read` hears again and again how many bytes were read since it last heard. `traffic` is fed with the same.
     """
     ordered = sorted(files, key=_started)
     runs: dict[str, Path] = {}
@@ -47,12 +51,18 @@ def judge_files(
             if other is not path:
                 raise NdjsonError(f"{path} is of the same run as {other}: {reading.header.run}")
             judge.begin(reading.header)
+            if traffic is not None:
+                traffic.begin()
             try:
                 for item in reading:
                     judge.take(item)
+                    if traffic is not None:
+                        traffic.take(item)
             except NdjsonError as error:
                 raise NdjsonError(f"{path}: {error}") from None
             judge.end(reading.end)
+            if traffic is not None:
+                traffic.end(reading.end)
     report = report_of(judge)
     found = _entries(ordered, [log.offset for log in judge.logs], _evidence(report))
     return JudgedFiles(report, found.get)

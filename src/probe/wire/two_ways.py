@@ -1,4 +1,4 @@
-"""How the same exchange is compared on two ways to one server: direct, and through a gateway.
+"""The comparison of an exchange on two ways to one server: direct, and through a gateway.
 
 The gateway check compares what both ends saw, the judge two logs; both have the same idea of a lost header, of another
 id and of a late message.

@@ -8,6 +8,7 @@ from typing import Final
 
 from ..outcome.comparison import Compared
 from ..report import Judgement, RuleReport, SubjectReport
+from ..two_logs.facts import MessageFacts
 from ..verdicts import Verdict
 from .wording import Lookup, checklist, counted, entry_line, harmless, sentences, share, spoken, who
 
@@ -50,6 +51,16 @@ def comparison(found: Sequence[Compared], *, verbose: bool) -> Iterator[str]:
             verdicts = f"{each.there.name} → {each.here.name}"
             yield f"{each.change:<10} {verdicts}  {each.rule}  {each.label}: {each.remark}".rstrip(": ")
     yield f"{sum(each.change == 'same' for each in found)} rules have the same verdict in both."
+
+
+def messages(found: MessageFacts) -> Iterator[str]:
+    """The lines about the messages of two logs."""
+    yield ""
+    yield f"Messages: {found.paired} of {found.here} requests are paired with one of the {found.there} there."
+    yield from map(harmless, (f"    {fact}" for fact in found.facts))
+    yield from (f"    not compared: {doubt}" for doubt in found.doubts)
+    if found.paired and not found.facts:
+        yield "    Nothing that a gateway should keep differs in these."
 
 
 def _missing(cut: bool, gaps: int) -> str:
