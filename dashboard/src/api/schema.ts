@@ -4518,7 +4518,7 @@ export interface operations {
             query?: {
                 /** @description Entries before this one, newest first; any large number for the newest. */
                 before?: number;
-                /** @description What passes and is counted: an `exchange`, the default, with all of its entries, or an `entry`. */
+                /** @description The unit of a search: an `exchange`, the default, with all of its entries, or an `entry`. */
                 by?: string;
                 /** @description A filter line: `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`. */
                 filter?: string;

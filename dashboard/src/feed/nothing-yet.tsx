@@ -16,7 +16,7 @@ export function NothingYet({ title, children }: NothingYetProps) {
   const file = useServer().data?.file ?? null;
   const waiting = useFeed(({ hello }) => hello === null);
   const nobody = useFeed(({ tables }) => tables.sessions.length === 0);
-  if (waiting) return <EmptyState title="Waiting for the server">What it knows is not here yet.</EmptyState>;
+  if (waiting) return <EmptyState title="Waiting for the server">Its data is not here yet.</EmptyState>;
   // nothing more will come
   if (file !== null) return <EmptyState title="The file has nothing of this" />;
   if (nobody) return <NothingConnected address={address}>{children}</NothingConnected>;

@@ -104,7 +104,7 @@ class _Given:
     show_default=True,
     help="How findings are written.",
 )
-@click.option("--out", metavar="FILE", help="Where to write them; without it standard output.")
+@click.option("--out", metavar="FILE", help="Write them to this file; without it to standard output.")
 @click.option("--save", metavar="FILE", help="Keep the whole run, so that --from can judge it again.")
 @click.option("--from", "saved", metavar="FILE", help="Judge a run that was saved, and send nothing.")
 @click.option(
@@ -114,7 +114,7 @@ class _Given:
     show_default=True,
     help="Seconds until the gateway has to answer.",
 )
-@click.option("--prefix", default="", metavar="TEXT", help="What the gateway puts before the name of each tool: demo_.")
+@click.option("--prefix", default="", metavar="TEXT", help="The gateway puts this before the name of each tool: demo_.")
 @click.option("--names", metavar="FILE", help='What it calls tools, as JSON: {"progress": "do_progress"}.')
 @click.option(
     "--seed",

@@ -38,8 +38,8 @@ _OWN = {"port": 0, "ping_interval_s": 5.0, "event_log_events": 200_000, "event_l
     "--require",
     multiple=True,
     metavar="RULE",
-    help="What must have been observed, else the status is 2: a rule (ping.answered), a group (ping.*), message, list, "
-    "call, or none. Without it message, list and call must.",
+    help="Must be observed, else the status is 2: a rule (ping.answered), a group (ping.*), message, list, call, "
+    "or none. Without it message, list and call must.",
 )
 @click.option("--strict", is_flag=True, help="A warning makes the status 1, too.")
 @click.option("--client-must-exit-0", "must_exit_0", is_flag=True, help="Another status of the client makes it 1.")

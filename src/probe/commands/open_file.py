@@ -13,7 +13,7 @@ from .options import load_app, refusals, whole_number
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--open", "open_pages", is_flag=True, help="Open the dashboard in a browser.")
 @click.option(
-    "--port", type=whole_number(0, 65535), default=0, help="Where the dashboard is served; a free port without it."
+    "--port", type=whole_number(0, 65535), default=0, help="The port of the dashboard; a free port without it."
 )
 def command(path: Path, port: int, *, open_pages: bool) -> int:
     """Show a saved session in the dashboard.

@@ -23,7 +23,7 @@ def _secret(function: Callable[..., int]) -> Callable[..., int]:
     "--url",
     default="ws://127.0.0.1:8000/toolhost",
     show_default=True,
-    help="Where the server is: its tool host endpoint, ws:// or wss://.",
+    help="The tool host endpoint of the server, ws:// or wss://.",
 )
 @click.option("--name", default="demo", show_default=True, help="The name of the host, with which its tools begin.")
 @_secret

@@ -152,7 +152,7 @@ class Tally:
         self._tasks = Counter("task_changes", "How often a task came to a status.", "status")
         self._expired = Counter("dispatches_expired", "Tool calls whose deadline has passed.", "deadline")
         self._limited = Counter("limits_reached", "How often a limit refused something.", "limit")
-        self._misuse = Counter("client_misuse", "What clients did that their revision forbids.")
+        self._misuse = Counter("client_misuse", "Acts of clients that their revision forbids.")
         self._missed = Counter("log_entries_missed", "Entries of the event log that the telemetry came too late for.")
         self._counters = [value for value in vars(self).values() if isinstance(value, Counter | Histogram)]
         self._takers: Mapping[type, Callable[[RequestStep, Any], object]] = {

@@ -54,7 +54,7 @@ function Contents({ told, query }: { told: ExportOverview; query: Query }) {
   return (
     <>
       <Panels>
-        <Panel title="What is in it">
+        <Panel title="Contents">
           <KeyValues
             items={[
               ["Entries", contains.entries.toLocaleString("en")],
@@ -67,7 +67,7 @@ function Contents({ told, query }: { told: ExportOverview; query: Query }) {
             ]}
           />
         </Panel>
-        <Panel title="What is hidden">
+        <Panel title="Hidden values">
           <Hidden hidden={contains.hidden} />
         </Panel>
       </Panels>

@@ -86,7 +86,7 @@ function Hint({ hint }: { hint: string }) {
   return (
     <div className={styles["hint"]}>
       <p>
-        <strong>What helps:</strong> {advice}
+        <strong>Remedy:</strong> {advice}
       </p>
       {settings.length > 0 && (
         <dl>

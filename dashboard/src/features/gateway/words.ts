@@ -94,7 +94,7 @@ export function forMaker(finding: GatewayFinding, { through, product, profile, p
     `| without the gateway | ${cell(finding.direct)} |`,
     `| through the gateway | ${cell(finding.through)} |`,
     ...(finding.evidence === "" ? [] : ["", `Evidence: ${finding.evidence}`]),
-    ...(finding.hint === "" ? [] : ["", `What helps: ${finding.hint}`]),
+    ...(finding.hint === "" ? [] : ["", `Remedy: ${finding.hint}`]),
   ];
   return `${lines.join("\n")}\n`;
 }

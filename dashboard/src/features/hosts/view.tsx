@@ -44,7 +44,7 @@ export default function HostsView() {
 function Nothing({ known }: { known: number }) {
   const { data } = useServer();
   const waiting = useFeed((snapshot) => snapshot.hello === null);
-  if (waiting) return <EmptyState title="Waiting for the server">What it knows is not here yet.</EmptyState>;
+  if (waiting) return <EmptyState title="Waiting for the server">Its data is not here yet.</EmptyState>;
   if (known > 0) return <EmptyState title="No tool host matches">{known} are hidden by the filters.</EmptyState>;
   if (data !== undefined && !data.tool_hosts.enabled) return <Off />;
   return (
@@ -64,7 +64,7 @@ function Off() {
         its variable, to let them in:
       </p>
       <CodeBlock title="start of the server" code="MCP_PROBE_TOOLHOST_SECRET=… mcp-probe serve" />
-      <p>What they are and how to write one is in docs/tool-hosts.md of the project.</p>
+      <p>docs/tool-hosts.md of the project says how to write one.</p>
     </EmptyState>
   );
 }

@@ -46,7 +46,7 @@ function Unknown({ id, connected }: { id: string; connected: boolean }) {
 function Unattributed({ row }: { row: SessionRow }) {
   return (
     <>
-      <p>What was refused or noted without a known client: bodies that are no JSON, requests that name no open session, and what came before a client said its name.</p>
+      <p>These were refused or noted without a known client: bodies that are no JSON, requests that name no open session, and messages that came before a client said its name.</p>
       <Verdicts row={row} />
       <RefusalList row={row} />
       <MisuseList row={row} />

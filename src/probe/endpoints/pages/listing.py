@@ -106,7 +106,7 @@ EVENTS_NDJSON = Route(
 )
 
 FILTER = Parameter("filter", 'A filter line: `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`.')
-BY = Parameter("by", "What passes and is counted: an `exchange`, the default, with all of its entries, or an `entry`.")
+BY = Parameter("by", "The unit of a search: an `exchange`, the default, with all of its entries, or an `entry`.")
 SEARCH = Route(
     "/api/search",
     "how much of the log a filter line passes, and the newest of it",

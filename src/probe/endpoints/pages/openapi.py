@@ -70,7 +70,7 @@ def document() -> Json:
         "info": {
             "title": "MCP Probe",
             "version": __version__,
-            "description": "What the server saw, and what it did. Every page is read-only.",
+            "description": "A record of all that the server saw and did. Every page is read-only.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
