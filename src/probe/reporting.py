@@ -1,8 +1,8 @@
 """`mcp-probe stdio --report`: the event log of this process, sent to a server that shows the logs of many.
 
 One task owns the connection and all that waits for it. It reads the log with a cursor, as every reader does, so the
-bounded log is the only buffer: the protocol never waits, whether the collector is slow, gone or starts anew. What the
-log has pushed out meanwhile, the collector counts as missing. After each connection the collector says what it has.
+bounded log is the only buffer: the protocol never waits, whether the collector is slow, gone or starts anew. The
+collector counts as missing what the log has pushed out meanwhile. After each connection the collector says what it has.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from .wire.report import PATH, SUBPROTOCOL, ReportError, ReportHello, read_taken
 
 _CONNECT_S: Final = 10.0
 _GOODBYE_S: Final = 1.0
-# For the first answer, and for one message to be taken by a collector that is slow.
+# A slow collector has this long for its first answer, and to take one message.
 _PATIENCE_S: Final = 60.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.25, 5.0
-# Entries are sent together that come within this time.
+# Entries that come within this time are sent together.
 _INTERVAL_S: Final = 0.05
 _PIECE: Final = 500
 _PIECE_BYTES: Final = 256 * 1024
-# How long the end of the process waits until its last entries are taken.
+# The end of the process waits this long until its last entries are taken.
 _FINAL_S: Final = 2.0
 _SECURE: Final = {"http": False, "https": True, "ws": False, "wss": True}
 _TOO_MANY, _SERVER_ERROR = 429, 500
 _NORMAL: Final = 1000
-# What was sent breaks the rules, so sending it again would not help.
+# The collector closes with one of these where a message breaks its rules, and would again.
 _REFUSALS: Final = frozenset({1002, 1003, 1007, 1008, 1009})
 
 
@@ -277,7 +277,7 @@ async def _send(socket: WebSocketConnection, lines: bytes) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """What is at the bottom of an error of a connection, in a few words."""
+    """The cause at the bottom of an error of a connection, in a few words."""
     while (inner := error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__) is not None:
         error = inner
     said = error.strerror if isinstance(error, OSError) else None

@@ -84,7 +84,8 @@ async def test_a_collector_that_is_gone_or_refuses_costs_the_client_nothing() ->
     async with collecting() as server:
         pass
     async with reporter(server.url) as process:
-        why, _ = sorted([await process.said() for _ in "12"], key=HELLO.__eq__)
+        # Two tasks say one line each, in any order.
+        (why,) = {await process.said(), await process.said()} - {HELLO}
         assert (why.startswith(FAILING.format(url=server.url)), "refused" in why) == (True, True)
         assert "result" in await process.ask("tools/call", {"name": "simple_tool", "arguments": {}})
         await process.stdin.aclose()
@@ -93,7 +94,7 @@ async def test_a_collector_that_is_gone_or_refuses_costs_the_client_nothing() ->
         assert said.endswith(f" entries of the log were not reported to {server.url}\n")
     async with collecting(report_secret="another-secret-than-that") as server, reporter(server.url) as process:
         refused = f"the log is not reported: {server.url}: it answers with status 401"
-        assert {HELLO, refused} == {await process.said() for _ in "12"}
+        assert {HELLO, refused} == {await process.said(), await process.said()}
         assert "result" in await process.ask("tools/call", {"name": "simple_tool", "arguments": {}})
 
 

@@ -2089,7 +2089,7 @@ export interface components {
             seq: number;
         };
         /**
-         * @description Another process sends its log here (`mcp-probe stdio --report`): what has this connection is its own.
+         * @description Another process sends its log here (`mcp-probe stdio --report`). Entries of its log have this connection.
          *
          *     `run`, `program` (its version) and `pid` are the process's, `address` is where it comes from. `taken` is up to which
          *     number of its log this server had it before, 0 at first. Cause: the `http.request`.
@@ -2121,8 +2121,8 @@ export interface components {
          * @description The other process sends nothing more. Cause: the `report.begun`.
          *
          *     `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,
-         *     else why this server ended it. `taken` is up to which number of its log it was. What the process did not say to be
-         *     closed, its connection and its session, is recorded as closed before; it is opened again if the process comes again.
+         *     else why this server ended it. `taken` is up to which number of its log it was. Its connection and its
+         *     session are recorded as closed before, unless the process has said so itself, and as opened if it comes again.
          */
         ReportEnded: {
             at: number;

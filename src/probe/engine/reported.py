@@ -2,7 +2,8 @@
 
 A gateway starts a server on standard streams for each of its sessions. Each of them has a log of its own, whose
 connection is `i1` and whose first session is `s1`. Here each process is one connection (`r17`), and its exchanges,
-sessions, clients and calls get numbers that nobody else has. So whoever reads this log reads them as its own clients.
+sessions, clients and calls get numbers that nobody else has. So a reader of this log reads them as clients of this
+server; only the judge leaves them out.
 """
 
 from __future__ import annotations
@@ -111,9 +112,9 @@ class ReportedProcess:
             opened.seq = self._log.append(opened.fact, opened.context, None)
 
     def end(self, by: str) -> None:
-        """It sends nothing more on this connection. What it did not say to be closed is recorded as closed.
+        """It sends nothing more for now, and only its latest names are kept.
 
-        Only its latest names are kept from then on.
+        Its connection and its sessions are recorded as closed, unless it has said so itself.
         """
         for opened in reversed(self._open.values()):
             if isinstance(opened.fact, events.ConnectionOpened):
@@ -127,14 +128,14 @@ class ReportedProcess:
             _shorten(names)
 
     def reach(self, last: int) -> None:
-        """Its log is told up to this number. What is missing up to there is recorded as such."""
+        """Its log is told up to this number. Entries that are missing up to there are recorded as missing."""
         if last > self.taken:
             context = Context(connection=self._connection, label=self._label)
             self._log.append(events.ReportMissed(last - self.taken), context, self._begun)
             self.taken = last
 
     def take(self, entry: Entry) -> None:
-        """One more entry of its log. What has been taken before is left out."""
+        """One more entry of its log. One that was taken before is left out."""
         if entry.seq <= self.taken:
             return
         self.reach(entry.seq - 1)

@@ -1,7 +1,7 @@
 """Messages between a process that reports its log and the server that collects it, over one WebSocket at `/report`.
 
 process -> server   {"kind":"report","version":1,"run":…,"program":…,"pid":…,"label":…,"at":…}
-server -> process   {"kind":"taken","last":…,"message_bytes":…}     what of this run is here already
+server -> process   {"kind":"taken","last":…,"message_bytes":…}     up to which number this run is here already
 process -> server   lines of the log (`observe/ndjson.py`), several in each message: entries in order
 process -> server   {"kind":"end",…}     the log is told; the server closes then, with 1000
 """

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class ReportBegun:
-    """Another process sends its log here (`mcp-probe stdio --report`): what has this connection is its own.
+    """Another process sends its log here (`mcp-probe stdio --report`). Entries of its log have this connection.
 
     `run`, `program` (its version) and `pid` are the process's, `address` is where it comes from. `taken` is up to which
     number of its log this server had it before, 0 at first. Cause: the `http.request`.
@@ -35,8 +35,8 @@ class ReportEnded:
     """The other process sends nothing more. Cause: the `report.begun`.
 
     `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,
-    else why this server ended it. `taken` is up to which number of its log it was. What the process did not say to be
-    closed, its connection and its session, is recorded as closed before; it is opened again if the process comes again.
+    else why this server ended it. `taken` is up to which number of its log it was. Its connection and its
+    session are recorded as closed before, unless the process has said so itself, and as opened if it comes again.
     """
 
     kind: ClassVar[str] = "report.ended"
