@@ -9,7 +9,6 @@ import pytest
 import trio
 
 from probe import __version__
-from probe.observe import ndjson
 from probe.observe.context import Context
 from probe.observe.log import Entry
 from probe.observe.ndjson import End
@@ -17,6 +16,7 @@ from probe.observe.ndjson import End
 from ..support.api import LOCAL, get, lines, page, refusal
 from ..support.facts import received
 from ..support.http import exchange
+from ..support.logs import load
 from ..support.probe import Probe, running
 from ..support.rows import each
 
@@ -298,8 +298,8 @@ async def test_the_whole_log_comes_as_lines_that_can_be_read_back(probe: Probe) 
         parts = [part async for part in answer.parts()]
     assert len(parts) > 5
     assert max(map(len, parts)) < 100_000, "in bounded pieces"
-    saved = ndjson.load(b"".join(parts).splitlines())
-    assert saved.run == probe.engine.run
+    saved = load(b"".join(parts).splitlines())
+    assert saved.header.run == probe.engine.run
     assert saved.entries == probe.engine.log.since(0, 10_000).entries
     assert saved.gaps == []
     assert saved.end == End(probe.engine.log.last, "complete")
@@ -326,7 +326,7 @@ async def test_lines_say_what_was_pushed_out_before_and_while_they_are_read() ->
             write = [await anext(aiter(parts))]
             fill(probe, 5000)
             write += [part async for part in parts]
-        saved = ndjson.load(b"".join(write).splitlines())
+        saved = load(b"".join(write).splitlines())
         assert [gap.first for gap in saved.gaps] == [1, saved.gaps[1].first]
         told = [seq for gap in saved.gaps for seq in range(gap.first, gap.last + 1)]
         told += [entry.seq for entry in saved.entries]

@@ -10,7 +10,6 @@ import pytest
 import trio
 
 from probe.exports.opening import open_file
-from probe.observe import ndjson
 from probe.observe.context import Context
 from probe.observe.log import Entry, Gap
 from probe.observe.ndjson import End, Header, SavedLog
@@ -20,6 +19,7 @@ from ..support.api import LOCAL, get, page, refusal
 from ..support.facts import received
 from ..support.http import exchange
 from ..support.legacy import Legacy
+from ..support.logs import load
 from ..support.probe import Probe, running
 
 FAR = 10**12
@@ -133,7 +133,7 @@ async def test_a_part_of_a_log_is_read_in_both_directions_without_its_missing_nu
                 assert answer["gap"] == {"first": 1, "last": 5}
             assert (await page(shown, "/api/counts"))["counts"][0]["entries"] == 5
             async with exchange(shown.app, "GET", "/api/events.ndjson", LOCAL) as answered:
-                read = ndjson.load((await answered.body()).splitlines(keepends=True))
+                read = load((await answered.body()).splitlines(keepends=True))
             assert [entry.seq for entry in read.entries] == seqs
             for query, first in (("tail=2", FAR), ("tail=100", 7), ("tail=3&kind=message", 300)):
                 async with exchange(shown.app, "GET", f"/dashboard/events?{query}", LOCAL) as feed:

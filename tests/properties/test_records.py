@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
@@ -20,12 +21,13 @@ from probe.observe.events import (
     MessageReceived,
     MessagesDelivered,
 )
-from probe.observe.log import EventLog
+from probe.observe.log import Entry, EventLog
 from probe.observe.ndjson import End, Header
 from probe.observe.records import CallRecord, CallRecords
 from probe.wire.jsonrpc import encode
 
 from ..support.facts import settled, started
+from ..support.logs import load
 from . import at_most
 
 MANY: Final = 10**9
@@ -185,9 +187,9 @@ class Teller:
         self.put(None, lambda position: MessageEmitted(position, "notification", "x", None, b"{}"), None)
 
 
-def folded(log: EventLog | ndjson.SavedLog) -> list[CallRecord]:
+def folded(entries: Iterable[Entry]) -> list[CallRecord]:
     records = CallRecords("run", 100)
-    for entry in log.since(0, MANY).entries:
+    for entry in entries:
         records.take(entry)
     return [*records.newest_first()]
 
@@ -197,7 +199,7 @@ def folded(log: EventLog | ndjson.SavedLog) -> list[CallRecord]:
 def test_the_fold_counts_what_the_teller_knows(data: st.DataObject) -> None:
     teller = Teller(data)
     teller.tell()
-    found = folded(teller.log)
+    found = folded(teller.log.since(0, MANY).entries)
     assert [item.call for item in found] == [call.name for call in reversed(teller.calls.values()) if call.tool]
     for item in found:
         known = teller.calls[item.call]
@@ -212,6 +214,6 @@ def test_a_saved_log_gives_the_records_that_the_server_showed(data: st.DataObjec
     teller = Teller(data)
     teller.tell()
     entries = teller.log.since(0, MANY).entries
-    saved = ndjson.load(io.BytesIO(b"".join(ndjson.dump(Header("run", "1", 1.0), entries, End(teller.log.last)))))
-    shown = [item.encoded() for item in folded(teller.log)]
-    assert [item.encoded() for item in folded(saved)] == shown
+    saved = load(io.BytesIO(b"".join(ndjson.dump(Header("run", "1", 1.0), entries, End(teller.log.last)))))
+    shown = [item.encoded() for item in folded(entries)]
+    assert [item.encoded() for item in folded(saved.entries)] == shown

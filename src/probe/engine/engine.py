@@ -96,7 +96,7 @@ class Engine:
             self.run, self.started_at = random_bytes(_RUN_BYTES).hex(), epoch
             self.log = EventLog(self.clock.both, max_events=limits.event_log_events, max_bytes=limits.event_log_bytes)
         else:
-            self.run, self.started_at = opened.log.run, opened.log.header.started_at
+            self.run, self.started_at = opened.log.header.run, opened.log.header.started_at
             self.log = ReadLog(opened.log)
         self.observer = Observer(self.log, self.run, limits)
         self.audit = Audit(settings, self.run, self.clock, self.log, self.observer)

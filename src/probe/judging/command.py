@@ -33,8 +33,8 @@ from ..judge.two_logs.traffic import Traffic
 from ..observe.ndjson import NdjsonError
 from ..settings import Settings
 from .client import ClientStartError
-from .run import Judged, Wanted, judge_client, judge_stdio, new_judge
-from .saved import JudgedFiles, judge_files
+from .run import Wanted, judge_client, judge_stdio, new_judge
+from .saved import Judged, judge_files
 
 _NONE: Final = "none"
 _STANDARD_OUTPUT: Final = Path("-")
@@ -142,15 +142,14 @@ def _expected(path: Path | None) -> Sequence[Expectation]:
 
 def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) -> Judged:
     if options.logs:
-        found = _judge_files(options.logs)
-        return Judged(found.report, found.lookup)
+        return _judge_files(options.logs)
     wanted = Wanted(options.client, options.label, options.seconds, options.stdio, options.save)
     if options.stdio:
         return app.run(partial(judge_stdio, wanted, arguments, _say))
     return app.run(partial(judge_client, settings, wanted, _say))
 
 
-def _judge_files(files: Sequence[Path], traffic: Traffic | None = None) -> JudgedFiles:
+def _judge_files(files: Sequence[Path], traffic: Traffic | None = None) -> Judged:
     """Judge saved logs; a person at a terminal sees how far the reading is."""
     size = sum(path.stat().st_size for path in files)
     with click.progressbar(

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import trio
@@ -26,15 +26,14 @@ from ..judge.catalogue import catalogue
 from ..judge.judge import Judge
 from ..judge.outcome.expectations import findings
 from ..judge.predicates.all import PREDICATES
-from ..judge.report import Judgement, report_of
-from ..judge.reports.wording import Lookup
+from ..judge.report import report_of
 from ..observe.context import Context, Recorder
 from ..observe.follower import LogFollower
 from ..observe.log import Gap
 from ..observe.ndjson import End
 from ..settings import Settings
-from .client import ClientExit, ClientRun
-from .saved import judge_files, save
+from .client import ClientRun
+from .saved import Judged, judge_files, save
 
 URL, CONFIG, PROMPT = "{url}", "{config}", "{prompt}"
 """Placeholders in a client's command: for the URL, for the path of an `mcpServers` file, for a text for a model."""
@@ -61,15 +60,6 @@ class Wanted:
     seconds: float | None = None
     stdio: bool = False
     save: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The result of a run. `lookup` finds the entries that the report names; `ended` says how the client ended."""
-
-    report: Judgement
-    lookup: Lookup
-    ended: ClientExit | None = None
 
 
 def new_judge() -> Judge:
@@ -122,8 +112,7 @@ async def judge_stdio(wanted: Wanted, arguments: Sequence[str], say: Callable[[s
         ):
             ended = await ClientRun(command, os.environ, None, wanted.seconds).run(signals)
         files = sorted(set(logs.glob("*.ndjson")) - before)
-        judged = judge_files(new_judge(), files)
-        return Judged(judged.report, judged.lookup, ended)
+        return replace(judge_files(new_judge(), files), ended=ended)
 
 
 @contextmanager

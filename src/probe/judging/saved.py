@@ -16,6 +16,7 @@ from ..judge.two_logs.traffic import Traffic
 from ..observe import ndjson
 from ..observe.log import Entry, EventLog, Gap
 from ..observe.ndjson import End, Header, LogReader, NdjsonError
+from .client import ClientExit
 
 _PAGE = 1000
 # No line is read in pieces that a server has written: the body of a message has a limit far below.
@@ -25,11 +26,12 @@ _TOLD_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedFiles:
-    """The report about saved logs; `lookup` finds the entries that it names."""
+class Judged:
+    """A report. `lookup` finds the entries that it names; `ended` says how the client ended, where one was run."""
 
     report: Judgement
     lookup: Lookup
+    ended: ClientExit | None = None
 
 
 def judge_files(
@@ -37,7 +39,7 @@ def judge_files(
     files: Sequence[Path],
     have_read: Callable[[int], None] = lambda size: None,
     traffic: Traffic | None = None,
-) -> JudgedFiles:
+) -> Judged:
     """Judge files in the order in which their servers started. Raises `NdjsonError`, which names the file.
 
     `have_read` hears again and again how many bytes were read since it last heard. `traffic` is fed with the same.
@@ -65,7 +67,7 @@ def judge_files(
                 traffic.end(reading.end)
     report = report_of(judge)
     found = _entries(ordered, [log.offset for log in judge.logs], _evidence(report))
-    return JudgedFiles(report, found.get)
+    return Judged(report, found.get)
 
 
 def _started(path: Path) -> tuple[float, str]:

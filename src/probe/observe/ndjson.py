@@ -11,7 +11,6 @@ Stored JSON comes back byte for byte, and ids with their types.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
@@ -21,7 +20,7 @@ from pydantic_core import from_json
 from ..settings import Limits, Settings, described
 from ..wire.jsonrpc import encode
 from .entry_reading import Kinds, as_written, check, entry_of, kinds
-from .log import Entry, Gap, LogPage
+from .log import Entry, Gap
 
 _T = TypeVar("_T")
 
@@ -100,7 +99,7 @@ def dump(of: Header, items: Iterable[Item], end: End | None) -> Iterator[bytes]:
 
 
 class SavedLog:
-    """A log that was read back: entries and gaps in their order, to be read by cursors as the living one is.
+    """A log that was read back: entries and gaps in their order. `opened.ReadLog` is read by cursors.
 
     `end` is its last line, None where the file was cut off. Numbers that neither an entry nor a gap has were filtered
     out.
@@ -110,39 +109,8 @@ class SavedLog:
         self.header = header
         self.end = end
         self.items: tuple[Item, ...] = tuple(items)
-        self._ends = [_end(item) for item in self.items]
         self.entries = [item for item in self.items if isinstance(item, Entry)]
         self.gaps = [item for item in self.items if isinstance(item, Gap)]
-
-    @property
-    def run(self) -> str:
-        """The run of the server that wrote it."""
-        return self.header.run
-
-    @property
-    def last(self) -> int:
-        """The last number it tells of; 0 where there is none."""
-        if self.end is not None:
-            return self.end.last
-        return self._ends[-1] if self._ends else 0
-
-    def entry(self, seq: int) -> Entry | None:
-        """One entry; None where it is not there."""
-        return next((entry for entry in self.since(seq - 1, 1).entries if entry.seq == seq), None)
-
-    def since(self, seq: int, limit: int) -> LogPage:
-        """The items after `seq`, oldest first: at most one gap, and then at most `limit` entries up to the next gap."""
-        at = bisect_right(self._ends, seq)
-        gap = self.items[at] if at < len(self.items) else None
-        found: list[Entry] = []
-        if isinstance(gap, Gap):
-            gap, at = Gap(max(gap.first, seq + 1), gap.last), at + 1
-        for item in self.items[at : at + limit]:
-            if isinstance(item, Gap):
-                break
-            found.append(item)
-        rest = gap if isinstance(gap, Gap) else None
-        return LogPage(rest, found, found[-1].seq if found else max(seq, rest.last if rest else 0))
 
 
 class LogReader:
@@ -188,16 +156,6 @@ def entries(lines: Iterable[bytes], wanted: Container[int]) -> Iterator[Entry]:
     for item in LogReader(raw for at, raw in enumerate(lines) if at == 0 or may_be(raw)):
         if isinstance(item, Entry) and item.seq in wanted:
             yield item
-
-
-def load(lines: Iterable[bytes]) -> SavedLog:
-    """Read what `dump` wrote, line by line; empty lines mean nothing. Raises `NdjsonError`.
-
-    A last line that is no JSON and has no line break was cut off; what stands before it is read.
-    """
-    reading = LogReader(lines)
-    items = list(reading)
-    return SavedLog(reading.header, items, reading.end)
 
 
 class _NotJsonError(NdjsonError):
