@@ -163,3 +163,11 @@ def test_a_task_that_ends_before_its_handle_is_sent_leaves_its_request_alone() -
     requests = Requests()
     ends = [request for entry in told.log.since(0, 9).entries for request in requests.take(entry).over]
     assert [(request.tool, request.outcome) for request in ends] == [("pure_task", "completed")]
+
+
+def test_the_connection_says_by_which_transport_a_request_came() -> None:
+    told, requests = Told(), Requests()
+    for connection in ("tcp1", "w2", "i3", "r4"):
+        told.entry(MessageReceived(None, "request", "ping", 5, b"{}"), exchange=1, connection=connection)
+    begun = [requests.take(entry).begun for entry in told.log.since(0, 9).entries]
+    assert [request and request.transport for request in begun] == ["http", "websocket", "stdio", "stdio"]
