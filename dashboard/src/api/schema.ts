@@ -2019,7 +2019,7 @@ export interface components {
             task: string | null;
         };
         /**
-         * @description What is in a part of a log. Times are seconds since the epoch, null where there are no entries.
+         * @description The contents of a part of a log. Times are seconds since the epoch, null where there are no entries.
          *
          *     `kinds` counts entries by their kind. `clients` are the labels of sessions and modern clients, and the names that
          *     clients were given. `calls` counts tool calls. `hidden` counts values that the server did not keep, by the name of

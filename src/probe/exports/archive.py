@@ -36,7 +36,7 @@ _LEVEL: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a session file is.
+    """The manifest of a session file.
 
     `program` is the version of the server that saved it at `saved_at`, `run` the life of the server that the log is of,
     which began at `started_at`; both are seconds since the epoch. `client` and `call` are what was asked for; both are
@@ -100,7 +100,7 @@ class Archive:
         return self._tally.calls
 
     def take(self) -> bytes:
-        """What was packed since the last time; empty where that is not enough for a block yet."""
+        """The bytes that were packed since the last time; empty where they are not enough for a block yet."""
         return self._out.take()
 
     def add(self, item: Entry | Gap, line: bytes | None = None) -> None:

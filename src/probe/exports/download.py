@@ -33,7 +33,7 @@ class DownloadError(Exception):
 
 
 def overview(url: str, extract: Extract) -> dict[str, Any]:
-    """What an export would have in it: `contains` of `/api/export`. Raises `DownloadError`."""
+    """The contents that an export would have: `contains` of `/api/export`. Raises `DownloadError`."""
     with _answer(url, "/api/export", extract) as answer:
         value = _json(answer)
     contains = value.get("contains")
@@ -121,7 +121,7 @@ def _whole_or_nothing(path: Path) -> Iterator[Callable[[bytes], None]]:
         finally:
             with _named(path):
                 file.close()
-        # Such files are for their owner alone; this one is for whoever may read what the owner makes.
+        # `mkstemp` makes files for their owner alone; this one is for all who may read other new files of the owner.
         mask = os.umask(0)
         os.umask(mask)
         with _named(path):

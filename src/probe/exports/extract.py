@@ -3,10 +3,10 @@
     1  every entry whose context has the client: the label that it was given, or the label of its session
     2  the other entries of its exchanges that name no client: the head of a request comes before anybody is known
     3  those of its connections that name neither an exchange nor a client
-    4  what says who the clients of its sessions are: programs of one kind share a modern client's label
+    4  the introductions of the clients of its sessions: programs of one kind share a modern client's label
     5  those about the server as a whole, which say when it began and ended
 
-What is about one call is its evidence (`observe.evidence`).
+The entries about one call are its evidence (`observe.evidence`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INTRODUCTIONS = (SessionOpened, ClientSeen)
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """The part of a log that is wanted: what is about a client, what is about a call, or all of it.
+    """The part of a log that is wanted: the entries about a client, those about a call, or all of it.
 
     `client` is a name that was given by `?client=`, or the label of a session or of a modern client. `call` is the id
     of a call, without its run. Only one of the two is set.

@@ -20,7 +20,7 @@ from ..observe.ndjson import NdjsonError, SavedLog
 from ..observe.opened import OpenedFile
 from . import archive
 
-# What a log may have when it is unpacked: eight times what a server keeps by default. In memory it takes twice that.
+# Bytes of an unpacked log: eight times as many as a server keeps by default. In memory it takes twice that.
 _MOST_BYTES: Final = 512 * 1024 * 1024
 # Far larger than a message may be.
 _LONGEST_LINE: Final = 64 * 1024 * 1024
@@ -37,7 +37,7 @@ _LOCATOR_SIGNATURE: Final = b"PK\x06\x07"
 _LOCATOR_BYTES: Final = 20
 # The list of our members takes some hundred bytes; what claims more is not read at all.
 _MOST_LIST: Final = 4096
-# What damaged and hostile zips make the library raise.
+# The errors that the library raises for damaged and hostile zips.
 _DEFECTS: Final = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
     *(EOFError, NotImplementedError, RuntimeError, ValueError),

@@ -1,4 +1,4 @@
-"""What is in an export, in numbers: shown before it is made, and written into it."""
+"""The contents of an export in numbers: shown before it is made, and written into it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHERS: Final = "…"
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What is in a part of a log. Times are seconds since the epoch, null where there are no entries.
+    """The contents of a part of a log. Times are seconds since the epoch, null where there are no entries.
 
     `kinds` counts entries by their kind. `clients` are the labels of sessions and modern clients, and the names that
     clients were given. `calls` counts tool calls. `hidden` counts values that the server did not keep, by the name of
@@ -78,7 +78,7 @@ class OverviewTally:
             self._hidden[name if known else OTHERS] += 1
 
     def overview(self) -> Overview:
-        """What was taken so far."""
+        """The overview of the entries that were taken so far."""
         first, last = self._first, self._last
         return Overview(
             entries=self._kinds.total(),

@@ -29,7 +29,7 @@ _NAME: Final = "session.html"
 _MOST_EXCHANGES: Final = 2000
 _MOST_ENTRIES: Final = 100
 _MOST_CHARACTERS: Final = 8 * 1024 * 1024
-# What an entry costs beside its message.
+# An entry takes so many characters beside its message.
 _OVERHEAD: Final = 200
 # Facts that a reader of the wire learns from their neighbours.
 _UNTOLD: Final = (MessagesDelivered, StreamControl)

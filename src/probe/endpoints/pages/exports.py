@@ -1,4 +1,4 @@
-"""`/api/export…`: the log, or what is about one client or one call, as a file for somebody else."""
+"""`/api/export…`: the log, or its entries about one client or one call, as a file for somebody else."""
 
 from __future__ import annotations
 
