@@ -68,6 +68,7 @@ def _list(session: HttpSession | Pipe, result: Any, **options: Any) -> None:
 def _change(first: Any, second: Any, told: str = "", **options: Any) -> Any:
     """Two answers of a session; `told`: when the notification comes."""
     log = Log()
+    log.now = options.get("begins", log.now)
     capabilities = CAPABILITIES if options.get("declared", True) else {**CAPABILITIES, "roots": {}}
     way, revision = options.get("way", "http"), options.get("revision", "2025-11-25")
     session = open_session(log, way, revision, capabilities=capabilities)
@@ -143,6 +144,11 @@ def test_two_logs_of_one_label_have_sessions_of_the_same_name():
             judge.take(item)
     [subject] = judge.subjects
     assert {each.tally.verdict for each in subject.predicates if each.rule.id == TOLD} == {NOT_OBSERVED}
+
+
+def test_a_monotonic_clock_near_zero_hides_no_change():
+    """It may count from the start of the machine, and a notification that never came is not one of time 0."""
+    assert _change(A, AB, way="stdio", begins=0.0).faults == {TOLD: FAIL}
 
 
 def test_a_notification_that_was_not_declared_is_a_warning():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -63,7 +64,7 @@ class RootsChangeTold(_Roots):
     def setup(self) -> None:
         self._known: Newest[Session, _SessionRoots] = Newest(_MOST_SESSIONS)
         self._told: Newest[Session, float] = Newest(_MOST_SESSIONS)
-        self._told_anywhere = 0.0
+        self._told_anywhere = -inf
 
     def on_notification(self, message: Message) -> None:
         session = message.session
@@ -95,7 +96,7 @@ class RootsChangeTold(_Roots):
 
     def _look(self, session: Session, message: Message, known: _SessionRoots, roots: Mapping[str, Any]) -> None:
         limited = self.life.suspended is not None and self.life.suspended >= known.since
-        if self._told.get(session, 0.0) >= known.since:
+        if self._told.get(session, -inf) >= known.since:
             self.ok(message, known.seq)
         elif limited or session.closed is not None or self._told_anywhere >= known.since:
             self.unclear(message, "the roots have changed, and roots/list_changed may not have got here", known.seq)
