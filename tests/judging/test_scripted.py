@@ -7,6 +7,7 @@ forward there, before it is judged.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import urllib.request
@@ -33,8 +34,7 @@ from .scripted.wire import Http, WebSocket
 ALL = ("2025-03-26", "2025-06-18", "2025-11-25", MODERN)
 STORIES = [f"{kind}-{revision}" for kind in ("http", "websocket") for revision in ALL]
 RULES = {id: rule for id, rule in catalogue().rules.items() if not rule.needs_drill}
-# Seen as PASS in the stories of HTTP and WebSocket; a server that passes fewer has lost something.
-PASSED = 120
+PAGE = (Path(__file__).parents[2] / "docs" / "judge.md").read_text()
 _PAUSE = "/pause/"
 
 
@@ -92,8 +92,17 @@ def test_a_good_client_breaks_nothing(found: Mapping[str, Judged], name: str) ->
 
 def test_most_rules_pass(found: Mapping[str, Judged]) -> None:
     passed = {rule for name in STORIES for rule in RULES if found[name].verdicts.get(rule) is Verdict.PASS}
-    print(f"{len(passed)} of {len(RULES)} rules passed; not {sorted(RULES.keys() - passed)}")
-    assert len(passed) >= PASSED, sorted(RULES.keys() - passed)
+    told = re.search(r"WebSocket (\d+) of the (\d+) rules that need no drill pass", PAGE)
+    assert told
+    # One more may pass on a slow machine, where the server has time for a comment.
+    assert len(passed) >= int(told[1]), sorted(RULES.keys() - passed)
+    assert len(RULES) == int(told[2])
+
+
+def test_the_documentation_says_how_many_rules_can_be_broken() -> None:
+    told = re.search(r"(\d+) rules fail or warn that way", PAGE)
+    assert told
+    assert len({*BEGINNINGS, *ACTS, *STDIO}) == int(told[1])
 
 
 @pytest.mark.parametrize("rule", [*BEGINNINGS, *ACTS])

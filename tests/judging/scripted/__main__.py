@@ -1,16 +1,23 @@
 """The scripted client as a program: `python -m tests.judging.scripted [--revision R] [--break RULE] URL`.
 
-With `--stdio` what follows is the command of a server, which is started. `--rules` prints what can be broken.
+With `--stdio` what follows is the command of a server, which is started.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 
 from .breaks import ACTS, BEGINNINGS, STDIO, perform
 from .client import MODERN, Client
 from .story import tell
 from .wire import Http, Stdio, WebSocket, Wire
+
+
+def _wire(given: argparse.Namespace) -> Wire:
+    if given.stdio:
+        return Stdio(subprocess.Popen(given.server, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+    return (WebSocket if given.websocket else Http)(given.server[-1])
 
 
 def main() -> None:
@@ -21,8 +28,7 @@ def main() -> None:
     parser.add_argument("--stdio", action="store_true")
     parser.add_argument("server", nargs=argparse.REMAINDER)
     given = parser.parse_args()
-    wire: Wire = Stdio(given.server) if given.stdio else (WebSocket if given.websocket else Http)(given.server[-1])
-    client = Client(wire, given.revision)
+    client = Client(_wire(given), given.revision)
     if given.rule is None:
         tell(client)
     else:

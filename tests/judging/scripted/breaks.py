@@ -26,6 +26,7 @@ from .acts import (
     let_pass,
     many_times,
     other_request,
+    outlast,
     poll_fast,
     polled_on,
     posted_with,
@@ -81,11 +82,11 @@ from .faults import (
     wrong_key,
     wrong_level,
 )
-from .story import listen_in_vain, pause
+from .story import listen_in_vain
 from .wire import WebSocket
 
 ACTS: Final[dict[str, Act]] = {
-    "jsonrpc.utf8-json": lambda client: client.send(b'{"jsonrpc": "2.0", '),
+    "jsonrpc.utf8-json": lambda client: client.send(b'{"jsonrpc": "2.0", "\xff": 1}'),
     "jsonrpc.version": say_with(jsonrpc="1.0"),
     "jsonrpc.request-id-type": say_with(id=1.5),
     "jsonrpc.id-unused-before": lambda client: client.send({**client.message("prompts/list"), "id": 1}),
@@ -100,8 +101,13 @@ ACTS: Final[dict[str, Act]] = {
     "jsonrpc.wire-schema": lambda client: client.send(
         client.message("completion/complete", {**COMPLETION, "argument": {"name": 5, "value": "1"}})
     ),
-    "jsonrpc.methods-of-revision": lambda client: client.send(client.message("ping")),
-    "lifecycle.capabilities-respected": lambda client: client.send(client.message("prompts/list")),
+    "jsonrpc.methods-of-revision": lambda client: client.send(
+        client.message("ping" if client.is_modern else "server/discover")
+    ),
+    "lifecycle.capabilities-respected": lambda client: (
+        let_pass(client, 6),
+        client.send(client.message("prompts/list")),
+    ),
     "lifecycle.initialized-once": lambda client: (let_pass(client, 3), client.notify("notifications/initialized")),
     "http.post-accept": with_headers(accept="application/json"),
     "http.get-accept": lambda client: client.get(accept="application/json").close(),
@@ -152,8 +158,9 @@ ACTS: Final[dict[str, Act]] = {
     "tools.task-forbidden": call_tool("simple_tool", task={}),
     "progress.token-type": call_tool("simple_tool", _meta={"progressToken": 1.5}),
     "progress.token-unique": same_token,
-    "progress.only-for-server-tokens": lambda client: client.notify(
-        "notifications/progress", {"progressToken": "x", "progress": 1}
+    "progress.only-for-server-tokens": lambda client: (
+        client.notify("notifications/progress", {"progressToken": "x", "progress": 1}),
+        let_pass(client, 6),
     ),
     "cancel.own-request": cancel_with(lambda message: {"requestId": str(message["id"])}),
     "cancel.in-progress": each_of(
@@ -201,9 +208,7 @@ ACTS: Final[dict[str, Act]] = {
     "page.followed": no_more_pages,
     "page.not-across-sessions": foreign_cursor,
     "elicit.action": answer_with(ELICIT, "elicit_simple_form", {"action": "reject"}),
-    "elicit.content-fits": answer_with(
-        ELICIT, "elicit_form", {"action": "accept", "content": {}}, 1, {"fields": "basic"}
-    ),
+    "elicit.content-fits": answer_with(ELICIT, "elicit_simple_form", {"action": "accept", "content": {}}),
     "elicit.content-only-when-accepted": answer_with(
         ELICIT, "elicit_simple_form", {"action": "decline", "content": {"a": "b"}}
     ),
@@ -249,7 +254,7 @@ ACTS: Final[dict[str, Act]] = {
     "ping.prompt": slow_pings,
     "tasks.polls-to-end": lambda client: (
         begin_task(client, durationMs=1000),
-        pause(client, 1.1),
+        outlast(client),
         stay_alive(client, 80),
     ),
     "tasks.input-required": input_ignored,
@@ -278,7 +283,11 @@ ACTS: Final[dict[str, Act]] = {
     "resume.stops-when-answered": many_times(4, resumed_when_answered),
     "security.session-id-kept": with_query("session", lambda client: str(client.session)),
     "security.secrets-not-in-query": posted_with("token=abc"),
-    "refused.by-server": lambda client: client.http.request("PUT", client.headers(None), b"{}"),
+    "refused.by-server": lambda client: (
+        client.http.request("PUT", client.headers(None), b"{}")
+        if client.is_http
+        else [client.send(client.message("vendor/feature")) for _ in range(3)]
+    ),
 }
 
 BEGINNINGS: Final[dict[str, Act]] = {
@@ -297,6 +306,10 @@ BEGINNINGS: Final[dict[str, Act]] = {
     "lifecycle.initialized-before-requests": initialized_late,
 }
 """Acts that take the place of the usual beginning."""
+LEGACY: Final[dict[str, Act]] = {
+    "meta.capability-objects": each_of(initialize_with(capabilities={"roots": True}), lambda client: client.connect())
+}
+"""What takes the place of the usual beginning in the legacy revisions, and is an act in 2026-07-28."""
 STDIO: Final[dict[str, Act]] = {
     "stdio.only-messages": lambda client: client.send(b"hello"),
     "stdio.one-line-each": lambda client: client.send(json.dumps(client.message("tools/list"), indent=1).encode()),
@@ -323,6 +336,12 @@ PIPES: Final = frozenset(
 """Rules that are broken on a WebSocket, whose connection is one and stays."""
 
 
+CROWDED: Final = {
+    "page.not-across-sessions": "needs two sessions of one client, and a process has one",
+    "polite.reconnect-rate": "needs many processes of one client",
+    "tasks.polls-to-end": "the server tells the end of a task, and whoever was told need not ask",
+}
+"""Rules that one client on the standard streams of one server cannot break, and why."""
 ALSO: Final = {
     "polite.refused-not-hammered": {"refused.by-server"},
     "version.era-remembered": {"cache.fresh-kept"},
@@ -332,8 +351,9 @@ ALSO: Final = {
 
 def perform(client: Client, rule: str) -> None:
     """Break one rule, in a short life."""
-    if rule in BEGINNINGS:
-        BEGINNINGS[rule](client)
+    beginnings = BEGINNINGS if client.is_modern else {**BEGINNINGS, **LEGACY}
+    if rule in beginnings:
+        beginnings[rule](client)
     else:
         client.connect()
         if not rule.startswith("page."):

@@ -11,14 +11,16 @@ from .acts import (
     begin_task,
     let_pass,
     lose_stream,
+    outlast,
     own_answer,
     session_twice,
+    settled,
     stay_alive,
     try_call,
 )
 from .client import INFO, RELATED, Client, fill_in
 from .story import follow, long_call, pause
-from .wire import Json, Stdio
+from .wire import Http, Json, Stdio
 
 
 def unrelated(client: Client) -> None:
@@ -36,10 +38,8 @@ def relate_wrongly(client: Client) -> None:
 
 
 def wrong_key(client: Client) -> None:
-    task = begin_task(client, "confirm_delete", filename="x")
-    pause(client, 0.6)
+    task = settled(client, begin_task(client, "confirm_delete", filename="x"))
     named = {"taskId": task["taskId"]}
-    client.result("tasks/get", named)
     client.ask(client.message("tasks/update", {**named, "inputResponses": {"nope": {"action": "decline"}}}))
     follow(client, task)
 
@@ -139,11 +139,22 @@ def wrong_filter(client: Client) -> None:
 
 
 def impatient(client: Client) -> None:
-    """A page is waited for, which nobody opens."""
-    client.http.bound_s = 0.5
-    with suppress(TimeoutError):
-        client.call("elicit_url")
-    client.http.bound_s = 30
+    """A page is waited for, which nobody opens: the call is left once its question is answered."""
+    params = {"name": "elicit_url", "arguments": {}}
+    call = client.message("tools/call", params)
+    reply = client.send(call)
+    if client.is_modern:
+        call = client.message("tools/call", client.retry(params, client.response(reply)["result"]))
+        if client.is_http:
+            client.http.leave(call, client.headers(call))
+            return
+        client.send(call)
+    else:
+        for message in reply:
+            client.hear(message)
+            if "id" in message:
+                break
+    client.notify("notifications/cancelled", {"requestId": call["id"]})
 
 
 def content_of_page(client: Client) -> None:
@@ -154,7 +165,7 @@ def content_of_page(client: Client) -> None:
 def prefetch(client: Client) -> None:
     def look(params: Json) -> Json:
         address = urlsplit(params["url"])
-        client.http.request("GET", {}, path=f"{address.path}?{address.query}")
+        Http(params["url"]).request("GET", {}, path=f"{address.path}?{address.query}")
         return {"action": "accept"}
 
     client.questions[ELICIT] = look
@@ -197,8 +208,7 @@ def slow_pings(client: Client) -> None:
 def input_ignored(client: Client) -> None:
     client.hear_stream()
     client.questions[ELICIT] = lambda _: None
-    task = begin_task(client, "pausable_task", itemCount=2, pauseAfterItem=1)
-    pause(client, 0.5)
+    task = settled(client, begin_task(client, "pausable_task", itemCount=2, pauseAfterItem=1))
     for _ in range(12):
         client.result("tasks/get", {"taskId": task["taskId"]})
         let_pass(client, 5)
@@ -208,13 +218,12 @@ def input_ignored(client: Client) -> None:
 def polled_once(client: Client) -> None:
     task = begin_task(client, "slow_compute", seconds=0.8)
     client.result("tasks/get", {"taskId": task["taskId"]})
-    pause(client, 1)
+    outlast(client)
     stay_alive(client, 80)
 
 
 def never_updated(client: Client) -> None:
-    task = begin_task(client, "confirm_delete", filename="x")
-    pause(client, 0.6)
+    task = settled(client, begin_task(client, "confirm_delete", filename="x"))
     for _ in range(45):
         client.result("tasks/get", {"taskId": task["taskId"]})
         let_pass(client, 8)
@@ -224,8 +233,7 @@ def never_updated(client: Client) -> None:
 def updated_twice(client: Client) -> None:
     task = begin_task(client, "multi_input")
     named = {"taskId": task["taskId"]}
-    pause(client, 0.6)
-    asked = client.result("tasks/get", named)["inputRequests"]
+    asked = settled(client, task)["inputRequests"]
     key, *_ = asked
     answer = client.responses({key: asked[key]})
     client.result("tasks/update", {**named, "inputResponses": answer})
@@ -278,8 +286,7 @@ def never_gives_up(client: Client) -> None:
 
 def terminates(client: Client) -> None:
     assert isinstance(client.wire, Stdio)
-    client.wire.process.terminate()
-    client.wire.process.wait(10)
+    client.wire.terminate()
 
 
 def resumed_when_answered(client: Client) -> None:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from .client import PREFIX, Client, RefusedError, fill_in
-from .wire import Json, Reply
+from .wire import Json, Reply, Stdio
 
 
 def tell(client: Client) -> None:
@@ -122,9 +122,11 @@ def _legacy_tasks(client: Client) -> None:
     client.result("tasks/list")
 
 
-def pause(_: Client, seconds: float) -> None:
-    """Wait; the work of the server goes on meanwhile, so this is no virtual time."""
+def pause(client: Client, seconds: float) -> None:
+    """Wait while the server works."""
     time.sleep(seconds)
+    if isinstance(client.wire, Stdio):
+        client.wire.let_pass(seconds)
 
 
 def resume(client: Client) -> None:

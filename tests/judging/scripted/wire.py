@@ -9,10 +9,9 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import subprocess
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import IO, Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from wsproto import ConnectionType, WSConnection
@@ -20,6 +19,7 @@ from wsproto.events import AcceptConnection, CloseConnection, Ping, Request, Tex
 
 Json: TypeAlias = dict[str, Any]
 _BOUND_S = 30.0
+_POSTED = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 
 class Reply:
@@ -52,6 +52,9 @@ class Wire(Protocol):
     def send(self, message: Any, headers: Mapping[str, str | None]) -> Reply:
         """Send any JSON value, or bytes as they are. Header values of None are left out."""
 
+    def let_pass(self, seconds: float) -> None:
+        """Mark a place in the log of the server at which a test lets this time pass."""
+
     def close(self) -> None:
         """End it in order."""
 
@@ -69,30 +72,34 @@ class Http:
     def __init__(self, url: str) -> None:
         self.url = url
         self._url = urlsplit(url)
-        self.bound_s = _BOUND_S
-        self._replies: list[Reply] = []
+        self._target = f"{self._url.path}?{self._url.query}"
+        self._open: list[Any] = []
 
     def send(self, message: Any, headers: Mapping[str, str | None]) -> Reply:
-        standard = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-        return self.request("POST", {**standard, **headers}, encoded(message))
+        return self.request("POST", {**_POSTED, **headers}, encoded(message))
+
+    def leave(self, message: Any, headers: Mapping[str, str | None]) -> None:
+        """Send a message and do not wait for what comes back, of which nothing may come for long."""
+        connection = self._connection()
+        given = {name: value for name, value in {**_POSTED, **headers}.items() if value is not None}
+        connection.request("POST", self._target, encoded(message), given)
+        self._open.append(connection)
 
     def request(
         self, method: str, headers: Mapping[str, str | None], body: bytes | None = None, path: str | None = None
     ) -> Reply:
         """Any HTTP request; `path` with its query, unless it is that of the URL."""
-        assert self._url.hostname is not None
-        connection = http.client.HTTPConnection(self._url.hostname, self._url.port or 80, timeout=self.bound_s)
-        target = path or f"{self._url.path}?{self._url.query}"
+        connection = self._connection()
         given = {name: value for name, value in headers.items() if value is not None}
         try:
-            connection.request(method, target, body, given)
+            connection.request(method, path or self._target, body, given)
             answer = connection.getresponse()
         except OSError:
             connection.close()
             raise
         names = {name.lower(): value for name, value in answer.getheaders()}
         reply = Reply(answer.status, names, iter(()), (answer, connection))
-        self._replies.append(reply)
+        self._open.append(reply)
         if names.get("content-type", "").startswith("text/event-stream"):
             reply._messages = _events(answer, reply)
         else:
@@ -103,10 +110,17 @@ class Http:
                 reply._messages = iter(value if isinstance(value, list) else [value])
         return reply
 
+    def let_pass(self, seconds: float) -> None:
+        self.request("GET", {}, path=f"/pause/{seconds}")
+
     def close(self) -> None:
         """Whatever is still listened to is closed."""
-        for reply in self._replies:
-            reply.close()
+        for each in self._open:
+            each.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        assert self._url.hostname is not None
+        return http.client.HTTPConnection(self._url.hostname, self._url.port or 80, timeout=_BOUND_S)
 
 
 def _events(answer: http.client.HTTPResponse, reply: Reply) -> Iterator[Json]:
@@ -201,6 +215,9 @@ class WebSocket(Pipe):
                     text, self._text = self._text, ""
                     return dict(json.loads(text))
 
+    def let_pass(self, seconds: float) -> None:
+        Http(self.url).let_pass(seconds)
+
     def close(self) -> None:
         self.socket.sendall(self._connection.send(CloseConnection(1000)))
         try:
@@ -211,19 +228,39 @@ class WebSocket(Pipe):
         self.socket.close()
 
 
+class Process(Protocol):
+    """A server with standard streams, such as `subprocess.Popen`."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None: ...
+
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+
+    def terminate(self) -> None: ...
+
+    def wait(self, timeout: float) -> Any: ...
+
+
 class Stdio(Pipe):
-    """A server that this program starts."""
+    """A server that was started for this client alone.
+
+    `pauses` has the marks of `let_pass`: after how many lines of the client how much time passes, in seconds.
+    """
 
     kind = "stdio"
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, process: Process) -> None:
         super().__init__()
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = process
+        self.pauses: list[tuple[int, float]] = []
+        self._lines = 0
 
     def write(self, data: bytes) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(data + b"\n")
         self.process.stdin.flush()
+        self._lines += data.count(b"\n") + 1
 
     def read(self) -> Json:
         assert self.process.stdout is not None
@@ -232,7 +269,24 @@ class Stdio(Pipe):
             raise EOFError
         return dict(json.loads(line))
 
+    def let_pass(self, seconds: float) -> None:
+        self.pauses.append((self._lines, seconds))
+
+    def terminate(self) -> None:
+        """End the server without a word."""
+        assert self.process.stdin is not None
+        self.process.terminate()
+        self.ended()
+        self.process.stdin.close()
+
+    def ended(self) -> None:
+        """Read to the end of the output, and wait for the end of the server."""
+        assert self.process.stdout is not None
+        self.process.stdout.read()
+        self.process.stdout.close()
+        self.process.wait(_BOUND_S)
+
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(_BOUND_S)
+        self.ended()
