@@ -64,21 +64,21 @@ def calls(count: int = 4, wait: float = 0.0, **options: Any) -> Log:
     return log
 
 
-def numbered(make: Callable[[int], Any], what: str = "id") -> Log:
+def numbered(make: Callable[[int], Any], what: str = "id", count: int = 3) -> Log:
     log = Log()
     session = log.http().session()
-    for at in range(1, 4):
+    for at in range(1, count + 1):
         given = {"id": make(at)} if what == "id" else {"_meta": {"progressToken": make(at)}}
         settled(session, begun(session, at, **given))
     return log
 
 
-def in_sessions(places: Sequence[int]) -> Log:
-    """A call in each of these sessions."""
+def in_sessions(places: Sequence[int], asked: Sequence[int] = range(9)) -> Log:
+    """A call in each of these sessions; `asked` are their arguments."""
     log = Log()
     client = log.http()
     sessions = {place: client.session() for place in sorted(set(places))}
-    for at, place in enumerate(places):
+    for at, place in zip(asked, places, strict=False):
         settled(sessions[place], begun(sessions[place], at))
     return log
 
@@ -93,6 +93,17 @@ def in_order(places: Sequence[int], *, overlap: bool = False) -> Log:
             settled(session, asked.pop())
     for each in asked:
         settled(session, each)
+    return log
+
+
+def with_ping(place: int) -> Log:
+    """Three calls, with a ping before one of them."""
+    log = Log()
+    session = log.http().session()
+    for at in range(3):
+        if at == place:
+            session.answer(session.request("ping", id=50))
+        settled(session, begun(session, at))
     return log
 
 
@@ -143,6 +154,7 @@ FACTS: Mapping[str, tuple[Log, Log, list[str]]] = {
         ["the id of 3 of 4 requests is a string, an integer there"],
     ),
     "other ids": (numbered(lambda at: at + 7), numbered(int), ["3 of 4 requests have another id"]),
+    "ids behind a request that did not come": (numbered(lambda at: at + 7, count=2), numbered(int), []),
     "ids by chance": (numbered(lambda at: f"{at}" * 20), numbered(lambda at: f"a{at}" * 20), []),
     "token of another type": (
         numbered(str, "token"),
@@ -162,6 +174,12 @@ FACTS: Mapping[str, tuple[Log, Log, list[str]]] = {
         ["requests of one session, s1, came in 3"],
     ),
     "sessions with other names": (in_sessions([2, 1, 2]), in_sessions([1, 2, 1]), []),
+    "equal calls of two sessions": (
+        in_sessions([2, 1, 1, 2], [9, 9, 1, 2]),
+        in_sessions([1, 2, 1, 2], [9, 9, 1, 2]),
+        [],
+    ),
+    "order of a ping": (with_ping(0), with_ping(2), []),
     "order": (in_order([2, 1, 3]), in_order([1, 2, 3]), ["1 of 4 requests came before one that they followed there"]),
     "order of what overlaps": (in_order([2, 1, 3]), in_order([1, 2, 3], overlap=True), []),
     "delay": (

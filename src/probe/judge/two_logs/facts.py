@@ -142,28 +142,36 @@ def _meta(pairs: Sequence[Pair]) -> Iterator[str]:
     yield from _names(known, "key of `_meta`", lambda ours, theirs: sorted(ours - theirs))
 
 
-def _ids(pairs: Sequence[Pair]) -> Iterator[str]:
-    yield from _rewritten([(pair.here.id, pair.there.id) for pair in pairs], "request", "id")
+def _lost_tokens(pairs: Sequence[Pair]) -> Iterator[str]:
+    had = [pair.here.token for pair in pairs if pair.there.token is not None]
+    if None in had:
+        yield f"{had.count(None)} of {_counted(len(had), 'request')} lost the progress token"
 
 
-def _tokens(pairs: Sequence[Pair]) -> Iterator[str]:
-    had = [(pair.here.token, pair.there.token) for pair in pairs if pair.there.token is not None]
-    gone = sum(ours is None for ours, _ in had)
-    if gone:
-        yield f"{gone} of {_counted(len(had), 'request')} lost the progress token"
-    yield from _rewritten(had, "request", "progress token")
+def _ids(client: _Client) -> Iterator[str]:
+    ids = [(pair.here.id, pair.there.id) for pair in client.pairs]
+    tokens = [(pair.here.token, pair.there.token) for pair in client.pairs]
+    # A client that sent one request less, as it saw another list, has numbered those behind it anew.
+    has_numbered_alike = Counter(each.key for each in client.here) == Counter(each.key for each in client.there)
+    for what, values in (("id", ids), ("progress token", tokens)):
+        both = [(ours, theirs) for ours, theirs in values if ours is not None and theirs is not None]
+        yield from _types(both, what)
+        if has_numbered_alike:
+            yield from _others(both, what)
 
 
-def _rewritten(values: Sequence[tuple[Any, Any]], one: str, what: str) -> Iterator[str]:
-    both = [(ours, theirs) for ours, theirs in values if ours is not None and theirs is not None]
+def _types(both: Sequence[tuple[Any, Any]], what: str) -> Iterator[str]:
     changed = Counter((type(theirs), type(ours)) for ours, theirs in both if type(ours) is not type(theirs))
     for (before, after), count in changed.items():
-        yield f"the {what} of {count} of {_counted(len(both), one)} is {_TYPES[after]}, {_TYPES[before]} there"
+        yield f"the {what} of {count} of {_counted(len(both), 'request')} is {_TYPES[after]}, {_TYPES[before]} there"
+
+
+def _others(both: Sequence[tuple[Any, Any]], what: str) -> Iterator[str]:
     # An id that a client makes by chance is another one in each run, with a gateway and without.
     counted = [(ours, theirs) for ours, theirs in both if type(ours) is type(theirs) and _is_counted(theirs)]
     other = sum(not is_same_id(ours, theirs) for ours, theirs in counted)
     if other:
-        yield f"{other} of {_counted(len(both), one)} have another {what}"
+        yield f"{other} of {_counted(len(both), 'request')} have another {what}"
 
 
 _TYPES: Final = {int: "an integer", str: "a string"}
@@ -270,5 +278,5 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-_ABOUT_PAIRS: Final = (_headers, _meta, _ids, _tokens, _progress, _cancellations)
-_ABOUT_CLIENTS: Final = (_sessions, _order, _waits, _pages)
+_ABOUT_PAIRS: Final = (_headers, _meta, _lost_tokens, _progress, _cancellations)
+_ABOUT_CLIENTS: Final = (_ids, _sessions, _order, _waits, _pages)
