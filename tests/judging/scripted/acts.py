@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from .client import INFO, PREFIX, Answer, Client, RefusedError
 from .story import long_call, pause
-from .wire import Json
+from .wire import Json, Reply
 
 Act: TypeAlias = Callable[[Client], Any]
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
@@ -101,23 +101,31 @@ def each_of(*acts: Act) -> Act:
 
 def cancel_with(params: Callable[[Json], Any]) -> Act:
     def act(client: Client) -> None:
-        message, reply = long_call(client, steps=5)
+        message, reply = long_call(client, steps=100)
         client.notify("notifications/cancelled", params(message))
-        client.response(reply)
+        give_up(client, message, reply)
 
     return act
 
 
+def give_up(client: Client, call: Json, reply: Reply) -> None:
+    """Cancel a call as the revision has it, however long it would go on."""
+    if client.is_modern and client.is_http:
+        reply.close()
+    else:
+        client.notify("notifications/cancelled", {"requestId": call["id"]})
+
+
 def same_id(client: Client) -> None:
-    first, reply = long_call(client, steps=6)
+    first, reply = long_call(client, steps=100)
     client.send({**client.message("tools/list"), "id": first["id"]}).close()
-    client.response(reply)
+    give_up(client, first, reply)
 
 
 def same_token(client: Client) -> None:
-    _, reply = long_call(client, steps=6)
+    first, reply = long_call(client, steps=100)
     client.response(long_call(client, steps=2)[1])
-    client.response(reply)
+    give_up(client, first, reply)
 
 
 def stay_alive(client: Client, seconds: float) -> None:
