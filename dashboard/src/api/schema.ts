@@ -2144,7 +2144,7 @@ export interface components {
             taken: number;
             task: string | null;
         };
-        /** @description So many entries of the other process are missing here: its log had pushed them out, or they were too large. */
+        /** @description Entries of the other process are missing here: its log had pushed them out, or they were too large. */
         ReportMissed: {
             at: number;
             call: string | null;

@@ -19,7 +19,7 @@ _NAME: Final = "MCP_PROBE_JUDGED_RUN"
 
 
 class Descendants:
-    """Those that were started with `mark` in their environment, and all that these have started.
+    """The processes that were started with `mark` in their environment, and all that these have started.
 
     A process that empties its environment is not found.
     """

@@ -46,7 +46,7 @@ def _by(query: Query) -> By:
 
 
 async def _answer(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[list[bytes], int | None, int]:
-    """As many parts as an answer has room for, where the rest begins, and how many entries of the first had no room.
+    """The parts that an answer has room for, where the rest begins, and how many entries of the first had no room.
 
     Others run between two entries: a large answer would hold up every call.
     """

@@ -45,7 +45,7 @@ class MessageFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """The same request in both logs. `alone` says that no other request of either log asks for the same."""
+    """One request as both logs have it. `alone` says that no other request of either log asks for the same."""
 
     here: Request
     there: Request

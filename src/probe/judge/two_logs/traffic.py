@@ -22,7 +22,7 @@ from ...wire.jsonrpc import ProgressToken, RequestId, encode, id_length, is_id
 from ..values import members
 
 MOST: Final = 10_000
-"""So many requests of a log are compared."""
+"""The number of requests of a log that are compared at most."""
 
 # Requests whose head has come, and not yet their message.
 _MOST_HEADS: Final = 1_000

@@ -24,7 +24,7 @@ class ReportBegun:
 
 @dataclass(frozen=True, slots=True)
 class ReportMissed:
-    """So many entries of the other process are missing here: its log had pushed them out, or they were too large."""
+    """Entries of the other process are missing here: its log had pushed them out, or they were too large."""
 
     kind: ClassVar[str] = "report.missed"
     entries: int
