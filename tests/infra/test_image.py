@@ -157,7 +157,7 @@ def test_a_call_is_answered_soon_after_the_start(built: Built) -> None:
 
 def first_answer(server: subprocess.Popen[bytes], port: int) -> None:
     """Ask until a tool call is answered, with next to no stops in between: they would be measured too."""
-    target = checks.Target(f"http://127.0.0.1:{port}", None)
+    target = checks.ProbeAddress(f"http://127.0.0.1:{port}", None)
     until = time.monotonic() + START_S
     while True:
         try:

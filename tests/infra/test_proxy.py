@@ -41,7 +41,7 @@ class Front:
 
     @property
     def target(self) -> object:
-        return checks.Target(self.url, str(self.authority))
+        return checks.ProbeAddress(self.url, str(self.authority))
 
 
 def caddy() -> str:

@@ -130,8 +130,8 @@ those that are *fixed*: `max_sessions` is the flag `--max-sessions` and the vari
 used of the shared ones is at `/api/server`; what was refused is in the event log as `limit.reached`.
 [errors.md](errors.md) has the errors.
 
-Whoever is refused with 429 or 503 over HTTP is told by `Retry-After` when to come again. On a WebSocket and on standard
-streams the error stands alone.
+A client that is refused with 429 or 503 over HTTP learns from `Retry-After` when to come again. On a WebSocket and on
+standard streams the error stands alone.
 
 ## One client among many
 
@@ -189,7 +189,8 @@ server tries again ten times a second, and connections wait in the kernel meanwh
 
 ## Memory under a flood
 
-What a stranger can make the server hold, and what bounds it. Of the bounds that all share, one address has its part.
+Each of these floods makes the server hold something, up to the bound beside it. Of the bounds that all share,
+one address has its part.
 
 {floods}
 """
