@@ -42,7 +42,13 @@ test("equal mistakes that the page has not loaded are counted and found in the l
 
 test("words that are typed and completed filter, and what nothing in the log has is said", async () => {
   const { page, complaints } = await open("/live");
-  await page.keyboard.press("/");
+  const line = page.getByRole("combobox", { name: "Filter" });
+  await line.waitFor(SOON);
+  // the key works from the moment when the page listens, which is after it is seen
+  await expect.poll(async () => {
+    await page.keyboard.press("/");
+    return line.evaluate((field) => field === document.activeElement);
+  }, SOON).toBe(true);
   await page.keyboard.type("client:busy");
   await page.getByRole("option", { name: /^client:m1 busy-agent/ }).waitFor(SOON);
   await page.keyboard.press("ArrowDown");
