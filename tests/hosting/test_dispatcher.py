@@ -9,14 +9,29 @@ import pytest
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.call import Cause
+from probe.hosting.connection import HostConnection
 
 from ..support.hosts import Host, calling
 from ..support.probe import Probe
 
 
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[HostConnection]:
+    """The connections of hosts, in the order in which they came."""
+    came: list[HostConnection] = []
+    serve = HostConnection.serve
+
+    async def served(self: HostConnection, wire: Any) -> None:
+        came.append(self)
+        await serve(self, wire)
+
+    monkeypatch.setattr(HostConnection, "serve", served)
+    return came
+
+
 @pytest.mark.parametrize("what", ["progress", "result"])
 async def test_what_comes_between_a_cancellation_and_its_effect_is_late(
-    probe: Probe, host: Host, what: str, autojump_clock: MockClock
+    probe: Probe, connections: list[HostConnection], host: Host, what: str, autojump_clock: MockClock
 ) -> None:
     async with calling(probe.modern(tools="hosts"), "demo__plain", token="t") as call:
         dispatch, _ = await host.dispatched()
@@ -25,7 +40,7 @@ async def test_what_comes_between_a_cancellation_and_its_effect_is_late(
         if what == "progress":
             params = {"dispatch": dispatch, "progress": 1}
             said = {"jsonrpc": "2.0", "method": "tool.progress", "params": params}
-        connection = probe.app.toolhost._roster._entries["demo"].holder
+        (connection,) = connections
         # In one step, so that the call's task cannot run in between.
         scope.cancel(Cause.SHUTDOWN)
         connection._take(json.dumps(said).encode())

@@ -23,9 +23,9 @@ from .health import Health
 from .mcp_http import McpHttp
 from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
-from .report import ReportEndpoint
+from .report import report_endpoint
 from .socket_facts import SocketFacts
-from .toolhost import ToolHostEndpoint
+from .toolhost import tool_host_endpoint
 
 _PROTOCOL = ("/mcp", "/ws")
 _WITH_SECRET = ("/toolhost", "/report")
@@ -55,8 +55,8 @@ class Paths:
         self._doorman = Doorman(engine)
         self._browsers = Browsers(settings)
         self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._doorman.pace)
-        self.toolhost = ToolHostEndpoint(engine)
-        self.reports = ReportEndpoint(engine)
+        self.toolhost = tool_host_endpoint(engine)
+        self.reports = report_endpoint(engine)
         self.readers = Readers(engine)
         self.feed = Feed(engine, self.readers)
         self._health = Health(lambda: not engine.draining)

@@ -13,21 +13,17 @@ from ..core.client_label import LABEL_RULE, is_client_label
 from ..engine.engine import Engine
 from ..engine.pipes.wires import Ending, WireBrokenError
 from ..engine.reported import ReportedProcess
-from ..engine.shares import Limit, LimitError
+from ..engine.shares import Limit
 from ..engine.turns import Turns
 from ..observe.bounded import Newest
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, read_line
 from ..wire.jsonrpc import clip
 from ..wire.report import SUBPROTOCOL, ReportError, ReportHello, ReportTaken, read_hello
-from .asgi import Receive, Scope, Send, host_policy, http_head
-from .exchange import EndpointExchanges, Exchange
-from .pipes.upgrade import upgrade_required
+from .exchange import Exchange
 from .pipes.websocket_wire import WebSocketWire
-from .problem_details import RefusedError, refuse
-from .secret_door import SecretDoor
+from .secret_door import SecretDoor, SecretEndpoint
 
-_RETRY = ((b"retry-after", b"5"),)
 _GOING_AWAY, _POLICY, _TRY_LATER = 1001, 1008, 1013
 _DONE = Ending(1000, "client")
 # RFC 6455, section 5.5: a close frame has 125 bytes, two of them for the code.
@@ -42,64 +38,26 @@ _MOST_TOLD = 4096
 _TOLD, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
 
 
-class ReportEndpoint:
-    """`/report` of one engine. `wait_idle` tells when there is no connection any more."""
+def report_endpoint(engine: Engine) -> SecretEndpoint:
+    """`/report` of one engine."""
+    door = SecretDoor(engine.settings.report_secret, "report_secret", SUBPROTOCOL, "reporter", "reports")
+    places = Limit("max_reports", "there are {most} processes already ({name})", engine.shares)
+    return SecretEndpoint(engine, door, places, ReportCollector(engine).collect)
+
+
+class ReportCollector:
+    """What processes report to one engine: those that are connected, and those that may come back."""
 
     def __init__(self, engine: Engine) -> None:
-        settings = engine.settings
         self._engine = engine
-        self._door = SecretDoor(settings.report_secret, "report_secret", SUBPROTOCOL, "reporter")
-        self._places = Limit("max_reports", "there are {most} processes already ({name})", engine.shares)
-        self._policy = host_policy(settings)
-        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
         self._away: Newest[str, ReportedProcess] = Newest(_MOST_KNOWN)
         self._told: Newest[str, int] = Newest(_MOST_TOLD)
         self._connected: set[str] = set()
         # Together they take as long from others as one of them.
         self._turnstile = trio.Lock()
-        self._changed = trio.lowlevel.ParkingLot()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection, from its handshake to its end, or refuse an HTTP request that is no handshake."""
-        if scope["type"] == "http":
-            await refuse(send, http_head(scope), upgrade_required(SUBPROTOCOL) if self._door.secret else _off())
-            return
-        await receive()
-        exchange = self._exchanges.upgrade(scope, receive, send)
-        try:
-            self._judge(scope, exchange)
-        except RefusedError as refused:
-            try:
-                await exchange.refuse(refused)
-            except OSError:
-                exchange.close("client")
-            return
-        try:
-            if await exchange.accept(send, SUBPROTOCOL):
-                await self._collect(exchange, WebSocketWire(receive, send))
-        finally:
-            self._places.release(None)
-            self._changed.unpark_all()
-
-    async def wait_idle(self) -> None:
-        """Wait until no process is connected."""
-        while self._places.held:
-            await self._changed.park()
-
-    def _judge(self, scope: Scope, exchange: Exchange) -> None:
-        """Take a place for a process that may connect. Raises `RefusedError`."""
-        if not self._door.secret:
-            raise _off()
-        self._door.judge(exchange.head, self._policy, scope["subprotocols"])
-        if self._engine.draining:
-            raise RefusedError(503, "the server is shutting down", _RETRY)
-        try:
-            # They know the secret of this server, so no share of an address bounds them.
-            self._places.acquire(None, exchange.recorder)
-        except LimitError as full:
-            raise RefusedError(503, full.message, _RETRY) from None
-
-    async def _collect(self, exchange: Exchange, wire: WebSocketWire) -> None:
+    async def collect(self, exchange: Exchange, wire: WebSocketWire) -> None:
+        """Take what one process sends, until it has told all or its connection is over, and close that."""
         try:
             ending = await self._conversation(exchange, wire)
         except WireBrokenError as broken:
@@ -189,7 +147,3 @@ def _item(line: bytes) -> Entry | Gap | End:
         return read_line(line)
     except ValueError as error:
         raise ReportError(f"no line of a log: {error}") from None
-
-
-def _off() -> RefusedError:
-    return RefusedError(404, "reports are off; start the server with --report-secret")
