@@ -18,10 +18,10 @@ from ..observe.events import ClientProcess, ServerState, StdioChanged
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, Header
 from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
-from .known import UNATTRIBUTED, Key
 from .life import Life
 from .predicate import BY_METHOD, MOMENTS, Predicate, Wait
-from .projector import Projector
+from .projection.known import UNATTRIBUTED, Key
+from .projection.projector import Projector
 from .verdicts import Verdict
 from .views import ForgottenError, Message, Scope
 

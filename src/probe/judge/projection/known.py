@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.context import Context
-from ..observe.log import Entry
-from .life import Life
-from .questions import Question
-from .views import Exchange, Message, Pipe, Sent, ServerStream, Session
+from ...observe import events
+from ...observe.bounded import Newest
+from ...observe.context import Context
+from ...observe.log import Entry
+from ..life import Life
+from ..questions import Question
+from ..views import Exchange, Message, Pipe, Sent, ServerStream, Session
 
 Key: TypeAlias = tuple[str, str]
 """The kind of a subject (`Life.kind`), and its label."""
@@ -83,6 +83,10 @@ class KnownViews:
         """The pipe of a context."""
         known = None if context.pipe is None else self.pipes.get(context.pipe)
         return None if known is None else known[0]
+
+    def asked(self, entry: Entry) -> Message | None:
+        """The message of the client because of which the server did something."""
+        return None if entry.cause is None else self.messages.get(entry.cause)
 
     def stream(self, context: Context) -> ServerStream | None:
         """The stream of a context."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
-from ..observe import events
-from ..wire.revisions import LEGACY, negotiate
-from .life import Life
-from .views import META_VERSION, Era, Exchange, Message, Pipe, Session, era_of, members
+from ...observe import events
+from ...wire.revisions import LEGACY, negotiate
+from ..life import Life
+from ..views import META_VERSION, Era, Exchange, Message, Pipe, Session, era_of, members
 
 # Different names of clients, and of capabilities, that one subject is told of: clients choose both.
 _MOST_NAMES: Final = 100
