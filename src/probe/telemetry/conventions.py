@@ -57,11 +57,6 @@ def _members(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def span_name(method: str, target: str | None) -> str:
-    """The name, which "SHOULD follow the format `{mcp.method.name} {target}`", where the target is one of few."""
-    return method if target is None else f"{method} {target}"
-
-
 def connection(request: ObservedRequest, peer: KnownClient | None) -> Attributes:
     """The name of the transport that carries a request; there are few, so metrics can use it as well."""
     if request.transport == "stdio":

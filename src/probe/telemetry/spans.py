@@ -97,7 +97,8 @@ class Spans:
             **conventions.identity(request),
         }
         request.kept = self._tracer.start_span(
-            conventions.span_name(method, few[0] if few else None),
+            # "SHOULD follow the format `{mcp.method.name} {target}`", where the target is one of few.
+            " ".join([method, *few]),
             context=context,
             kind=SpanKind.SERVER,
             attributes=attributes,

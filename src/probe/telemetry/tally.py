@@ -79,8 +79,8 @@ class Names:
 class Counter:
     """A number for each combination of labels that has occurred."""
 
-    def __init__(self, name: str, help: str, *labels: str, unit: str = "", kind: Kind = "counter") -> None:
-        self._about = (kind, name, unit, help, labels)
+    def __init__(self, name: str, help: str, *labels: str, unit: str = "") -> None:
+        self._about = (name, unit, help, labels)
         # Without labels there is one number, and it is there before anything has happened.
         self.values: dict[Labels, float] = {} if labels else {(): 0}
 
@@ -90,7 +90,7 @@ class Counter:
 
     def family(self) -> Family:
         """Its values at this moment."""
-        return Family(*self._about, [*self.values.items()])
+        return Family("counter", *self._about, [*self.values.items()])
 
 
 class Histogram:
