@@ -203,7 +203,8 @@ async def _make(move: str | Cause | float, call: CallScope, model: Model, finish
     elif move == "speak":
         assert (not call.is_over) == model.heard(now)
     elif move == "progress":
-        call.progressed()
+        if not call.is_over:
+            call.progressed(1, None, 0)
         if model.heard(now):
             model.report(now)
     else:

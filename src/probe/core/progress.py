@@ -58,9 +58,10 @@ class ProgressGate:
         due = self.due
         if due is None or now < due:
             return None
-        self._fill(now)
+        filled = min(self._burst, self._room + (now - self._filled_at) * self._rate)
+        self._filled_at = now
         # `due` decides, not the room: rounding may leave the token a hair short at the very moment that `due` names.
-        self._room = max(0.0, self._room - 1)
+        self._room = max(0.0, filled - 1)
         return self.flush()
 
     def flush(self) -> Report | None:
@@ -87,7 +88,3 @@ class ProgressGate:
         if not all(abs(number) <= sys.float_info.max for number in numbers):
             return False
         return self.latest is None or report.progress > self.latest.progress
-
-    def _fill(self, now: float) -> None:
-        self._room = min(self._burst, self._room + (now - self._filled_at) * self._rate)
-        self._filled_at = now

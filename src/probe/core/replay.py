@@ -55,13 +55,10 @@ class ReplayLog:
             raise LogClosedError("the stream has ended")
         self._messages.append(message)
         self.bytes += len(message)
-        while len(self._messages) > 1 and self._over():
+        while len(self._messages) > 1 and (len(self._messages) > self._max_messages or self.bytes > self._max_bytes):
             self.bytes -= len(self._messages.popleft())
             self.first += 1
         return self.last
-
-    def _over(self) -> bool:
-        return len(self._messages) > self._max_messages or self.bytes > self._max_bytes
 
     def close(self) -> None:
         """The stream has ended; what is there can still be read."""

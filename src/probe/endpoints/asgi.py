@@ -90,18 +90,14 @@ class Body:
         more = True
         # Reading as much again before refusing lets most clients finish sending, so that they read the answer.
         while more and self.size <= 2 * self._max_bytes:
-            chunk, more = await _next_chunk(receive)
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                raise ClientGoneError
+            chunk, more = event.get("body", b""), event.get("more_body", False)
             self.size += len(chunk)
             if self.size <= self._max_bytes:
                 count(len(chunk))
                 self._chunks.append(chunk)
-
-
-async def _next_chunk(receive: Receive) -> tuple[bytes, bool]:
-    event = await receive()
-    if event["type"] == "http.disconnect":
-        raise ClientGoneError
-    return event.get("body", b""), event.get("more_body", False)
 
 
 async def wait_disconnect(receive: Receive, on_half_closed: Callable[[], None] | None = None) -> str:

@@ -39,6 +39,7 @@ class Doorman:
     def __init__(self, engine: Engine) -> None:
         limits = engine.settings.limits
         self._engine = engine
+        self._clock = engine.clock
         self._trusted = networks(engine.settings.trusted_proxies.split(","))
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
 
@@ -61,7 +62,7 @@ class Doorman:
         key = _key(scope)
         if key is None or scope["path"] in _EXEMPT:
             return True
-        wait_s = self._noted(self._rates.take(key, self._now())).wait_s
+        wait_s = self._noted(self._rates.take(key, self._clock.now())).wait_s
         if wait_s:
             await turn_away(scope, receive, send, too_many(_WHY, ceil(wait_s)))
         return not wait_s
@@ -78,10 +79,7 @@ class Doorman:
 
     def charge(self, key: str, requests: int) -> float:
         """Count so many requests more of a client that is here already; the seconds until it may have sent them."""
-        return self._noted(self._rates.charge(key, requests, self._now())).wait_s
-
-    def _now(self) -> float:
-        return self._engine.clock.now()
+        return self._noted(self._rates.charge(key, requests, self._clock.now())).wait_s
 
     def _noted(self, verdict: Admission) -> Admission:
         if verdict.first:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, parse_qsl
 from ..core.addresses import client_key, endpoint
 from ..core.client_label import LABEL_RULE, client_label, is_client_label
 from ..engine.calls.request_context import RequestContext
+from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.services import Services
 from ..engine.streams.outbox import Emitted, answer, note_delivered
 from ..engine.streams.stream import Stream
@@ -17,7 +18,7 @@ from ..observe.context import Context, Recorder
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
 from ..observe.redaction import SESSION_HEADER
 from ..wire.errors import Refusal, Rejection
-from ..wire.jsonrpc import Json
+from ..wire.jsonrpc import Json, RequestId
 from .asgi import WHOLE_BODY, Headers, Receive, Scope, Send, before_upgrade, http_head, respond, start
 from .event_stream import event_position
 from .problem_details import MEDIA, RefusedError, refuse
@@ -45,7 +46,7 @@ _RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-sess
 
 
 class Exchange:
-    """One HTTP request with its response.
+    """One HTTP request with its response. To make it records the request.
 
     `recorder` is that of the exchange, bound to the session or modern client once that is known; its cause is the
     `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
@@ -219,7 +220,7 @@ class Exchange:
 
 
 class EndpointExchanges:
-    """Makes the exchanges of one endpoint.
+    """The state that the exchanges of one endpoint share.
 
     `label` gives the label of the session with an id, None for an id that no session has had. `unsent` are the bytes of
     whole responses of this endpoint that no socket has taken yet.
@@ -230,20 +231,22 @@ class EndpointExchanges:
         self.label = label
         self.unsent = Unsent(services.limits.max_unsent_bytes, services.shares)
 
-    def begin(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
-        """Record an HTTP request."""
-        return Exchange(self, scope, receive, send)
-
     def upgrade(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
         """Record a handshake of a WebSocket as an HTTP request; its response is sent in place of the upgrade."""
         request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
         return Exchange(self, request, receive, before_upgrade(send))
 
 
-def asked_tools(query: str) -> str | None:
-    """The `?tools=` of a URL; None where there is none."""
+def asked_selection(query: str, select: Callable[[str | None], str], id: RequestId | None = None) -> str:
+    """The selection that the `?tools=` of a URL asks for; `select` knows that of the server, where it asks for none.
+
+    Raises `Rejection` for a name that does not exist; `id` is that of the message that asks.
+    """
     asked = parse_qs(query, keep_blank_values=True).get("tools") if query else None
-    return None if asked is None else ",".join(asked)
+    try:
+        return select(None if asked is None else ",".join(asked))
+    except UnknownSelectionError as error:
+        raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}", id=id) from None
 
 
 def not_allowed(what: str, allow: bytes) -> Rejection:

@@ -37,7 +37,7 @@ class LegacyHttp:
     ) -> None:
         """Serve one POST; `value` is its body of `size` bytes, and `recorders` are those of its messages.
 
-        Raises `Rejection`.
+        They are bound to the session of the request, where there is one. Raises `Rejection`.
         """
         check_version(exchange.head)
         limits = self._settings.limits
@@ -54,7 +54,7 @@ class LegacyHttp:
             self._fail_answered(exchange, value, recorders, rejection)
             raise
         self._engine.refuse_while_draining(messages, id)
-        contexts = [exchange.context(_of(session, recorder)) for recorder in recorders]
+        contexts = [exchange.context(recorder) for recorder in recorders]
         received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
         await self._answer(exchange, session, received, batch=single is None)
 
@@ -64,7 +64,7 @@ class LegacyHttp:
         """Fail the questions that refused messages were to answer: their client believes that it has answered."""
         session = self._engine.sessions.find(exchange.head.get(SESSION_HEADER) or "")
         if session is not None:
-            contexts = [exchange.context(_of(session, recorder)) for recorder in recorders]
+            contexts = [exchange.context(recorder) for recorder in recorders]
             self._engine.legacy.refused(session, value, rejection.reason, contexts)
 
     async def get(self, exchange: Exchange) -> None:
@@ -188,8 +188,3 @@ class LegacyHttp:
             reading.close("the connection is gone")
             session.machine.release(self._engine.clock.now())
             exchange.close(writer.ended_by, writer.written)
-
-
-def _of(session: Session, recorder: Recorder) -> Recorder:
-    """The recorder, bound to the session; most are already."""
-    return recorder if recorder.context.session == session.label else recorder.bind(session=session.label)

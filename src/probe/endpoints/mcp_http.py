@@ -14,7 +14,6 @@ import trio
 
 from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of
-from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.engine import Engine
 from ..engine.messages import read_id, record_received
 from ..observe.events import UnreadableFault
@@ -23,7 +22,7 @@ from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
-from .exchange import EndpointExchanges, Exchange, asked_tools, not_allowed
+from .exchange import EndpointExchanges, Exchange, asked_selection, not_allowed
 from .legacy_http import SESSION_HEADER, LegacyHttp
 from .modern_http import ModernHttp
 from .rooms import Arriving
@@ -54,7 +53,7 @@ class McpHttp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
-        exchange = self._exchanges.begin(scope, receive, send)
+        exchange = Exchange(self._exchanges, scope, receive, send)
         self._open += 1
         by = "the server gave it up"
         try:
@@ -146,7 +145,8 @@ class McpHttp:
         engine, limits = self._engine, self._settings.limits
         exchange.belong_to(engine.clients.label(exchange.recorder, exchange.address, value))
         exchange.message = record_received(exchange.recorder, value, body, limits)[0]
-        await self._modern.post(exchange, value, self._selection(exchange, value))
+        selection = asked_selection(exchange.query, engine.selection, read_id(value, limits))
+        await self._modern.post(exchange, value, selection)
 
     async def _post_legacy(self, exchange: Exchange, value: Any, body: bytes) -> None:
         engine, limits = self._engine, self._settings.limits
@@ -159,7 +159,8 @@ class McpHttp:
             question = partial(engine.legacy.question, session)
             recorders = record_received(exchange.recorder, value, body, limits, question)
         exchange.message = recorders[0]
-        await self._legacy.post(exchange, value, recorders, self._selection(exchange, value), len(body))
+        selection = asked_selection(exchange.query, engine.selection, read_id(value, limits))
+        await self._legacy.post(exchange, value, recorders, selection, len(body))
 
     def _declared_length(self, exchange: Exchange) -> int | None:
         """The declared size of the body, if there is one. Raises `Rejection` when it is far too large."""
@@ -170,17 +171,6 @@ class McpHttp:
             exchange.recorder.append(unreadable("size", why, b"", declared=length))
             raise Rejection(Refusal.BODY_TOO_LARGE, why)
         return length
-
-    def _selection(self, exchange: Exchange, value: Any) -> str:
-        """The `?tools=` of the URL, else the server's own.
-
-        Raises `Rejection` for a name that does not exist, with the id of the message in `value`.
-        """
-        try:
-            return self._engine.selection(asked_tools(exchange.query))
-        except UnknownSelectionError as error:
-            id = read_id(value, self._settings.limits)
-            raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}", id=id) from None
 
 
 def _length(head: HttpHead) -> int | None:

@@ -16,7 +16,7 @@ from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close,
 from .browsers import Browsers, check_purpose
 from .dashboard import Dashboard
 from .doorman import Doorman, turn_away
-from .exchange import CONNECTION, EndpointExchanges
+from .exchange import CONNECTION, EndpointExchanges, Exchange
 from .feed.feed import Feed
 from .feed.readers import Readers
 from .health import Health
@@ -102,7 +102,7 @@ class Paths:
             await self._respond(scope, receive, send)
             return
         request = scope if scope["type"] == "http" else {**scope, "method": "GET"}
-        exchange = self._exchanges.begin(request, receive, send)
+        exchange = Exchange(self._exchanges, request, receive, send)
         by = "the server gave it up"
         try:
             await self._respond(scope, receive, exchange.passing)

@@ -116,13 +116,17 @@ class Http1Connection:
 
     async def _serve_next(self) -> bool:
         """Serve one request; whether another one may follow."""
-        head = await self._next_head()
-        if head is None:
-            return False
+        while (head := self.parser.next_head()) is None:
+            data = await self.read()
+            if not data:
+                return False
+            self.parser.receive_data(data)
         self._busy = True
         self.requests += 1
+        goes_on = self.service.hooks.goes_on
+        message = goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
         try:
-            await (self._entrance.say if self._goes_on() else self._entrance.enter)(head.headers)
+            await self._entrance.enter(head.headers, message=message)
         except trio.Cancelled:
             await self._say_unavailable()
             raise
@@ -130,18 +134,6 @@ class Http1Connection:
             await self._upgrade(head)
             return False
         return await self._call(head)
-
-    def _goes_on(self) -> bool:
-        goes_on = self.service.hooks.goes_on
-        return goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
-
-    async def _next_head(self) -> RequestHead | None:
-        while (head := self.parser.next_head()) is None:
-            data = await self.read()
-            if not data:
-                return None
-            self.parser.receive_data(data)
-        return head
 
     async def _upgrade(self, head: RequestHead) -> None:
         self._websocket = WebSocket(self.service, self.transport, self._entrance, head, self.parser.take_rest())
@@ -248,29 +240,20 @@ class Http1Connection:
             raise PeerGoneError("the connection is over")
         if not last:
             await trio.lowlevel.checkpoint_if_cancelled()
-        sent = self._write_now(data)
-        if sent == len(data):
-            if not last:
-                await trio.lowlevel.cancel_shielded_checkpoint()
-            return
-        self._sending_since = trio.current_time()
-        self._torn = True
         try:
-            await self._stream.send_all(memoryview(data)[sent:])
-            self._torn = False
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            sent = self.transport.write_now(data)
+            if sent < len(data):
+                self._sending_since = trio.current_time()
+                self._torn = True
+                await self._stream.send_all(memoryview(data)[sent:])
+                self._torn = False
+            elif not last:
+                await trio.lowlevel.cancel_shielded_checkpoint()
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             self.broken = True
             raise PeerGoneError("the connection broke") from None
         finally:
             self._sending_since = inf
-
-    def _write_now(self, data: bytes | memoryview) -> int:
-        """Write without waiting; returns how much the socket took, 0 where that is unknown. Raises `PeerGoneError`."""
-        try:
-            return self.transport.write_now(data)
-        except (OSError, trio.ClosedResourceError):
-            self.broken = True
-            raise PeerGoneError("the connection broke") from None
 
 
 class _HttpCall:

@@ -73,16 +73,13 @@ class Entrance:
         """The client whose request has these headers; None for all on loopback, who are one."""
         return client_key(client_of(self.peer, headers, self.trusted))
 
-    async def enter(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Wait for the turn of the client whose request has these headers."""
-        await self.turnstile.through(self.client(headers))
+    async def enter(self, headers: Iterable[tuple[bytes, bytes]], *, message: bool = False) -> None:
+        """Wait for the turn of the client whose request has these headers.
 
-    async def say(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Wait for the turn of a message on a WebSocket whose upgrade had these headers.
-
-        Or of a request that goes on with what another one began, as a cancellation does.
+        With `message` for that of a message on a WebSocket whose upgrade had them, or of a request that goes on with
+        what another one began, as a cancellation does.
         """
-        await self.turnstile.through(self.client(headers), message=True)
+        await self.turnstile.through(self.client(headers), message=message)
 
     async def go_on(self) -> None:
         """Wait for the turn of this connection, in the middle of what it says.

@@ -95,7 +95,7 @@ class WebSocket:
         self._state = State.ASKED
         self._outbox = Outbox()
         self._writer = Writer(transport.stream, self._outbox)
-        self._inbox = Inbox(partial(entrance.say, head.headers))
+        self._inbox = Inbox(partial(entrance.enter, head.headers, message=True))
         self._inbox.taken = self._note_taken
         self._response = ResponseWriter(RequestHead())
         self._protocol = Connection(ConnectionType.SERVER)

@@ -12,13 +12,12 @@ from typing import TypeAlias
 
 import trio
 
-from ...engine.catalogue.catalogue import UnknownSelectionError
 from ...engine.engine import Engine
 from ...engine.pipes.wires import Ending, Peer
 from ...engine.shares import Limit, LimitError
 from ...wire.errors import Refusal, Rejection, shutting_down
 from ..asgi import Receive, Scope, Send, host_policy, http_head
-from ..exchange import EndpointExchanges, Exchange, asked_tools
+from ..exchange import EndpointExchanges, Exchange, asked_selection
 from ..problem_details import refuse
 from .frame_facts import FRAMES
 from .upgrade import upgrade_required
@@ -87,7 +86,7 @@ class WebSocketEndpoint:
             why = f'Bad Request: Sec-WebSocket-Protocol must offer "{SUBPROTOCOL}"'
             raise Rejection(Refusal.INVALID_REQUEST, why)
         exchange.check_label()
-        selection = self._selection(exchange.query)
+        selection = asked_selection(exchange.query, self._engine.selection)
         if self._engine.draining:
             raise shutting_down()
         try:
@@ -103,12 +102,6 @@ class WebSocketEndpoint:
             peer=exchange.peer,
             request=exchange.recorder,
         )
-
-    def _selection(self, query: str) -> str:
-        try:
-            return self._engine.selection(asked_tools(query))
-        except UnknownSelectionError as error:
-            raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}") from None
 
     async def _refuse(self, exchange: Exchange, rejection: Rejection) -> None:
         try:

@@ -21,8 +21,8 @@ LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "
 class Channel(Protocol):
     """The way from one call, or one task, to its client. It hides the era and the transport."""
 
-    def notify(self, method: str, params: Json) -> None:
-        """Send a notification. Never waits; after a cancellation it is dropped and recorded."""
+    def notify(self, method: str, params: Json) -> bool:
+        """Send a notification; whether it was sent. Never waits; after a cancellation it is dropped and recorded."""
 
     @property
     def resumed(self) -> bool:
@@ -139,8 +139,7 @@ class CallContext:
         sendable = gate.report(report, self._clock.now())
         valid = gate.reported > before
         if valid:
-            self._call.progressed()
-            self._call.note_steps(progress, total, gate.coalesced)
+            self._call.progressed(progress, total, gate.coalesced)
         if sendable is not None:
             self._send(sendable)
         elif gate.due is not None:

@@ -128,10 +128,15 @@ def attempt_tool(work: Callable[[], ToolResult]) -> Outcome:
     return _sendable(boundary.outcome)
 
 
-async def attempt_async(work: Callable[[], Awaitable[ToolResult]]) -> Outcome:
-    """Run a tool that waits."""
+async def attempt_async(work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]) -> Outcome:
+    """Run a tool that waits in a nursery of its own; `beside` runs next to it and ends with it."""
     with _Boundary() as boundary:
-        boundary.outcome = _completed(await work())
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(beside)
+            # Work that was cancelled before it began does not even take its first step.
+            await trio.lowlevel.checkpoint_if_cancelled()
+            boundary.outcome = _completed(await work())
+            nursery.cancel_scope.cancel()
     return _sendable(boundary.outcome)
 
 

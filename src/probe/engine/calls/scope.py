@@ -9,7 +9,6 @@ calls `CallScope.cancel`; whether it was heard in time is decided by `core.call`
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 import trio
 
@@ -118,18 +117,17 @@ class CallScope:
         self.deadlines = deadlines
         self.scope.deadline = deadlines.at
 
-    def progressed(self) -> None:
-        """A valid progress report arrived: the idle deadline moves, unless it has passed or the call is over."""
-        self.expire()
-        if self.deadlines is not None and self.machine.cause is None and not self.machine.settled:
+    def progressed(self, done: float, total: float | None, coalesced: int) -> None:
+        """A valid report of a call that is not over said how far the work is, so the idle deadline moves.
+
+        So many reports made room for newer ones.
+        """
+        self.steps_done, self.steps_total, self._coalesced = done, total, coalesced
+        if self.deadlines is not None:
             moved, news = self.deadlines.progress(self._clock.now())
             self._bound(moved)
             if news:
                 self.recorder.append(DispatchExtended(moved.progress_count, moved.which, moved.at_ms))
-
-    def note_steps(self, done: float, total: float | None, coalesced: int) -> None:
-        """A valid report said how far the work is; so many reports made room for newer ones."""
-        self.steps_done, self.steps_total, self._coalesced = done, total, coalesced
 
     def note_progress(self, report: Report) -> None:
         """Record progress that the client gave no token for; after a cancellation it is none."""
@@ -151,13 +149,10 @@ class CallScope:
         trio decides that at the deadline and tells nobody until the scope exits, which work that cleans up in a shield
         can put off. Whoever asks how the call stands asks here first, so nothing comes between decision and mark.
         """
-        if self.machine.cause is None and not self.machine.settled and self._passed:
+        machine, scope = self.machine, self._scope
+        if machine.cause is None and not machine.settled and scope is not None and scope.cancel_called:
             expired = None if self.deadlines is None else self._record_expired(self.deadlines)
-            self._cancel(self.expiry_cause, self.scope.deadline, None, self.recorder.caused_by(expired))
-
-    @property
-    def _passed(self) -> bool:
-        return self._scope is not None and self._scope.cancel_called
+            self._cancel(self.expiry_cause, scope.deadline, None, self.recorder.caused_by(expired))
 
     def _record_expired(self, over: Deadlines) -> int:
         return self.recorder.append(
@@ -311,20 +306,10 @@ async def run(
     outcome: Outcome | None = None
     try:
         with call.scope:
-            outcome = await attempt_async(partial(_together, work, beside))
+            outcome = await attempt_async(work, beside)
     except BaseException:
         call.abandon()
         raise
     call.working = False
     call.expire()
     return outcome if call.machine.cause is None else None
-
-
-async def _together(work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]) -> ToolResult:
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(beside)
-        # Work that was cancelled before it began does not even take its first step.
-        await trio.lowlevel.checkpoint_if_cancelled()
-        result = await work()
-        nursery.cancel_scope.cancel()
-    return result

@@ -61,17 +61,13 @@ class _LegacyChannel:
         capable = row.capability is None or offers(machine.capabilities, machine.revision, row.capability)
         return capable and row.since <= machine.revision
 
-    def notify(self, method: str, params: Json) -> None:
-        """Send a notification."""
-        self._notify(method, params)
+    def notify(self, method: str, params: Json) -> bool:
+        """Send a notification; whether it was sent."""
+        raise NotImplementedError
 
     def progress(self, token: ProgressToken | None, report: Report) -> bool:
         """A notification, if the client sent a token for it."""
-        return token is not None and self._notify("notifications/progress", progress_params(token, report))
-
-    def _notify(self, method: str, params: Json) -> bool:
-        """Send a notification; whether it was sent."""
-        raise NotImplementedError
+        return token is not None and self.notify("notifications/progress", progress_params(token, report))
 
     def open_page(self, key: str) -> ConfirmationPage:
         """A page with the id that 2025-11-25 gives an elicitation."""
@@ -154,8 +150,9 @@ class LegacyCallChannel(_LegacyChannel):
         super().__init__(session, call, settings)
         self._stream = stream
 
-    def _notify(self, method: str, params: Json) -> bool:
-        return self._emit(self._stream, notification(method, params)) is not None
+    def notify(self, method: str, params: Json) -> bool:
+        """Send a notification on the response stream."""
+        return self._call.emit(self._stream, notification(method, params)) is not None
 
     async def ask_one(self, method: str, params: Json) -> Json:
         """Ask the client on the response stream."""
@@ -212,7 +209,8 @@ class LegacyTaskChannel(_LegacyChannel):
         self._routes = routes
         self._meta = {RELATED_TASK: {"taskId": task.id}}
 
-    def _notify(self, method: str, params: Json) -> bool:
+    def notify(self, method: str, params: Json) -> bool:
+        """Send a notification, where there is a stream for it and the task goes on."""
         message = notification(method, {**params, "_meta": self._meta})
         stream = self._routes.best(self._task.id, self._session)
         if stream is not None and not self._task.machine.terminal:

@@ -39,7 +39,6 @@ from ...observe.events import LimitReached
 from ...wire.errors import Code, McpError, Refusal, Rejection
 from ...wire.jsonrpc import (
     Json,
-    Message,
     Notification,
     RefusedResponse,
     Request,
@@ -172,22 +171,17 @@ class LegacyRouter:
         answers: list[_Answer] = []
         for message, context in received:
             context.client = session.client
-            answer = self._take(session, message, context, response)
+            answer: _Answer | None = None
+            match message:
+                case Request():
+                    answer = self._request(session, message, context, response)
+                case Notification():
+                    answer = self._notified(session, message, context, reading)
+                case Response():
+                    self._resolved(session, message, context)
             if answer is not None:
                 answers.append(answer)
         return self._answer(session, answers, response, reads=len(reading) > before)
-
-    def _take(
-        self, session: Session, message: Message, context: RequestContext, response: _ResponseStream
-    ) -> _Answer | None:
-        match message:
-            case Request():
-                return self._request(session, message, context, response)
-            case Notification():
-                return self._notified(session, message, context, response.reading)
-            case Response():
-                self._resolved(session, message, context)
-                return None
 
     def listening(self, session: Session) -> None:
         """The client has opened a GET stream."""

@@ -10,6 +10,7 @@ before 2025-11-25            runs, unless "required"        `task` is ignored
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -78,7 +79,7 @@ class LegacyToolCalls:
             return Outcome("task", self._desk.create(session, tool, call, arguments, wish.ttl))
         if not tool.waits:
             return self._runs.at_once(call, tool, arguments)
-        return lambda stream: self._start(session, tool, call, arguments, stream)
+        return partial(self._start, session, tool, call, arguments)
 
     def _start(
         self, session: Session, tool: Tool, call: CallScope, arguments: Mapping[str, Any], stream: Stream

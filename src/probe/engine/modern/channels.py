@@ -82,9 +82,9 @@ class ModernCallChannel(_ModernChannel):
         super().__init__(call, incoming, rounds, listeners, services)
         self._stream = stream
 
-    def notify(self, method: str, params: Json) -> None:
+    def notify(self, method: str, params: Json) -> bool:
         """Send a notification on the response stream."""
-        self._call.emit(self._stream, notification(method, params))
+        return self._call.emit(self._stream, notification(method, params)) is not None
 
     def stop_comments(self) -> None:
         """Send no comments on the response stream, nor begin one before there is a message."""
@@ -96,10 +96,7 @@ class ModernCallChannel(_ModernChannel):
 
     def progress(self, token: ProgressToken | None, report: Report) -> bool:
         """A notification, if the client sent a token for it."""
-        if token is None:
-            return False
-        message = notification("notifications/progress", progress_params(token, report))
-        return self._call.emit(self._stream, message) is not None
+        return token is not None and self.notify("notifications/progress", progress_params(token, report))
 
     def set_status(self, message: str) -> None:
         """Only a task has a status message."""
@@ -126,8 +123,9 @@ class ModernTaskChannel(_ModernChannel):
         self._task = task
         self._tasks = tasks
 
-    def notify(self, method: str, params: Json) -> None:
+    def notify(self, method: str, params: Json) -> bool:
         """A task sends no notifications of its own."""
+        return False
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Show the questions in `tasks/get` and wait until `tasks/update` has answered the last of them."""

@@ -68,7 +68,7 @@ class AppTasks(TaskGroup):
         # hypercorn passes a method of the stream, and the stream by nothing else.
         stream_id = getattr(getattr(send, "__self__", None), "stream_id", None)
         about["extensions"] = {**about.get("extensions", {}), **self._extensions(stream_id)}
-        inbox = Inbox(partial(self._entrance.say, about["headers"]))
+        inbox = Inbox(partial(self._entrance.enter, about["headers"], message=True))
         self._inboxes.add(inbox)
         self.started += 1
         assert self._nursery is not None
