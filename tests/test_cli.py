@@ -62,7 +62,7 @@ def other_value(spec: Described) -> Any:
     """A legal value that is not the default."""
     if spec.type is str:
         given = {"public_url": "https://other", "allowed_origins": "https://other", "log_format": "json"}
-        secrets = {"toolhost_secret": "another-secret-16", "report_secret": "a-third-secret-16"}
+        secrets = {"toolhost_secret": "another-secret-16", "forward_secret": "a-third-secret-16"}
         return (given | secrets | {"log_level": "debug"}).get(spec.name, "other")
     return spec.type(spec.low if spec.high is not None and spec.default + 1 > spec.high else spec.default + 1)
 

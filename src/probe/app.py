@@ -99,14 +99,14 @@ class StdioOptions:
     """The options of a server on standard streams beside its settings.
 
     `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log, as
-    `core.client_label` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere; `report`
-    is the address of the server that it is reported to, with the secret of the settings.
+    `core.client_label` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere; `forward`
+    is the address of the server that it is forwarded to, with the secret of the settings.
     """
 
     dashboard: int | None = None
     label: str | None = None
     log_to: Path | None = None
-    report: str | None = None
+    forward: str | None = None
 
 
 def stdio(settings: Settings, options: StdioOptions) -> int:
@@ -302,11 +302,11 @@ async def serve_stdio(
     dashboard = options.dashboard
     settings = settings if dashboard is None else replace(settings, port=dashboard)
     engine = _engine(settings)
-    report = _reported(engine, options, announce)
+    forwarded = _forwarded(engine, options, announce)
     async with (
         following(engine, printer) as page,
         log_kept(engine, options.log_to),
-        report,
+        forwarded,
     ):
         metrics = None if page is None else Metrics(page)
         sockets = [] if dashboard is None else listener.open_sockets(settings)
@@ -331,20 +331,20 @@ async def serve_stdio(
                 root.cancel_scope.cancel()
 
 
-def _reported(
+def _forwarded(
     engine: Engine, options: StdioOptions, announce: Callable[[str], None]
 ) -> AbstractAsyncContextManager[None]:
-    """The log of an engine is reported for as long as the block, where that is asked for. Raises `StartError`."""
-    if options.report is None:
+    """The log of an engine is forwarded for as long as the block, where that is asked for. Raises `StartError`."""
+    if options.forward is None:
         return nullcontext()
     # A tenth of a second of imports that most servers do not need.
-    from .reporting import Collector, CollectorError, reporting
+    from .telemetry.forwarder import Collector, CollectorError, forwarding
 
     try:
-        collector = Collector.at(options.report, engine.settings.report_secret)
+        collector = Collector.at(options.forward, engine.settings.forward_secret)
     except CollectorError as error:
         raise StartError(str(error)) from None
-    return reporting(engine, collector, options.label, announce)
+    return forwarding(engine, collector, options.label, announce)
 
 
 def _local(url: str) -> str:

@@ -67,7 +67,7 @@ BEYOND: Mapping[str, str] = {
     "reserved_connections": "the one that has asked for nothing for longest is closed without a word",
     "reserved_files": "nobody is refused by it: it is taken from what max_connections may be",
     "max_websockets": _FULL,
-    "max_reports": _PROBLEM,
+    "max_forwarders": _PROBLEM,
     "max_tool_hosts": _PROBLEM,
     "max_host_tools": _REGISTRATION,
     "max_host_schema_bytes": _REGISTRATION,
@@ -240,7 +240,8 @@ _FLOODS: Mapping[str, str] = {
     "dashboards that are not read": "`max_feed_readers`; a reader holds 64 KiB and its place",
     "messages that are worth remembering": "`event_log_events`, `event_log_bytes`, `call_records`, "
     "`record_argument_bytes`, `record_result_bytes`; with a file `audit_rows` and `audit_bytes`",
-    "processes that report, which have a secret": "`max_reports`, `max_body_bytes`, and the bounds of the event log",
+    "processes that forward their logs, which have a secret": "`max_forwarders`, `max_body_bytes`, and the bounds of the "
+    "event log",
     "tool hosts, which have the secret": "`max_tool_hosts`, `max_host_tools`, `max_host_schema_bytes`, "
     "`max_host_dispatches`, `host_queue_bytes`",
 }

@@ -49,4 +49,4 @@ def test_what_has_a_share_is_what_is_asked_for() -> None:
         text = path.read_text(encoding="utf-8")
         asked |= set(re.findall(r"(?:\bLimit|shares\.held|__init__)\(\s*\"(max_\w+)\"", text))
     # Tool hosts and processes that report have a secret, so no share bounds them; the listener has shares of its own.
-    assert asked - {"max_tool_hosts", "max_reports"} | {"max_connections"} == set(limits.SHARED)
+    assert asked - {"max_tool_hosts", "max_forwarders"} | {"max_connections"} == set(limits.SHARED)

@@ -88,11 +88,11 @@ function ofConnection(fact: Api.Entry): Summary | null {
       return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, `${counted(fact.stderr_lines, "line")} on standard error`) };
     case "request.repeated":
       return { mark: { text: "maybe sent twice", tone: "warn" }, text: list(fact.method, `id ${scalarText(fact.id)}`, `the same bytes as #${fact.first}`, fact.first_exchange !== null && `of exchange ${fact.first_exchange}`, `${fact.after_ms} ms later`) };
-    case "report.begun":
-      return { mark: { text: "report", tone: "info" }, text: list(`process ${fact.pid} at ${fact.address}`, `run ${fact.run}`, `mcp-probe ${fact.program}`, fact.taken > 0 && `goes on after entry ${fact.taken} of its log`) };
-    case "report.missed":
+    case "forwarding.begun":
+      return { mark: { text: "forwarded", tone: "info" }, text: list(`process ${fact.pid} at ${fact.address}`, `run ${fact.run}`, `mcp-probe ${fact.program}`, fact.taken > 0 && `goes on after entry ${fact.taken} of its log`) };
+    case "forwarding.missed":
       return { mark: { text: "missing", tone: "bad" }, text: `${fact.entries} entries of this process did not come` };
-    case "report.ended":
+    case "forwarding.ended":
       return { text: list(`by ${fact.by}`, `up to entry ${fact.taken} of its log`) };
     case "client.process":
       return { mark: { text: stateOf(fact.what).label, tone: "neutral" }, text: list(`process ${fact.pid}`, fact.status !== null && `exit status ${fact.status}`, fact.signal, fact.asked) };

@@ -32,7 +32,7 @@ export const PROBLEMS = ["mistake", "asked", "lost", "limit", "other", "any"] as
 export const OUTCOMES = ["running", "completed", "tool_error", "protocol_error", "cancelled", "timed_out", "disconnected", "input_required"] as const;
 export const DIRECTIONS = ["in", "out"] as const;
 /** What kinds begin with, up to the first dot. */
-export const KIND_HEADS = ["audit", "call", "client", "connection", "dispatch", "host", "http", "limit", "message", "report", "request", "server", "session", "socket", "stdio", "stream", "task", "websocket"] as const;
+export const KIND_HEADS = ["audit", "call", "client", "connection", "dispatch", "forwarding", "host", "http", "limit", "message", "request", "server", "session", "socket", "stdio", "stream", "task", "websocket"] as const;
 
 const CHOICES: Partial<Record<Key, readonly string[]>> = { direction: DIRECTIONS, problem: PROBLEMS, outcome: OUTCOMES };
 const MOST_VALUES = 50;

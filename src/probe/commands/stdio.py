@@ -50,9 +50,9 @@ def _told_who_starts_it() -> None:
     help="Keep the event log in this folder (NDJSON).",
 )
 @click.option(
-    "--report",
+    "--forward",
     metavar="URL",
-    help="Report the event log to the server there, which has the same --report-secret.",
+    help="Forward the event log to the server there, which has the same --forward-secret.",
 )
 @with_settings(shown=_SHOWN)
 @click.pass_context
@@ -62,7 +62,7 @@ def command(
     dashboard: int | None,
     client: str | None,
     log_to: Path | None,
-    report: str | None,
+    forward: str | None,
     **values: Any,
 ) -> int:
     """Serve one client on standard input and output."""
@@ -70,4 +70,4 @@ def command(
     warn_of_misspelt(context, values["log_format"])
     with refusals():
         app = load_app()
-        return int(app.stdio(build(values), app.StdioOptions(dashboard, client, log_to, report)))
+        return int(app.stdio(build(values), app.StdioOptions(dashboard, client, log_to, forward)))

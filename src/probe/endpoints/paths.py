@@ -19,16 +19,16 @@ from .doorman import Doorman, turn_away
 from .exchange import CONNECTION, EndpointExchanges, Exchange
 from .feed.feed import Feed
 from .feed.readers import Readers
+from .forwarding import forwarding_endpoint
 from .health import Health
 from .mcp_http import McpHttp
 from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
-from .report import report_endpoint
 from .socket_facts import SocketFacts
 from .toolhost import tool_host_endpoint
 
 _PROTOCOL = ("/mcp", "/ws")
-_WITH_SECRET = ("/toolhost", "/report")
+_WITH_SECRET = ("/toolhost", "/forward")
 # An observer is not observed: else a page that shows the log would add to it with each look.
 _OBSERVERS = ("/dashboard/", "/api/", "/health/", "/ready/", "/metrics/")
 _NO_CONNECTION = {"number": 0}
@@ -40,9 +40,9 @@ _NOWHERE = "This server shows a file and speaks no MCP; here are only pages abou
 class Paths:
     """The ASGI application of one engine.
 
-    `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `reports` that of processes that
-    report, `feed` what its dashboards read, and `readers` are those of all lasting answers. With `pages_only`, and for
-    a file, no protocol is served. `metrics` serves `/metrics`, which is not there without. `beyond` is the application
+    `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `forwarding` that of processes
+    that forward their logs, `feed` what its dashboards read, and `readers` are those of all lasting answers. With
+    `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`, which is not there without. `beyond` is the application
     for connections that have no place. The listener tells `sockets` of its connections.
 
     Requests beside the endpoints, such as those of browsers and of whoever looks around, are in the event log with
@@ -56,7 +56,7 @@ class Paths:
         self._browsers = Browsers(settings)
         self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._doorman.pace)
         self.toolhost = tool_host_endpoint(engine)
-        self.reports = report_endpoint(engine)
+        self.forwarding = forwarding_endpoint(engine)
         self.readers = Readers(engine)
         self.feed = Feed(engine, self.readers)
         self._health = Health(lambda: not engine.draining)
@@ -122,8 +122,8 @@ class Paths:
             await self.toolhost(scope, receive, send)
         elif self._pages_only and (scope["type"] == "websocket" or scope["path"] in _PROTOCOL):
             await _served_elsewhere(_ELSEWHERE if self._engine.opened is None else _NOWHERE, scope, receive, send)
-        elif scope["path"] == "/report" and not self._pages_only:
-            await self.reports(scope, receive, send)
+        elif scope["path"] == "/forward" and not self._pages_only:
+            await self.forwarding(scope, receive, send)
         elif scope["path"] == "/ws":
             await self.websocket(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -140,7 +140,7 @@ class Paths:
         await self.mcp.wait_idle()
         await self.websocket.wait_idle()
         await self.toolhost.wait_idle()
-        await self.reports.wait_idle()
+        await self.forwarding.wait_idle()
         await self.readers.wait_idle()
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:

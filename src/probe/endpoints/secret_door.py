@@ -1,4 +1,4 @@
-"""WebSockets for programs that know a secret of this server: tool hosts, and processes that report.
+"""WebSockets for programs that know a secret of this server: tool hosts, and forwarders of logs.
 
 A handshake is judged before the upgrade, so that a program learns by an HTTP status what is wrong with it.
 """

@@ -228,7 +228,7 @@ class Judge:
     def take(self, item: Entry | Gap) -> None:
         """One more item of the log. Numbers that are left out are missing, as those of a gap are.
 
-        What other processes have reported is not judged here.
+        Entries that other processes have forwarded are not judged here.
         """
         log = self._log
         if isinstance(item, Gap):
@@ -237,7 +237,7 @@ class Judge:
         if item.seq > log.last + 1:
             self._miss(Gap(log.last + 1, item.seq - 1))
         log.last = item.seq
-        if item.context.is_reported:
+        if item.context.is_forwarded:
             # It was seen by another process, which has settings of its own, and came late: by then an answer that it
             # tells of may have been waited for in vain. The log of that process has it all in order.
             return

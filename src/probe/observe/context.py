@@ -24,7 +24,7 @@ class Context(NamedTuple):
     """The ids of everything that a fact is about; None where it is about none, or where that is not known.
 
     `connection` is the label of a connection: `tcp4` carries HTTP, `w5` is a WebSocket, `i1` are standard streams,
-    `r17` are those of another process that reports its log here, `h3` is the connection of a tool host. `exchange` is
+    `r17` are those of another process that forwards its log here, `h3` is the connection of a tool host. `exchange` is
     the number of one HTTP request with its response; on a WebSocket and on standard streams, of one message of the
     client with what answers it. `label` is the name that the client was given by `?client=NAME` or `MCP_PROBE_CLIENT`.
     `session` is the label of a legacy session (`s7`) or of a modern client (`m7`). `call`, `task` and `stream` are ids
@@ -45,8 +45,8 @@ class Context(NamedTuple):
         return self.connection if self.connection is not None and self.connection[0] in "wir" else None
 
     @property
-    def is_reported(self) -> bool:
-        """Whether another process saw the fact, and reported it here."""
+    def is_forwarded(self) -> bool:
+        """Whether another process saw the fact, and forwarded its log here."""
         return self.connection is not None and self.connection[0] == "r"
 
 

@@ -152,7 +152,7 @@ class Limits:
         low=1,
         reason="each may hold a message of max_body_bytes that is not complete; one more is answered 503",
     )
-    max_reports: int = setting(
+    max_forwarders: int = setting(
         64,
         unit="processes",
         low=1,

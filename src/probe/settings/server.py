@@ -171,12 +171,12 @@ class Settings:
         low=0.1,
         reason="a cancelled dispatch that its host never answers keeps its place so long",
     )
-    report_secret: str = setting(
+    forward_secret: str = setting(
         "",
         unit="16 characters or more",
-        reason="a process that reports its log tells it, and the server must have the same; empty: there is no /report",
-        begins="Reports of other processes",
-        help="Lets processes of `stdio --report` send their logs that know it.",
+        reason="a process that forwards its log sends it, the server must have the same; empty: there is no /forward",
+        begins="Logs of other processes",
+        help="The secret that lets `stdio --forward` send its log here.",
     )
     client_request_s: float = setting(
         300.0,
@@ -270,7 +270,7 @@ class Settings:
         check_origins("allowed_origins", self.allowed_origins)
         check_order("stream_min_s", self.stream_min_s, "stream_max_s", self.stream_max_s)
         check_secret("toolhost_secret", self.toolhost_secret)
-        check_secret("report_secret", self.report_secret)
+        check_secret("forward_secret", self.forward_secret)
         check_choice("log_format", self.log_format, LOG_FORMATS)
         check_choice("log_level", self.log_level, LOG_LEVELS)
 

@@ -10,7 +10,7 @@ export const GROUPS = {
   calls: ["call", "dispatch"],
   tasks: ["task"],
   streams: ["stream", "connection", "websocket", "stdio"],
-  sessions: ["session", "client", "report"],
+  sessions: ["session", "client", "forwarding"],
   hosts: ["host"],
   server: ["server", "audit"],
 } as const;

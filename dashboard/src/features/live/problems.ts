@@ -18,7 +18,7 @@ function isProblem(entry: Entry): boolean {
   switch (entry.kind) {
     case "client.misuse":
     case "limit.reached":
-    case "report.missed":
+    case "forwarding.missed":
     case "request.repeated":
     case "message.dropped":
     case "message.unreadable":
@@ -74,7 +74,7 @@ export function problemOf(entry: Entry): Problem | null {
     case "stream.lost":
       return "lost";
     case "limit.reached":
-    case "report.missed":
+    case "forwarding.missed":
     case "dispatch.expired":
     case "audit.state":
       return "limit";

@@ -62,7 +62,7 @@ _EVENT_MEANINGS = MappingProxyType(
         "exchange": "The number of an HTTP request with its response, or of a message on another transport.",
         "connection": (
             "The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a "
-            "process that reports its log here, `h3` for a tool host."
+            "process that forwards its log here, `h3` for a tool host."
         ),
         "text": (
             "Anywhere in the entry, upper and lower case alike; letters beyond ASCII, and escapes, in its first 64 KiB."

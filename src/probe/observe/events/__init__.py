@@ -11,9 +11,9 @@ The `rpc`, `method` and `id` of a message are stored beside it, so that a reader
     clients.py      sessions, modern clients, and what a client does wrong
     calls.py        calls and tasks
     dispatches.py   tool calls with deadlines, here or at a tool host
+    forwarding.py   logs that other processes forward to this server
     hosts.py        tool hosts
     streams.py      streams of messages
-    reports.py      what other processes report of their logs
     server.py       the server as a whole
 
 A new class belongs into one of these, and below into the imports, `__all__` and `Event`.
@@ -45,6 +45,7 @@ from .dispatches import (
     DispatchSettled,
     DispatchStopped,
 )
+from .forwarding import ForwardingBegun, ForwardingEnded, ForwardingMissed
 from .hosts import HostClosed, HostConnected, HostMessage, HostMisuse, HostRegistered, HostUpdated
 from .http import HttpClosed, HttpRequest, HttpResponse, SocketClosed, SocketOpened, SocketRefused
 from .messages import (
@@ -59,7 +60,6 @@ from .messages import (
     essentials,
     subject,
 )
-from .reports import ReportBegun, ReportEnded, ReportMissed
 from .server import AuditState, LimitReached, ServerState
 from .streams import Control, StreamControl, StreamEnded, StreamLost, StreamOpened, StreamResumed
 
@@ -85,6 +85,9 @@ __all__ = [
     "DispatchSettled",
     "DispatchStopped",
     "Event",
+    "ForwardingBegun",
+    "ForwardingEnded",
+    "ForwardingMissed",
     "HostClosed",
     "HostConnected",
     "HostMessage",
@@ -102,9 +105,6 @@ __all__ = [
     "MessageUnreadable",
     "MessagesDelivered",
     "Opcode",
-    "ReportBegun",
-    "ReportEnded",
-    "ReportMissed",
     "RequestRepeated",
     "ServerState",
     "SessionClosed",
@@ -174,9 +174,9 @@ Event: TypeAlias = (
     | WebSocketFrame
     | StdioChanged
     | ClientProcess
-    | ReportBegun
-    | ReportMissed
-    | ReportEnded
+    | ForwardingBegun
+    | ForwardingMissed
+    | ForwardingEnded
     | ClientMisuse
     | LimitReached
     | AuditState

@@ -36,7 +36,7 @@ _OF_KIND: Final[Mapping[str, Group]] = {
     "client.seen": "sessions",
     "client.process": "sessions",
     "client.misuse": "problems",
-    "report": "sessions",
+    "forwarding": "sessions",
     "limit": "problems",
     "server": "server",
     "audit": "server",
@@ -73,7 +73,7 @@ def _is_bad_host_message(event: events.HostMessage) -> bool:
 _PROBLEMS: Final[Mapping[type, Callable[[Any], bool]]] = {
     events.ClientMisuse: _always,
     events.LimitReached: _always,
-    events.ReportMissed: _always,
+    events.ForwardingMissed: _always,
     events.RequestRepeated: _always,
     events.MessageUnreadable: _always,
     events.MessageRefused: _always,

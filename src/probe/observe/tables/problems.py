@@ -101,7 +101,7 @@ _OF: Final[Mapping[type, Problem | Callable[[Any], Problem]]] = {
     events.MessageDropped: "lost",
     events.StreamLost: "lost",
     events.LimitReached: "limit",
-    events.ReportMissed: "limit",
+    events.ForwardingMissed: "limit",
     events.DispatchExpired: "limit",
     events.AuditState: "limit",
     events.TaskChanged: "asked",

@@ -136,7 +136,7 @@ class Tables:
     def _session_opened(self, entry: Entry, fact: events.SessionOpened) -> None:
         row = self._session(entry)
         if row is not None:
-            # A process whose report was interrupted has come again.
+            # A process that forwards its log had lost its connection and has come again.
             row.closed, row.last_at = None, entry.at
             return
         row = self._open_session(entry, "legacy", fact)

@@ -1,4 +1,4 @@
-"""`/report`: who may report, what becomes of the entries, and what is refused, in words."""
+"""`/forward`: who may forward a log, what becomes of the entries, and what is refused, in words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection
 
-from probe.endpoints import report
-from probe.engine import reported
+from probe.endpoints import forwarding
+from probe.engine import forwarded
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge, judge_all
 from probe.judge.predicates.all import PREDICATES
@@ -49,25 +49,25 @@ async def refusal(server: Collected, how: dict[str, Any]) -> tuple[int, str]:
     return rejected.status_code, str(json.loads(rejected.body or b"{}")["detail"])
 
 
-async def test_nobody_reports_without_what_it_takes() -> None:
+async def test_nobody_forwards_a_log_without_secret_and_subprotocol() -> None:
     async with collecting() as server:
         for name, (status, how) in REFUSED.items():
             assert (await refusal(server, how))[0] == status, name
-        assert server.entries("report.begun") == []
+        assert server.entries("forwarding.begun") == []
 
 
 async def test_it_is_off_until_there_is_a_secret() -> None:
-    async with collecting(report_secret="") as server:
-        assert await refusal(server, {}) == (404, "reports are off; start the server with --report-secret")
+    async with collecting(forward_secret="") as server:
+        assert await refusal(server, {}) == (404, "forwarded logs are off; start the server with --forward-secret")
 
 
 async def test_one_process_more_than_there_may_be_is_refused() -> None:
-    async with collecting(max_reports=1) as server:
+    async with collecting(max_forwarders=1) as server:
         async with socket_to(server) as socket:
             await greeted(socket)
             status, why = await refusal(server, {})
-            assert (status, "max_reports" in why) == (503, True)
-        await server.entry("report.ended")
+            assert (status, "max_forwarders" in why) == (503, True)
+        await server.entry("forwarding.ended")
         async with socket_to(server) as socket:
             await greeted(socket, run="another")
 
@@ -91,7 +91,7 @@ async def said(socket: WebSocketConnection, changes: dict[str, Any], text: str) 
 
 
 @each("name", WRONG)
-async def test_what_is_no_report_is_refused_in_a_line_and_nothing_is_lost(name: str) -> None:
+async def test_what_is_no_log_is_refused_in_a_line_and_nothing_is_lost(name: str) -> None:
     changes, text, why = WRONG[name]
     async with collecting() as server, socket_to(server) as socket:
         with pytest.raises(ConnectionClosed) as caught:
@@ -99,7 +99,7 @@ async def test_what_is_no_report_is_refused_in_a_line_and_nothing_is_lost(name: 
         assert caught.value.reason.code == 1008
         assert why in caught.value.reason.reason
         if text:
-            assert (await server.entry("report.ended"))["by"] == "what it sent is no log"
+            assert (await server.entry("forwarding.ended"))["by"] == "what it sent is no log"
             assert len(server.entries("session.closed")) == 1
 
 
@@ -126,18 +126,18 @@ async def test_a_process_that_comes_again_goes_on_where_it_was_and_what_is_missi
             assert (await greeted(socket))["last"] == 0
             await socket.send_message(line(5))
             await server.entry("session.closed")
-        await server.entry("report.ended")
+        await server.entry("forwarding.ended")
         async with socket_to(server) as socket:
             assert (await greeted(socket))["last"] == 5
             await socket.send_message(f"{line(8)}\n{json.dumps({'kind': 'end', 'last': 10, 'why': 'complete'})}")
             with pytest.raises(ConnectionClosed) as caught:
                 await socket.get_message()
             assert caught.value.reason.code == 1000
-        missed = [entry["entries"] for entry in server.entries("report.missed")]
+        missed = [entry["entries"] for entry in server.entries("forwarding.missed")]
         assert missed == [4, 2, 2]
-        assert [entry["by"] for entry in server.entries("report.ended")] == ["connection", "process"]
+        assert [entry["by"] for entry in server.entries("forwarding.ended")] == ["connection", "process"]
         assert {entry["connection"] for entry in server.entries("session.closed")} == {
-            entry["connection"] for entry in server.entries("report.begun")
+            entry["connection"] for entry in server.entries("forwarding.begun")
         }
 
 
@@ -151,9 +151,9 @@ async def test_the_session_of_a_process_is_closed_while_it_is_away_and_opened_ag
                 await server.entry("session.opened", 1 + away)
                 (row,) = server.rows("sessions")
                 assert (row["closed"], row["requests"]) == (None, 1)
-            await server.entry("report.ended", 1 + away)
+            await server.entry("forwarding.ended", 1 + away)
             (row,) = server.rows("sessions")
-            assert row["closed"] == "its process reports no more"
+            assert row["closed"] == "its process sends no more"
         opened, closed = server.entries("connection.opened"), server.entries("connection.closed")
         assert [entry["cause"] for entry in closed] == [entry["seq"] for entry in opened]
         assert len({entry["connection"] for entry in opened + closed}) == 1
@@ -165,12 +165,12 @@ async def test_a_process_that_has_told_all_and_missed_the_close_tells_nothing_tw
             async with socket_to(server) as socket:
                 assert (await greeted(socket))["last"] == taken
                 await socket.send_message("\n".join([*(line(seq) for seq in (1, 2, 3)), END]))
-                await server.entry("report.ended", 1 + bool(taken))
+                await server.entry("forwarding.ended", 1 + bool(taken))
         assert len(server.entries("session.closed")) == 3
 
 
 async def test_a_process_that_is_here_for_long_is_not_forgotten_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "_MOST_KNOWN", 1)
+    monkeypatch.setattr(forwarding, "_MOST_KNOWN", 1)
     async with collecting() as server:
         async with socket_to(server) as lasting:
             await greeted(lasting, run="lasting")
@@ -178,8 +178,8 @@ async def test_a_process_that_is_here_for_long_is_not_forgotten_for_newer_ones(m
             await server.entry("session.closed")
             async with socket_to(server) as newer:
                 await greeted(newer, run="newer")
-            await server.entry("report.ended")
-        await server.entry("report.ended", 2)
+            await server.entry("forwarding.ended")
+        await server.entry("forwarding.ended", 2)
         async with socket_to(server) as lasting:
             assert (await greeted(lasting, run="lasting"))["last"] == 5
 
@@ -187,7 +187,7 @@ async def test_a_process_that_is_here_for_long_is_not_forgotten_for_newer_ones(m
 async def test_a_process_that_comes_again_has_its_latest_names_and_the_others_make_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reported, "_MOST_KEPT", 2)
+    monkeypatch.setattr(forwarded, "_MOST_KEPT", 2)
     async with collecting() as server:
         for away, sessions in enumerate((("s1", "s2", "s3"), ("s3", "s2", "s1"))):
             async with socket_to(server) as socket:
@@ -195,7 +195,7 @@ async def test_a_process_that_comes_again_has_its_latest_names_and_the_others_ma
                 lines = [line(seq, session=session) for seq, session in enumerate(sessions, 1 + 3 * away)]
                 await socket.send_message("\n".join(lines))
                 await server.entry("session.closed", 3 + 3 * away)
-            await server.entry("report.ended", 1 + away)
+            await server.entry("forwarding.ended", 1 + away)
         _, two, three, *again = (entry["session"] for entry in server.entries("session.closed"))
         assert again[:2] == [three, two]
         assert again[2] not in {entry["session"] for entry in server.entries("session.closed")[:3]}
@@ -245,23 +245,23 @@ async def test_times_are_those_of_this_server() -> None:
                 assert abs((closed - mono) - (server.engine.clock.wall() - server.engine.clock.now())) < 0.01
 
 
-async def test_a_server_that_stops_ends_the_report() -> None:
+async def test_a_server_that_stops_ends_the_forwarding() -> None:
     async with collecting(grace_s=0) as server, socket_to(server) as socket:
         await greeted(socket)
         await server.engine.drain()
         with pytest.raises(ConnectionClosed) as caught:
             await socket.get_message()
         assert caught.value.reason.code == 1001
-        assert (await server.entry("report.ended"))["by"] == "the server stopped"
+        assert (await server.entry("forwarding.ended"))["by"] == "the server stopped"
 
 
-async def test_the_judge_leaves_out_what_was_reported_also_where_its_beginning_is_gone() -> None:
+async def test_the_judge_leaves_out_what_was_forwarded_also_where_its_beginning_is_gone() -> None:
     """It comes late, so an answer could seem to be missing."""
     async with collecting() as server, socket_to(server) as socket:
         await greeted(socket, label="acme")
         await socket.send_message(f"{told(1, OPENED)}{line(2)}")
         await server.entry("session.closed")
-        begun = server.entries("report.begun")[0]["seq"]
+        begun = server.entries("forwarding.begun")[0]["seq"]
         for since in (0, begun):
             judge = Judge(catalogue(), PREDICATES)
             judge.begin(server.engine.header())
@@ -271,10 +271,10 @@ async def test_the_judge_leaves_out_what_was_reported_also_where_its_beginning_i
 
 
 async def test_the_judge_judges_a_server_on_standard_streams_behind_the_log_of_a_collector() -> None:
-    """Its connection has the number of the handshake of a process that reported."""
+    """Its connection has the number of the handshake of a process that forwards its log."""
     async with collecting() as server, socket_to(server) as socket:
         await greeted(socket)
-        number = (await server.entry("report.begun"))["exchange"]
+        number = (await server.entry("forwarding.begun"))["exchange"]
         judge = Judge(catalogue(), PREDICATES)
         judge.begin(server.engine.header())
         judge_all(judge, server.engine.log.since(0, 1000).entries)

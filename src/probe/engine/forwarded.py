@@ -1,4 +1,4 @@
-"""Logs of other processes in that of this one: what `mcp-probe stdio --report` sends, with ids and times from here.
+"""Logs of other processes in that of this one: what `mcp-probe stdio --forward` sends, with ids and times from here.
 
 A gateway starts a server on standard streams for each of its sessions. Each of them has a log of its own, whose
 connection is `i1` and whose first session is `s1`. Here each process is one connection (`r17`), and its exchanges,
@@ -17,7 +17,7 @@ from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.context import Context, Recorder
 from ..observe.log import Entry
-from ..wire.report import ReportHello
+from ..wire.forwarding import ForwarderHello
 from .engine import Engine
 
 # These are about a client of the process. The rest is about the process as a server: its state, its pages, its files.
@@ -61,7 +61,7 @@ _MOST_KEPT: Final = 500
 # A process on standard streams has one connection and one session.
 _MOST_OPEN: Final = 16
 # `by` of what is recorded as closed in place of a process that did not say it: it may have been killed.
-_SILENT: Final = "its process reports no more"
+_SILENT: Final = "its process sends no more"
 _SAME_CLOCK_S: Final = 1.0
 
 _Theirs = TypeVar("_Theirs", bound=Hashable)
@@ -77,13 +77,13 @@ class _Opened:
     seq: int
 
 
-class ReportedProcess:
+class ForwardingProcess:
     """One process, from its first connection on. `taken` is up to which number of its log it is here.
 
     `recorder` is that of the request that it came with first.
     """
 
-    def __init__(self, engine: Engine, recorder: Recorder, hello: ReportHello, taken: int = 0) -> None:
+    def __init__(self, engine: Engine, recorder: Recorder, hello: ForwarderHello, taken: int = 0) -> None:
         self.taken = taken
         self._log = engine.log
         number = recorder.context.exchange
@@ -104,9 +104,9 @@ class ReportedProcess:
         self._engine = engine
         self._begun: int | None = None
 
-    def begin(self, recorder: Recorder, hello: ReportHello, address: str) -> None:
+    def begin(self, recorder: Recorder, hello: ForwarderHello, address: str) -> None:
         """It is connected, for the first time or again. Its connection and its session go on."""
-        fact = events.ReportBegun(hello.run, hello.program, hello.pid, address, self.taken)
+        fact = events.ForwardingBegun(hello.run, hello.program, hello.pid, address, self.taken)
         self._begun = recorder.bind(connection=self._connection, label=self._label).append(fact)
         for opened in self._open.values():
             opened.seq = self._log.append(opened.fact, opened.context, None)
@@ -123,7 +123,7 @@ class ReportedProcess:
             else:
                 self._log.append(events.SessionClosed(_SILENT), opened.context, None)
         context = Context(connection=self._connection, label=self._label)
-        self._log.append(events.ReportEnded(by, self.taken), context, self._begun)
+        self._log.append(events.ForwardingEnded(by, self.taken), context, self._begun)
         for names in (self._exchanges, self._sessions, self._calls, self._causes):
             _shorten(names)
 
@@ -131,7 +131,7 @@ class ReportedProcess:
         """Its log is told up to this number. Entries that are missing up to there are recorded as missing."""
         if last > self.taken:
             context = Context(connection=self._connection, label=self._label)
-            self._log.append(events.ReportMissed(last - self.taken), context, self._begun)
+            self._log.append(events.ForwardingMissed(last - self.taken), context, self._begun)
             self.taken = last
 
     def take(self, entry: Entry) -> None:

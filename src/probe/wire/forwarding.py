@@ -1,6 +1,6 @@
-"""Messages between a process that reports its log and the server that collects it, over one WebSocket at `/report`.
+"""Messages between a process that forwards its log and the server that collects it, over one WebSocket at `/forward`.
 
-process -> server   {"kind":"report","version":1,"run":…,"program":…,"pid":…,"label":…,"at":…}
+process -> server   {"kind":"forward","version":1,"run":…,"program":…,"pid":…,"label":…,"at":…}
 server -> process   {"kind":"taken","last":…,"message_bytes":…}     up to which number this run is here already
 process -> server   lines of the log (`observe/ndjson.py`), several in each message: entries in order
 process -> server   {"kind":"end",…}     the log is told; the server closes then, with 1000
@@ -12,11 +12,11 @@ from typing import Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-SUBPROTOCOL: Final = "mcp-probe-report.v1"
-PATH: Final = "/report"
+SUBPROTOCOL: Final = "mcp-probe-forward.v1"
+PATH: Final = "/forward"
 
 
-class ReportError(ValueError):
+class ForwardingError(ValueError):
     """The text is none of these messages; the error's own message says what is wrong with it."""
 
 
@@ -27,10 +27,10 @@ class _Message(BaseModel):
 _Model = TypeVar("_Model", bound=_Message)
 
 
-class ReportHello(_Message):
+class ForwarderHello(_Message):
     """The first message of a process: who it is, and what its clock shows when it sends this."""
 
-    kind: Literal["report"] = "report"
+    kind: Literal["forward"] = "forward"
     version: Literal[1] = 1
     run: str = Field(pattern="^[A-Za-z0-9_-]{1,64}$")
     program: str = Field(pattern="^[!-~]{1,64}$")
@@ -39,7 +39,7 @@ class ReportHello(_Message):
     at: float
 
 
-class ReportTaken(_Message):
+class CollectorTaken(_Message):
     """The answer: the last number of this run that is here, and how large a message may be."""
 
     kind: Literal["taken"] = "taken"
@@ -47,14 +47,14 @@ class ReportTaken(_Message):
     message_bytes: int = Field(ge=1024)
 
 
-def read_hello(text: bytes | str) -> ReportHello:
-    """Read the first message. Raises `ReportError`."""
-    return _read(ReportHello, text)
+def read_hello(text: bytes | str) -> ForwarderHello:
+    """Read the first message. Raises `ForwardingError`."""
+    return _read(ForwarderHello, text)
 
 
-def read_taken(text: bytes | str) -> ReportTaken:
-    """Read the answer to it. Raises `ReportError`."""
-    return _read(ReportTaken, text)
+def read_taken(text: bytes | str) -> CollectorTaken:
+    """Read the answer to it. Raises `ForwardingError`."""
+    return _read(CollectorTaken, text)
 
 
 def _read(model: type[_Model], text: bytes | str) -> _Model:
@@ -63,4 +63,4 @@ def _read(model: type[_Model], text: bytes | str) -> _Model:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "it"
-        raise ReportError(f"no {model.__name__}: {where}: {first['msg']}") from None
+        raise ForwardingError(f"no {model.__name__}: {where}: {first['msg']}") from None

@@ -15,10 +15,10 @@ from probe.engine.engine import Engine
 from probe.observe.log import Entry
 from probe.observe.tables.tables import TableName
 from probe.settings import build
-from probe.wire.report import SUBPROTOCOL
+from probe.wire.forwarding import SUBPROTOCOL
 
 SECRET = "a-secret-of-the-tests"
-HELLO = {"kind": "report", "version": 1, "run": "r1", "program": "0.1.0", "pid": 7, "label": None, "at": 1.0}
+HELLO = {"kind": "forward", "version": 1, "run": "r1", "program": "0.1.0", "pid": 7, "label": None, "at": 1.0}
 PATIENCE_S = 30
 
 
@@ -55,9 +55,9 @@ class Collected:
 
 @asynccontextmanager
 async def collecting(**settings: Any) -> AsyncIterator[Collected]:
-    """A server that takes reports."""
+    """A server that collects logs."""
     with trio.fail_after(PATIENCE_S):
-        async with app.running(build({"port": 0, "report_secret": SECRET, **settings})) as server:
+        async with app.running(build({"port": 0, "forward_secret": SECRET, **settings})) as server:
             yield Collected(server.engine, server.urls[0])
 
 
@@ -71,7 +71,7 @@ async def socket_to(
     """A process that has connected, and said nothing yet."""
     async with await trio.open_tcp_stream("127.0.0.1", server.port) as stream, trio.open_nursery() as reader:
         yield await wrap_client_stream(
-            reader, stream, "127.0.0.1", "/report", subprotocols=[subprotocol], extra_headers=list(headers)
+            reader, stream, "127.0.0.1", "/forward", subprotocols=[subprotocol], extra_headers=list(headers)
         )
         reader.cancel_scope.cancel()
 

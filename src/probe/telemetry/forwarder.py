@@ -1,4 +1,4 @@
-"""`mcp-probe stdio --report`: the event log of this process, sent to a server that shows the logs of many.
+"""`mcp-probe stdio --forward`: the event log of this process, sent to a server that shows the logs of many.
 
 One task owns the connection and all that waits for it. It reads the log with a cursor, as every reader does, so the
 bounded log is the only buffer: the protocol never waits, whether the collector is slow, gone or starts anew. The
@@ -18,12 +18,12 @@ from urllib.parse import SplitResult, urlsplit
 import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError, WebSocketConnection, wrap_client_stream
 
-from . import __version__
-from .engine.engine import Engine
-from .observe import ndjson
-from .observe.log import Gap
-from .observe.ndjson import End
-from .wire.report import PATH, SUBPROTOCOL, ReportError, ReportHello, read_taken
+from .. import __version__
+from ..engine.engine import Engine
+from ..observe import ndjson
+from ..observe.log import Gap
+from ..observe.ndjson import End
+from ..wire.forwarding import PATH, SUBPROTOCOL, ForwardingError, ForwarderHello, read_taken
 
 _CONNECT_S: Final = 10.0
 _GOODBYE_S: Final = 1.0
@@ -49,7 +49,7 @@ class CollectorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """Where to report, and the secret that is known there. `url` is for people; `authority` is the Host header."""
+    """Where to forward to, and the secret that is known there. `url` is for people; `authority` is the Host header."""
 
     url: str
     secret: str = field(repr=False)
@@ -59,16 +59,16 @@ class Collector:
 
     @classmethod
     def at(cls, url: str, secret: str) -> Collector:
-        """The collector at the address of a server, with or without `/report`. Raises `CollectorError`."""
+        """The collector at the address of a server, with or without `/forward`. Raises `CollectorError`."""
         try:
             parts = urlsplit(url)
             known = parts.scheme in _SECURE and bool(parts.hostname) and parts.port != 0
         except ValueError:
             parts, known = SplitResult("", "", "", "", ""), False
         if not known or parts.query or parts.fragment or parts.username:
-            raise CollectorError(f"--report {url!r} is no address of a server such as http://127.0.0.1:8000")
+            raise CollectorError(f"--forward {url!r} is no address of a server such as http://127.0.0.1:8000")
         if not secret:
-            raise CollectorError("--report needs the secret of that server (--report-secret)")
+            raise CollectorError("--forward needs the secret of that server (--forward-secret)")
         path = parts.path.rstrip("/").removesuffix(PATH) + PATH
         return cls(url, secret, parts.netloc, path, _SECURE[parts.scheme])
 
@@ -84,31 +84,31 @@ class Collector:
         )
 
 
-class RefusedReportError(Exception):
+class RefusedForwardingError(Exception):
     """The collector refuses this process, and would again; the message says why."""
 
 
 @asynccontextmanager
-async def reporting(
+async def forwarding(
     engine: Engine, collector: Collector, label: str | None, announce: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """Report the log of an engine for as long as the block.
+    """Forward the log of an engine for as long as the block.
 
     Leaving the block waits up to 2 s until the rest is taken. Nothing that a collector does raises or holds up what
-    runs in the block; `announce` gets a line when reporting fails, goes on, or has lost entries.
+    runs in the block; `announce` gets a line when forwarding fails, goes on, or has lost entries.
     """
-    reporter = _Reporter(engine, collector, label, announce)
+    forwarder = _Forwarder(engine, collector, label, announce)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(reporter.serve)
+        nursery.start_soon(forwarder.serve)
         yield
         # Also where the server is being cancelled: its last entries are those that say why.
         with trio.move_on_after(_FINAL_S, shield=True):
-            await reporter.finish()
+            await forwarder.finish()
         nursery.cancel_scope.cancel()
-    reporter.say_unsent()
+    forwarder.say_unsent()
 
 
-class _Reporter:
+class _Forwarder:
     """The task that sends. `_sent` is the last number that a socket took, or that the collector says it has."""
 
     def __init__(
@@ -124,7 +124,7 @@ class _Reporter:
         self._over = trio.Event()
 
     async def serve(self) -> None:
-        """Report until all is told, the collector refuses, or this is cancelled."""
+        """Forward until all is told, the collector refuses, or this is cancelled."""
         wait_s = _SHORTEST_WAIT_S
         try:
             while not self._over.is_set():
@@ -136,8 +136,8 @@ class _Reporter:
                         await self._finishing.wait()
                     # At the end, too, a collector that is gone is not asked without a pause.
                     await trio.sleep(_INTERVAL_S)
-        except RefusedReportError as refused:
-            self._announce(f"the log is not reported: {refused}")
+        except RefusedForwardingError as refused:
+            self._announce(f"the log is not forwarded: {refused}")
         finally:
             self._over.set()
 
@@ -150,10 +150,10 @@ class _Reporter:
         """Say how many entries the collector has not got, if there are any."""
         unsent = self._engine.log.last - self._sent
         if unsent:
-            self._announce(f"{unsent} entries of the log were not reported to {self._collector.url}")
+            self._announce(f"{unsent} entries of the log were not forwarded to {self._collector.url}")
 
     async def _connection(self) -> None:
-        """One connection, to its end. Raises `RefusedReportError`."""
+        """One connection, to its end. Raises `RefusedForwardingError`."""
         lost = _Lost()
         try:
             with trio.fail_after(_CONNECT_S):
@@ -169,17 +169,17 @@ class _Reporter:
             reason = _first(group).reason
             if reason is not None:
                 lost = _Lost(reason.reason or f"it closes with code {reason.code}", again=reason.code not in _REFUSALS)
-        except* ReportError as group:
+        except* ForwardingError as group:
             lost = _Lost(f"that is no collector: {_first(group)}", again=False)
         except* (HandshakeError, OSError, trio.BrokenResourceError, trio.TooSlowError) as group:
             lost = _Lost(_reason(group))
         if self._over.is_set():
             return
         if not lost.again:
-            raise RefusedReportError(f"{self._collector.url}: {lost.why}")
+            raise RefusedForwardingError(f"{self._collector.url}: {lost.why}")
         if not self._failing:
             self._failing = True
-            self._announce(f"the log cannot be reported to {self._collector.url} now: {lost.why}")
+            self._announce(f"the log cannot be forwarded to {self._collector.url} now: {lost.why}")
 
     async def _over_stream(self, stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
         authority, resource, secret = self._collector.authority, self._collector.resource, self._collector.secret
@@ -189,21 +189,23 @@ class _Reporter:
                 socket = await wrap_client_stream(
                     reader, stream, authority, resource, subprotocols=[SUBPROTOCOL], extra_headers=headers
                 )
-            await self._report(socket)
+            await self._forward(socket)
             with trio.move_on_after(_GOODBYE_S):
                 await socket.aclose()
             reader.cancel_scope.cancel()
 
-    async def _report(self, socket: WebSocketConnection) -> None:
+    async def _forward(self, socket: WebSocketConnection) -> None:
         with trio.fail_after(_PATIENCE_S):
             engine, pid = self._engine, os.getpid()
-            hello = ReportHello(run=engine.run, program=__version__, pid=pid, label=self._label, at=engine.clock.wall())
+            hello = ForwarderHello(
+                run=engine.run, program=__version__, pid=pid, label=self._label, at=engine.clock.wall()
+            )
             await socket.send_message(hello.model_dump_json())
             taken = read_taken(await socket.get_message())
         self._sent = min(taken.last, self._engine.log.last)
         if self._failing:
             self._failing = False
-            self._announce(f"the log is reported again to {self._collector.url}")
+            self._announce(f"the log is forwarded again to {self._collector.url}")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._hear, socket, nursery.cancel_scope)
             await self._send_log(socket, taken.message_bytes)

@@ -1,4 +1,4 @@
-"""`/report`: processes that `mcp-probe stdio --report` has started send their logs here, with the shared secret.
+"""`/forward`: processes that `mcp-probe stdio --forward` has started send their logs here, with the shared secret.
 
 One connection is one process. Whatever a process sends, it only adds entries to the log, about itself.
 """
@@ -12,14 +12,14 @@ import trio
 from ..core.client_label import LABEL_RULE, is_client_label
 from ..engine.engine import Engine
 from ..engine.pipes.wires import Ending, WireBrokenError
-from ..engine.reported import ReportedProcess
+from ..engine.forwarded import ForwardingProcess
 from ..engine.shares import Limit
 from ..engine.turns import Turns
 from ..observe.bounded import Newest
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, read_line
 from ..wire.jsonrpc import clip
-from ..wire.report import SUBPROTOCOL, ReportError, ReportHello, ReportTaken, read_hello
+from ..wire.forwarding import SUBPROTOCOL, ForwardingError, ForwarderHello, CollectorTaken, read_hello
 from .exchange import Exchange
 from .pipes.websocket_wire import WebSocketWire
 from .secret_door import SecretDoor, SecretEndpoint
@@ -34,23 +34,23 @@ _HELLO_S = 10.0
 _MOST_KNOWN = 256
 # So many are known to have told all, as the close may not have reached them.
 _MOST_TOLD = 4096
-# Who ended a report, as `report.ended` says it.
+# The words of who has ended the forwarding, as `forwarding.ended` says it.
 _TOLD, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
 
 
-def report_endpoint(engine: Engine) -> SecretEndpoint:
-    """`/report` of one engine."""
-    door = SecretDoor(engine.settings.report_secret, "report_secret", SUBPROTOCOL, "reporter", "reports")
-    places = Limit("max_reports", "there are {most} processes already ({name})", engine.shares)
-    return SecretEndpoint(engine, door, places, ReportCollector(engine).collect)
+def forwarding_endpoint(engine: Engine) -> SecretEndpoint:
+    """`/forward` of one engine."""
+    door = SecretDoor(engine.settings.forward_secret, "forward_secret", SUBPROTOCOL, "forwarder", "forwarded logs")
+    places = Limit("max_forwarders", "there are {most} processes already ({name})", engine.shares)
+    return SecretEndpoint(engine, door, places, LogCollector(engine).collect)
 
 
-class ReportCollector:
-    """What processes report to one engine: those that are connected, and those that may come back."""
+class LogCollector:
+    """The processes that forward their logs to one engine: those that are connected, and those that may come back."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._away: Newest[str, ReportedProcess] = Newest(_MOST_KNOWN)
+        self._away: Newest[str, ForwardingProcess] = Newest(_MOST_KNOWN)
         self._told: Newest[str, int] = Newest(_MOST_TOLD)
         self._connected: set[str] = set()
         # Together they take as long from others as one of them.
@@ -62,39 +62,42 @@ class ReportCollector:
             ending = await self._conversation(exchange, wire)
         except WireBrokenError as broken:
             ending = Ending(broken.code, broken.why)
-        except ReportError as wrong:
+        except ForwardingError as wrong:
             ending = Ending(_POLICY, clip(str(wrong), _LONGEST_REASON))
         await wire.close(ending.code, ending.why)
 
     async def _conversation(self, exchange: Exchange, wire: WebSocketWire) -> Ending:
-        """The whole of it; returns how it is to end. Raises `WireBrokenError` and `ReportError` before it has begun."""
+        """The whole of it; returns how it is to end.
+
+        Raises `WireBrokenError` and `ForwardingError` before it has begun.
+        """
         first = None
         with trio.move_on_after(_HELLO_S) as patience:
             first = await wire.receive()
         if patience.cancelled_caught:
-            raise ReportError(f"no report began within {_HELLO_S:g} s")
+            raise ForwardingError(f"nothing came within {_HELLO_S:g} s")
         if first is None:
             return _DONE
         hello = read_hello(first)
         if hello.label is not None and not is_client_label(hello.label):
-            raise ReportError(f"label must be {LABEL_RULE}")
+            raise ForwardingError(f"label must be {LABEL_RULE}")
         if hello.run in self._connected:
             # The process has lost its connection sooner than this server: a ping finds that.
             return Ending(_TRY_LATER, "this process is connected already")
         self._connected.add(hello.run)
         try:
-            return await self._report(exchange, wire, hello)
+            return await self._take_log(exchange, wire, hello)
         finally:
             self._connected.discard(hello.run)
 
-    async def _report(self, exchange: Exchange, wire: WebSocketWire, hello: ReportHello) -> Ending:
-        process = self._away.pop(hello.run, None) or ReportedProcess(
+    async def _take_log(self, exchange: Exchange, wire: WebSocketWire, hello: ForwarderHello) -> Ending:
+        process = self._away.pop(hello.run, None) or ForwardingProcess(
             self._engine, exchange.recorder, hello, self._told.get(hello.run, 0)
         )
         process.begin(exchange.recorder, hello, exchange.client)
         by, ending = _STOPPED, Ending(_GOING_AWAY, _STOPPED)
         try:
-            taken = ReportTaken(last=process.taken, message_bytes=self._engine.settings.limits.max_body_bytes)
+            taken = CollectorTaken(last=process.taken, message_bytes=self._engine.settings.limits.max_body_bytes)
             await wire.send(taken.model_dump_json().encode())
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._stop, nursery.cancel_scope)
@@ -115,7 +118,7 @@ class ReportCollector:
         reading.cancel()
 
 
-async def _read(wire: WebSocketWire, process: ReportedProcess, turns: Turns) -> tuple[str, Ending]:
+async def _read(wire: WebSocketWire, process: ForwardingProcess, turns: Turns) -> tuple[str, Ending]:
     """Take what a process sends; returns who ended it, and how the connection is to end."""
     try:
         while (lines := await wire.receive()) is not None:
@@ -123,13 +126,13 @@ async def _read(wire: WebSocketWire, process: ReportedProcess, turns: Turns) -> 
                 return _TOLD, _DONE
     except WireBrokenError as broken:
         return _NO_LOG, Ending(broken.code, broken.why)
-    except ReportError as wrong:
+    except ForwardingError as wrong:
         return _NO_LOG, Ending(_POLICY, clip(str(wrong), _LONGEST_REASON))
     return _LOST, _DONE
 
 
-async def _take(process: ReportedProcess, lines: Iterable[bytes], turns: Turns) -> bool:
-    """Take lines of a log; whether they say that this is all of it. Others run meanwhile. Raises `ReportError`."""
+async def _take(process: ForwardingProcess, lines: Iterable[bytes], turns: Turns) -> bool:
+    """Take lines of a log; whether they say that this is all of it. Others run meanwhile. Raises `ForwardingError`."""
     for line in filter(None, lines):
         item = _item(line)
         if isinstance(item, Entry):
@@ -146,4 +149,4 @@ def _item(line: bytes) -> Entry | Gap | End:
     try:
         return read_line(line)
     except ValueError as error:
-        raise ReportError(f"no line of a log: {error}") from None
+        raise ForwardingError(f"no line of a log: {error}") from None
