@@ -37,12 +37,12 @@ REQUIREMENTS = ROOT / "requirements"
 ENVIRONMENTS = ROOT / ".nox"
 TESTS = ROOT / "tests"
 NODE = TESTS / "node"
-REPORTED = TESTS / "reported"
+BUGS = TESTS / "bugs"
 DASHBOARD = ROOT / "dashboard"
 # The programs that put load on a server in the benchmark, and the packages of Debian that have them.
 LOAD = {"wrk": "wrk", "h2load": "nghttp2-client"}
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
-NOT_OURS = tuple(f"--ignore=tests/{folder}" for folder in ("clients", "conformance", "infra", "reported"))
+NOT_OURS = tuple(f"--ignore=tests/{folder}" for folder in ("clients", "conformance", "infra", "bugs"))
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 # a worker that has finished takes tests from the others: some files take minutes, and a few tests many seconds
 EVERYWHERE = ("-n", str(PROCESSORS), "--dist", "worksteal")
@@ -264,8 +264,8 @@ def thorough(session: nox.Session) -> None:
     suite = node_environment(session)
     session.run(python, "tests/conformance/run.py", "--all", env=suite)
     session.run(python, "-m", "pytest", "tests/conformance", *EVERYWHERE, env=suite)
-    npm_ci(session, REPORTED)
-    session.run(python, "-m", "pytest", "tests/reported", *EVERYWHERE, env=node(session))
+    npm_ci(session, BUGS)
+    session.run(python, "-m", "pytest", "tests/bugs", *EVERYWHERE, env=node(session))
 
 
 @nox.session
@@ -287,10 +287,10 @@ def interop_legacy(session: nox.Session) -> None:
 
 
 @nox.session
-def reported(session: nox.Session) -> None:
-    """Old clients with faults that were reported, and the versions without them; a part of `thorough`."""
-    npm_ci(session, REPORTED)
-    pytest(session, "dev", "tests/reported", *EVERYWHERE, **node(session))
+def bugs(session: nox.Session) -> None:
+    """Old clients with bugs that are public, and the versions without them; a part of `thorough`."""
+    npm_ci(session, BUGS)
+    pytest(session, "dev", "tests/bugs", *EVERYWHERE, **node(session))
 
 
 @nox.session
@@ -510,5 +510,5 @@ def lock(session: nox.Session) -> None:
     for name, wanted in inputs.items():
         output = f"--output-file=requirements/{name}.txt"
         session.run(program, "pip", "compile", *options, *wanted, output, env=named)
-    for folder in (NODE, REPORTED, DASHBOARD):
+    for folder in (NODE, BUGS, DASHBOARD):
         npm(session, folder, "install", "--package-lock-only", "--no-audit", "--no-fund")

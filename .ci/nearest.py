@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "probe"
 TESTS = ROOT / "tests"
 # these have environments of their own
-ELSEWHERE = ("tests/clients/", "tests/conformance/", "tests/infra/", "tests/reported/")
+ELSEWHERE = ("tests/clients/", "tests/conformance/", "tests/infra/", "tests/bugs/")
 # so many files of tests run within a minute
 MOST = 25
 

@@ -240,8 +240,8 @@ _FLOODS: Mapping[str, str] = {
     "dashboards that are not read": "`max_feed_readers`; a reader holds 64 KiB and its place",
     "messages that are worth remembering": "`event_log_events`, `event_log_bytes`, `call_records`, "
     "`record_argument_bytes`, `record_result_bytes`; with a file `audit_rows` and `audit_bytes`",
-    "processes that forward their logs, which have a secret": "`max_forwarders`, `max_body_bytes`, and the bounds of the "
-    "event log",
+    "processes that forward their logs, which have a secret": "`max_forwarders`, `max_body_bytes`, and the "
+    "bounds of the event log",
     "tool hosts, which have the secret": "`max_tool_hosts`, `max_host_tools`, `max_host_schema_bytes`, "
     "`max_host_dispatches`, `host_queue_bytes`",
 }

@@ -42,8 +42,8 @@ class Paths:
 
     `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `forwarding` that of processes
     that forward their logs, `feed` what its dashboards read, and `readers` are those of all lasting answers. With
-    `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`, which is not there without. `beyond` is the application
-    for connections that have no place. The listener tells `sockets` of its connections.
+    `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`, which is not there without.
+    `beyond` is the application for connections that have no place. The listener tells `sockets` of its connections.
 
     Requests beside the endpoints, such as those of browsers and of whoever looks around, are in the event log with
     their heads.

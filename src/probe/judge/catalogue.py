@@ -106,7 +106,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A public report of a client or gateway that broke a rule."""
+    """A bug of a client or gateway that broke a rule, as its public tracker has it."""
 
     id: str
     ref: str

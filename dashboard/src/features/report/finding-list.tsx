@@ -99,7 +99,7 @@ function Sentences({ info, revisions }: { info: RuleInfo; revisions: readonly st
   ));
 }
 
-/** Public reports of other clients with the same fault. */
+/** Public bugs of other clients with the same fault. */
 function Others({ info: { bugs } }: { info: RuleInfo }) {
   if (bugs.length === 0) return null;
   return (

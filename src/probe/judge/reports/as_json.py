@@ -144,8 +144,8 @@ class RuleSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicReport:
-    """A public report about a fault of a client. `link` is its page, null where `ref` names none."""
+class KnownBug:
+    """A bug of a client or gateway in a public tracker. `link` is its page, null where `ref` names none."""
 
     ref: str
     about: str
@@ -157,7 +157,7 @@ class RuleInfo:
     """A rule of the catalogue: what it asks, when an opportunity comes, and what passes, fails or stays silent.
 
     `worst` is the worst verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
-    that the server would have to do something for it that it does not do yet. `bugs` are reports of clients that broke
+    that the server would have to do something for it that it does not do yet. `bugs` are those of clients that broke
     it.
     """
 
@@ -178,7 +178,7 @@ class RuleInfo:
     needs_drill: bool
     risk: str
     official_id: str
-    bugs: list[PublicReport]
+    bugs: list[KnownBug]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,12 +280,12 @@ def _info(rule: Rule, catalogue: RuleCatalogue) -> RuleInfo:
         rule.needs_drill,
         rule.false_fail_risk,
         rule.official_id,
-        [_public(catalogue.bugs[bug]) for bug in rule.bugs],
+        [_known(catalogue.bugs[bug]) for bug in rule.bugs],
     )
 
 
-def _public(bug: Bug) -> PublicReport:
-    return PublicReport(bug.ref, bug.about, github(bug.ref))
+def _known(bug: Bug) -> KnownBug:
+    return KnownBug(bug.ref, bug.about, github(bug.ref))
 
 
 def _sentences(rule: Rule) -> list[RuleSentence]:

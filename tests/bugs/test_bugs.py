@@ -1,6 +1,6 @@
-"""Public reports of clients: the version that somebody reported breaks the rule, the version with the fix does not.
+"""Public bugs of clients: the version with the bug breaks the rule, the version with the fix does not.
 
-`nox -s reported` installs the versions of package.json. docs/judge-reports.md has the same rows for people, and those
+`nox -s bugs` installs the versions of package.json. docs/judge-bugs.md has the same rows for people, and those
 that are not tried here.
 """
 
@@ -25,8 +25,8 @@ TO_HERE = ("{url}", "--allow-http", "--transport", "http-only")
 
 
 @dataclass(frozen=True)
-class Report:
-    """What was reported, and the two versions: `{package}` in the client's command is one of `old` and `fixed`."""
+class Bug:
+    """A bug, and the two versions: `{package}` in the client's command is one of `old` and `fixed`."""
 
     name: str
     rule: str
@@ -37,8 +37,8 @@ class Report:
     options: Sequence[str] = ()
 
 
-REPORTS = (
-    Report(
+BUGS = (
+    Bug(
         name="typescript-sdk#657",
         rule="elicit.action",
         verdict="FAIL",
@@ -46,7 +46,7 @@ REPORTS = (
         fixed="mcp-sdk-1.14.0",
         client=(*TYPESCRIPT, "{package}", "decline"),
     ),
-    Report(
+    Bug(
         name="typescript-sdk#579",
         rule="stdio.closes-input-first",
         verdict="WARN",
@@ -55,7 +55,7 @@ REPORTS = (
         client=(*TYPESCRIPT, "{package}", "pipe"),
         options=("--stdio",),
     ),
-    Report(
+    Bug(
         name="typescript-sdk#1191",
         rule="resume.stops-when-answered",
         verdict="WARN",
@@ -63,7 +63,7 @@ REPORTS = (
         fixed="mcp-sdk-1.24.0",
         client=(*TYPESCRIPT, "{package}", "streams"),
     ),
-    Report(
+    Bug(
         name="typescript-sdk#1386",
         rule="lifecycle.capabilities-respected",
         verdict="FAIL",
@@ -72,7 +72,7 @@ REPORTS = (
         client=(*TYPESCRIPT, "{package}", "lists"),
         options=("--tools", "streaming"),
     ),
-    Report(
+    Bug(
         name="vercel/ai#6282",
         rule="ping.empty",
         verdict="FAIL",
@@ -81,7 +81,7 @@ REPORTS = (
         client=(*AI_SDK, "{package}", "pings"),
         options=("--stdio",),
     ),
-    Report(
+    Bug(
         name="vercel/ai#16002",
         rule="ping.answered",
         verdict="WARN",
@@ -89,7 +89,7 @@ REPORTS = (
         fixed="ai-sdk-mcp-1.0.51",
         client=(*AI_SDK, "{package}", "events"),
     ),
-    Report(
+    Bug(
         name="vercel/ai#19240",
         rule="page.followed",
         verdict="WARN",
@@ -98,7 +98,7 @@ REPORTS = (
         client=(*AI_SDK, "{package}", "pages"),
         options=("--page-size", "5"),
     ),
-    Report(
+    Bug(
         name="mcp-remote#289",
         rule="http.version-header",
         verdict="FAIL",
@@ -109,21 +109,21 @@ REPORTS = (
 )
 
 
-def verdict(report: Report, package: str, folder: Path) -> str:
-    """What the judge says of a version on the rule of its report."""
+def verdict(bug: Bug, package: str, folder: Path) -> str:
+    """What the judge says of a version on the rule of the bug."""
     saved = folder / "report.json"
-    client = [word.replace("{package}", package) for word in report.client]
-    main(["judge", "--for", "60", "--json", str(saved), *report.options, "--", *client])
+    client = [word.replace("{package}", package) for word in bug.client]
+    main(["judge", "--for", "60", "--json", str(saved), *bug.options, "--", *client])
     (subject,) = [each for each in json.loads(saved.read_text())["subjects"] if each["label"] == "client"]
-    (found,) = [each["verdict"] for each in subject["verdicts"] if each["rule"] == report.rule]
+    (found,) = [each["verdict"] for each in subject["verdicts"] if each["rule"] == bug.rule]
     return str(found)
 
 
-@pytest.mark.parametrize("report", REPORTS, ids=[report.name for report in REPORTS])
-def test_what_was_reported_is_found_and_gone(
-    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("bug", BUGS, ids=[bug.name for bug in BUGS])
+def test_a_bug_is_found_in_the_old_version_and_gone_in_the_new_one(
+    bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # mcp-remote keeps what it knows of a server there
     monkeypatch.setenv("MCP_REMOTE_CONFIG_DIR", str(tmp_path))
-    assert verdict(report, report.old, tmp_path) == report.verdict, capfd.readouterr().out
-    assert verdict(report, report.fixed, tmp_path) == "PASS", capfd.readouterr().out
+    assert verdict(bug, bug.old, tmp_path) == bug.verdict, capfd.readouterr().out
+    assert verdict(bug, bug.fixed, tmp_path) == "PASS", capfd.readouterr().out
