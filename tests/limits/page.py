@@ -126,8 +126,8 @@ _PAGE = """\
 # Limits
 
 Made by `python -m tests.limits.page`; change `settings/` instead. Each limit and each time is a setting, but for
-those that are *fixed*: `max_sessions` is the flag `--max-sessions` and the variable `MCP_PROBE_MAX_SESSIONS`. What is
-used of the shared ones is at `/api/server`; what was refused is in the event log as `limit.reached`.
+those that are *fixed*: `max_sessions` is the flag `--max-sessions` and the variable `MCP_PROBE_MAX_SESSIONS`. `/api/server`
+has how much of the shared ones is used; the event log has each refusal as `limit.reached`.
 [errors.md](errors.md) has the errors.
 
 A client that is refused with 429 or 503 over HTTP learns from `Retry-After` when to come again. On a WebSocket and on
@@ -145,8 +145,8 @@ A client is its address, and of an IPv6 address its /64. This machine has no lim
   share, as it brings everybody; for messages on WebSockets it is the reason of the close.
 - Of `max_incoming_bytes` and `max_unsent_bytes` the last eighth is for bodies, messages and answers of up to 64 KiB
   (by `Content-Length`, where there is one): who fills them with large ones under many addresses does not keep out
-  those who send and read little. What is unread on a WebSocket may use all of it, and who has little unread is not
-  closed.
+  those who send and read little. Unread messages on a WebSocket may use all of it, and a WebSocket with little unread
+  is not closed.
 
 Behind a proxy every client has the proxy's address, unless `trusted_proxies` names it. Then the client is who the proxy
 says in `X-Forwarded-For`: the header is read from the right, as long as a trusted address said it, so what a client
