@@ -126,8 +126,8 @@ _PAGE = """\
 # Limits
 
 Made by `python -m tests.limits.page`; change `settings/` instead. Each limit and each time is a setting, but for
-those that are *fixed*: `max_sessions` is the flag `--max-sessions` and the variable `MCP_PROBE_MAX_SESSIONS`. `/api/server`
-has how much of the shared ones is used; the event log has each refusal as `limit.reached`.
+those that are *fixed*: `max_sessions` is the flag `--max-sessions` and the variable `MCP_PROBE_MAX_SESSIONS`. How
+much of the shared ones is used is at `/api/server`; the event log has each refusal as `limit.reached`.
 [errors.md](errors.md) has the errors.
 
 A client that is refused with 429 or 503 over HTTP learns from `Retry-After` when to come again. On a WebSocket and on

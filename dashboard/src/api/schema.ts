@@ -1155,7 +1155,7 @@ export interface components {
          *     `seq` counts from 1 and never repeats, `at` is seconds since the epoch, `mono` the monotonic clock in seconds.
          *     `cause` is the entry because of which the fact happened: for an answer, the request that it answers.
          */
-        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["RequestRepeated"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientProcess"] | components["schemas"]["ReportBegun"] | components["schemas"]["ReportMissed"] | components["schemas"]["ReportEnded"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
+        Entry: components["schemas"]["HttpRequest"] | components["schemas"]["HttpResponse"] | components["schemas"]["HttpClosed"] | components["schemas"]["ConnectionOpened"] | components["schemas"]["ConnectionClosed"] | components["schemas"]["MessageReceived"] | components["schemas"]["MessageUnreadable"] | components["schemas"]["RequestRepeated"] | components["schemas"]["MessageRefused"] | components["schemas"]["MessageEmitted"] | components["schemas"]["MessagesDelivered"] | components["schemas"]["MessageDropped"] | components["schemas"]["SessionOpened"] | components["schemas"]["SessionClosed"] | components["schemas"]["ClientSeen"] | components["schemas"]["CallStarted"] | components["schemas"]["CallProgressed"] | components["schemas"]["CallCancelled"] | components["schemas"]["CallSettled"] | components["schemas"]["DispatchSent"] | components["schemas"]["DispatchExtended"] | components["schemas"]["DispatchExpired"] | components["schemas"]["DispatchSettled"] | components["schemas"]["DispatchCancelled"] | components["schemas"]["DispatchLate"] | components["schemas"]["DispatchStopped"] | components["schemas"]["HostConnected"] | components["schemas"]["HostRegistered"] | components["schemas"]["HostUpdated"] | components["schemas"]["HostMessage"] | components["schemas"]["HostMisuse"] | components["schemas"]["HostClosed"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskRemoved"] | components["schemas"]["StreamOpened"] | components["schemas"]["StreamEnded"] | components["schemas"]["StreamResumed"] | components["schemas"]["StreamLost"] | components["schemas"]["StreamControl"] | components["schemas"]["SocketOpened"] | components["schemas"]["SocketClosed"] | components["schemas"]["SocketRefused"] | components["schemas"]["WebSocketFrame"] | components["schemas"]["StdioChanged"] | components["schemas"]["ClientProcess"] | components["schemas"]["ForwardingBegun"] | components["schemas"]["ForwardingMissed"] | components["schemas"]["ForwardingEnded"] | components["schemas"]["ClientMisuse"] | components["schemas"]["LimitReached"] | components["schemas"]["AuditState"] | components["schemas"]["ServerState"];
         /**
          * @description Entries: oldest first with `since`, newest first with `before`.
          *
@@ -1227,6 +1227,82 @@ export interface components {
             name: string;
             program: string;
             saved_at: number | null;
+        };
+        /**
+         * @description Another process sends its log here (`mcp-probe stdio --forward`). Entries of its log have this connection.
+         *
+         *     `run`, `program` (its version) and `pid` are the process's, `address` is where it comes from. `taken` is up to which
+         *     number of its log this server had it before, 0 at first. Cause: the `http.request`.
+         */
+        ForwardingBegun: {
+            address: string;
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "forwarding.begun";
+            label: string | null;
+            mono: number;
+            pid: number;
+            program: string;
+            run: string;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            taken: number;
+            task: string | null;
+        };
+        /**
+         * @description The other process sends nothing more. Cause: the `forwarding.begun`.
+         *
+         *     `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,
+         *     else why this server ended it. `taken` is up to which number of its log it was. Its connection and its
+         *     session are recorded as closed before, unless the process has said so itself, and as opened if it comes again.
+         */
+        ForwardingEnded: {
+            at: number;
+            by: string;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "forwarding.ended";
+            label: string | null;
+            mono: number;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            taken: number;
+            task: string | null;
+        };
+        /** @description Entries of the other process are missing here: its log had pushed them out, or they were too large. */
+        ForwardingMissed: {
+            at: number;
+            call: string | null;
+            cause: number | null;
+            connection: string | null;
+            entries: number;
+            exchange: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "forwarding.missed";
+            label: string | null;
+            mono: number;
+            seq: number;
+            session: string | null;
+            stream: string | null;
+            task: string | null;
         };
         /** @description Entries from `first` to `last`, both included, were pushed out of the log before this reader came. */
         Gap: {
@@ -1782,6 +1858,12 @@ export interface components {
             subjects: components["schemas"]["JudgedSubject"][];
             version: number;
         };
+        /** @description A bug of a client or gateway in a public tracker. `link` is its page, null where `ref` names none. */
+        KnownBug: {
+            about: string;
+            link: string | null;
+            ref: string;
+        };
         /** @description A limit; `used` is how much of it is taken now, where it bounds something that all clients share. */
         LimitInfo: {
             name: string;
@@ -2054,12 +2136,6 @@ export interface components {
             title: string;
             type: string;
         };
-        /** @description A public report about a fault of a client. `link` is its page, null where `ref` names none. */
-        PublicReport: {
-            about: string;
-            link: string | null;
-            ref: string;
-        };
         /**
          * @description An error that the server answered because of what the client sent; `id` is the number of its entry in the log.
          *
@@ -2087,82 +2163,6 @@ export interface components {
             refusals: components["schemas"]["RefusalRow"][];
             run: string;
             seq: number;
-        };
-        /**
-         * @description Another process sends its log here (`mcp-probe stdio --report`). Entries of its log have this connection.
-         *
-         *     `run`, `program` (its version) and `pid` are the process's, `address` is where it comes from. `taken` is up to which
-         *     number of its log this server had it before, 0 at first. Cause: the `http.request`.
-         */
-        ReportBegun: {
-            address: string;
-            at: number;
-            call: string | null;
-            cause: number | null;
-            connection: string | null;
-            exchange: number | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "report.begun";
-            label: string | null;
-            mono: number;
-            pid: number;
-            program: string;
-            run: string;
-            seq: number;
-            session: string | null;
-            stream: string | null;
-            taken: number;
-            task: string | null;
-        };
-        /**
-         * @description The other process sends nothing more. Cause: the `report.begun`.
-         *
-         *     `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,
-         *     else why this server ended it. `taken` is up to which number of its log it was. Its connection and its
-         *     session are recorded as closed before, unless the process has said so itself, and as opened if it comes again.
-         */
-        ReportEnded: {
-            at: number;
-            by: string;
-            call: string | null;
-            cause: number | null;
-            connection: string | null;
-            exchange: number | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "report.ended";
-            label: string | null;
-            mono: number;
-            seq: number;
-            session: string | null;
-            stream: string | null;
-            taken: number;
-            task: string | null;
-        };
-        /** @description Entries of the other process are missing here: its log had pushed them out, or they were too large. */
-        ReportMissed: {
-            at: number;
-            call: string | null;
-            cause: number | null;
-            connection: string | null;
-            entries: number;
-            exchange: number | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "report.missed";
-            label: string | null;
-            mono: number;
-            seq: number;
-            session: string | null;
-            stream: string | null;
-            task: string | null;
         };
         /**
          * @description A request may have been sent twice: one before has the same id and the same bytes. Cause: its `message.received`.
@@ -2198,11 +2198,11 @@ export interface components {
          * @description A rule of the catalogue: what it asks, when an opportunity comes, and what passes, fails or stays silent.
          *
          *     `worst` is the worst verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
-         *     that the server would have to do something for it that it does not do yet. `bugs` are reports of clients that broke
+         *     that the server would have to do something for it that it does not do yet. `bugs` are those of clients that broke
          *     it.
          */
         RuleInfo: {
-            bugs: components["schemas"]["PublicReport"][];
+            bugs: components["schemas"]["KnownBug"][];
             fails: string;
             /** @enum {string} */
             kind: "form" | "order" | "absence" | "timing" | "survival";
@@ -2882,6 +2882,9 @@ export type FeedHello = components['schemas']['FeedHello'];
 export type FeedReader = components['schemas']['FeedReader'];
 export type FeedRows = components['schemas']['FeedRows'];
 export type FileInfo = components['schemas']['FileInfo'];
+export type ForwardingBegun = components['schemas']['ForwardingBegun'];
+export type ForwardingEnded = components['schemas']['ForwardingEnded'];
+export type ForwardingMissed = components['schemas']['ForwardingMissed'];
 export type Gap = components['schemas']['Gap'];
 export type GatewayArrival = components['schemas']['GatewayArrival'];
 export type GatewayEntry = components['schemas']['GatewayEntry'];
@@ -2909,6 +2912,7 @@ export type JudgedName = components['schemas']['JudgedName'];
 export type JudgedRule = components['schemas']['JudgedRule'];
 export type JudgedSubject = components['schemas']['JudgedSubject'];
 export type JudgeReport = components['schemas']['JudgeReport'];
+export type KnownBug = components['schemas']['KnownBug'];
 export type LimitInfo = components['schemas']['LimitInfo'];
 export type LimitReached = components['schemas']['LimitReached'];
 export type Link = components['schemas']['Link'];
@@ -2921,12 +2925,8 @@ export type MessagesDelivered = components['schemas']['MessagesDelivered'];
 export type MessageUnreadable = components['schemas']['MessageUnreadable'];
 export type Overview = components['schemas']['Overview'];
 export type Problem = components['schemas']['Problem'];
-export type PublicReport = components['schemas']['PublicReport'];
 export type RefusalRow = components['schemas']['RefusalRow'];
 export type RefusalTable = components['schemas']['RefusalTable'];
-export type ReportBegun = components['schemas']['ReportBegun'];
-export type ReportEnded = components['schemas']['ReportEnded'];
-export type ReportMissed = components['schemas']['ReportMissed'];
 export type RequestRepeated = components['schemas']['RequestRepeated'];
 export type RuleInfo = components['schemas']['RuleInfo'];
 export type RuleList = components['schemas']['RuleList'];
@@ -3476,7 +3476,7 @@ export interface operations {
                 before?: number;
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that reports its log here, `h3` for a tool host. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that forwards its log here, `h3` for a tool host. */
                 connection?: string;
                 /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";
@@ -3559,7 +3559,7 @@ export interface operations {
             query?: {
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that reports its log here, `h3` for a tool host. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that forwards its log here, `h3` for a tool host. */
                 connection?: string;
                 /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";
@@ -4879,7 +4879,7 @@ export interface operations {
             query?: {
                 /** @description The id of a call. */
                 call?: string;
-                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that reports its log here, `h3` for a tool host. */
+                /** @description The label of a connection, such as `w5` for a WebSocket, `i1` for standard streams, `r17` for those of a process that forwards its log here, `h3` for a tool host. */
                 connection?: string;
                 /** @description `in` to the server, from a client or a tool host; `out` from it. */
                 direction?: "in" | "out";

@@ -11,15 +11,15 @@ import trio
 
 from ..core.client_label import LABEL_RULE, is_client_label
 from ..engine.engine import Engine
-from ..engine.pipes.wires import Ending, WireBrokenError
 from ..engine.forwarded import ForwardingProcess
+from ..engine.pipes.wires import Ending, WireBrokenError
 from ..engine.shares import Limit
 from ..engine.turns import Turns
 from ..observe.bounded import Newest
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import End, read_line
+from ..wire.forwarding import SUBPROTOCOL, CollectorTaken, ForwarderHello, ForwardingError, read_hello
 from ..wire.jsonrpc import clip
-from ..wire.forwarding import SUBPROTOCOL, ForwardingError, ForwarderHello, CollectorTaken, read_hello
 from .exchange import Exchange
 from .pipes.websocket_wire import WebSocketWire
 from .secret_door import SecretDoor, SecretEndpoint

@@ -23,7 +23,7 @@ from ..engine.engine import Engine
 from ..observe import ndjson
 from ..observe.log import Gap
 from ..observe.ndjson import End
-from ..wire.forwarding import PATH, SUBPROTOCOL, ForwardingError, ForwarderHello, read_taken
+from ..wire.forwarding import PATH, SUBPROTOCOL, ForwarderHello, ForwardingError, read_taken
 
 _CONNECT_S: Final = 10.0
 _GOODBYE_S: Final = 1.0
