@@ -2,7 +2,8 @@
 
 0  no finding that was not expected
 1  a FAIL that was not expected, with `--strict` a WARN, or an expectation that is stale
-2  nothing can be said: no message came, too little was observed, the log is not whole, a predicate has a defect
+2  nothing can be said: no message came, too little was observed, the log is not whole, a predicate has a defect, or a
+   finding may be that of another client under the same name
 
 A comparison of two reports finds only rules that became worse: a FAIL, or a WARN with `--strict`, where the other
 report has a better verdict. It finds none where the other report can be doubted, and calls no rule worse that is
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from ..report import Judgement
+from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
 from .comparison import Compared
 from .expectations import Expectation, stale, unexpected
@@ -95,6 +96,9 @@ def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
             yield f"the log of run {log.run} was cut off"
     for rule in report.broken:
         yield f"the predicate of {rule} has a defect"
+    for subject in report.subjects:
+        if doubted := [each.rule.id for each in subject.rules if _may_be_of_another(each, subject, demands)]:
+            yield f"{subject.label}: {subject.several}, so {', '.join(doubted)} is not decided; give each its own name"
     observed = {
         rule.rule.id
         for subject in report.subjects
@@ -115,6 +119,14 @@ def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
                 yield _MISSING[wanted]
         elif not any(_is_meant(wanted, rule) for rule in observed):
             yield f"{wanted} was not observed"
+
+
+def _may_be_of_another(found: RuleReport, subject: SubjectReport, demands: Demands) -> bool:
+    """Whether only the number of clients under this name keeps a rule from a verdict that would be a finding."""
+    may_fail = found.level == "must" and found.rule.worst == "FAIL"
+    if subject.several is None or not (demands.strict or may_fail):
+        return False
+    return any(each.verdict is Verdict.INCONCLUSIVE and subject.several in each.remark for each in found.evidence)
 
 
 _MISSING: Final = {

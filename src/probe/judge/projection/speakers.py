@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 from ...observe import events
+from ...wire.jsonrpc import clip
 from ...wire.revisions import LEGACY, negotiate
 from ..life import Life
 from ..views import META_VERSION, Era, Exchange, Message, Pipe, Session, era_of, members
 
 # Different names of clients, and of capabilities, that one subject is told of: clients choose both.
 _MOST_NAMES: Final = 100
-_SEVERAL: Final = "several clients say to have this name"
+# Characters of what a client calls itself, where two are told apart by it.
+_LONGEST_NAME: Final = 60
 _CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 _VERSION_HEADER: Final = "mcp-protocol-version"
 _SESSION_HEADER: Final = "mcp-session-id"
@@ -24,7 +27,7 @@ def count_name(life: Life, name: str, version: str, capabilities: Mapping[str, A
     """The server was told who a client is and what it can."""
     _count_one(life.names, (name, version))
     if len(life.names) > 1 and life.several is None:
-        life.several = _SEVERAL
+        life.several = _two(*islice(life.names, 2))
     for capability in capabilities:
         _count_one(life.capabilities, capability)
 
@@ -47,7 +50,12 @@ def note_name(life: Life, message: Message) -> None:
         if life.said is None:
             life.said = said
         elif life.said != said and life.several is None:
-            life.several = _SEVERAL
+            life.several = _two(life.said, said)
+
+
+def _two(*names: tuple[str, Any]) -> str:
+    first, second = (clip(" ".join([name, str(version or "")]).strip(), _LONGEST_NAME) for name, version in names)
+    return f"two clients use this name, {first} and {second}"
 
 
 def spoken(
