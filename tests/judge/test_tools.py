@@ -170,6 +170,19 @@ def test_ends_after_errors(sessions: list[tuple[dict[str, Any], ...]], verdict: 
     expect(log, "tools.error-survived", verdict)
 
 
+def test_a_list_after_a_good_result_to_check_it_is_no_further_call():
+    log = Log()
+    client = log.http()
+    for result in (GOOD, GOOD, BAD, BAD):
+        session = client.session()
+        session.answer(session.call("get_user"), result)
+        if result is GOOD:
+            session.answer(session.request("tools/list"), {"tools": []})
+        log.after(0.5)
+        session.delete()
+    expect(log, "tools.error-survived", Verdict.INCONCLUSIVE)
+
+
 def test_an_end_long_after_an_error_and_one_in_a_gap_are_no_fault():
     log = Log()
     client = log.http()

@@ -151,7 +151,8 @@ class ToolsErrorSurvived(Predicate):
     """Goes on after a tool error and after a protocol error.
 
     A client for one call ends after each call, so the ends after errors count only where it went on after all good
-    results, and never after an error.
+    results, and never after an error. Only a further call shows that it went on: some clients ask for the list of tools
+    after a good result, to check that against the schema, and end then.
     """
 
     def setup(self) -> None:
@@ -171,9 +172,10 @@ class ToolsErrorSurvived(Predicate):
     def on_message(self, message: Message) -> None:
         if not self._open:
             return
-        call, failed = self._open.pop(message.scope, (None, False))
-        if call is None:
+        call, failed = self._open.get(message.scope, (None, False))
+        if call is None or not (failed or message.method == "tools/call"):
             return
+        del self._open[message.scope]
         if failed:
             self._survived += 1
             self.ok(call, message.seq)
