@@ -192,3 +192,48 @@ def test_a_short_session_costs_only_the_rules_that_hear_of_it(monkeypatch: pytes
     assert 0 < len(made) < len(PREDICATES) / 2
     [subject] = judge.subjects
     assert len(subject.predicates) == len(PREDICATES)
+
+
+@pytest.mark.parametrize(
+    ("other", "lost", "status", "said"),
+    [
+        ("acme", False, 0, ""),
+        ("acme", True, 1, "mcp-probe: acme: FAIL http.session-header\n"),
+        ("other", False, 0, ""),
+        (
+            "other",
+            True,
+            2,
+            "mcp-probe: acme: two clients use this name, acme 1 and other 1, so http.session-header is not decided; "
+            "give each its own name\n",
+        ),
+    ],
+)
+def test_what_may_be_of_another_client_under_the_same_name_is_not_decided(
+    other: str, lost: bool, status: int, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = Log()
+    _use(log, 0, 0)
+    log.http(name=other).session()
+    if lost:
+        client = log.http()
+        asked = client.post({"jsonrpc": "2.0", "id": 9, "method": "tools/list"}, connection="tcp1")
+        client.refuse(asked, 400, "MISSING_SESSION")
+    found = main(["judge", "--log", str(written(tmp_path / "log.ndjson", log))])
+    out, err = capfd.readouterr()
+    assert (found, err) == (status, said)
+    notice = "More than one client may be judged here: two clients use this name, acme 1 and other 1."
+    assert (notice in out) is (other != "acme")
+
+
+def test_what_can_be_read_once_is_no_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["judge", "--log", str(tmp_path / "pipe")]) == 2
+    assert capfd.readouterr().err.endswith("is no regular file: a log is read several times, so save it first\n")
+
+
+def test_a_connection_without_a_name_is_no_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = Log()
+    _use(log, 0, 0)
+    log.items = [replace(item, context=item.context._replace(connection="")) for item in log.items]  # type: ignore[union-attr, type-var]
+    assert main(["judge", "--log", str(written(tmp_path / "log.ndjson", log))]) == 0, capfd.readouterr().err

@@ -71,6 +71,9 @@ def judge_files(
 
 
 def _started(path: Path) -> tuple[float, str]:
+    if not path.is_file():
+        # A pipe can be read once.
+        raise NdjsonError(f"{path} is no regular file: a log is read several times, so save it first")
     with path.open("rb") as file:
         return _named(path, _lines(file)).header.started_at, path.name
 

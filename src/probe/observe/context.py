@@ -19,6 +19,9 @@ from typing import Final, NamedTuple, Protocol, TypedDict, Unpack
 
 from .events import Event
 
+# How the label of a connection begins that carries all messages both ways.
+_PIPES: Final = ("w", "i", "r")
+
 
 class Context(NamedTuple):
     """The ids of everything that a fact is about; None where it is about none, or where that is not known.
@@ -42,12 +45,12 @@ class Context(NamedTuple):
     @property
     def pipe(self) -> str | None:
         """The connection, where it carries all messages both ways: a WebSocket or standard streams."""
-        return self.connection if self.connection is not None and self.connection[0] in "wir" else None
+        return self.connection if self.connection is not None and self.connection.startswith(_PIPES) else None
 
     @property
     def is_forwarded(self) -> bool:
         """Whether another process saw the fact, and forwarded its log here."""
-        return self.connection is not None and self.connection[0] == "r"
+        return self.connection is not None and self.connection.startswith("r")
 
 
 class Parts(TypedDict, total=False):
