@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
-from .wording import Lookup, entry_line, sentences
+from .wording import Lookup, act, entry_line, sentences
 
 
 def junit(report: Judgement, lookup: Lookup, *, strict: bool = False) -> bytes:
@@ -48,7 +48,7 @@ def _suite(
         elif rule.verdict is Verdict.WARN:
             SubElement(case, "system-out").text = _text(rule, subject, lookup)
         elif rule.verdict in skipped:
-            why = rule.remark or f"not observed; to reach it: {rule.rule.provoke}"
+            why = rule.remark or f"not observed; to reach it: {act(rule.rule)}"
             SubElement(case, "skipped", message=_clean(why))
 
 

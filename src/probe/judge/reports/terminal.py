@@ -71,7 +71,7 @@ def _missing(cut: bool, gaps: int) -> str:
 def _subject(subject: SubjectReport, lookup: Lookup, *, verbose: bool, width: int) -> Iterator[str]:
     name = who(subject)
     yield f"{subject.label}{f' ({name})' if name and name != subject.label else ''}: {counted(subject)}"
-    yield f"    {spoken(subject)}; {subject.requests} requests, {subject.sessions} sessions"
+    yield f"    {spoken(subject)}"
     if subject.several:
         yield from _wrapped(f"More than one client may be judged here: {subject.several}.", 4, width)
     yield ""

@@ -26,6 +26,11 @@ NAMES: Final = {
 # Controls, and what turns the direction of text: a client's words must not move what stands around them.
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+_DRILL: Final = re.compile(r"[;,]?\s*(or )?drill `.*$")
+_PASSIVE: Final = re.compile(r"^passive\s*[;:,]?\s*")
+# A word with an underscore is the name of a tool, and so is one before its arguments.
+_TOOL: Final = re.compile(r"[a-z]+(_[a-z_]+|(?= \{))")
+
 
 def harmless(text: str) -> str:
     """A text without the characters that a terminal or a browser obeys; line breaks and tabs stay."""
@@ -59,8 +64,12 @@ def who(subject: SubjectReport) -> str:
 
 
 def spoken(subject: SubjectReport) -> str:
-    """Its revisions and transports: `2025-11-25 over http`."""
-    return f"{', '.join(subject.revisions) or 'no revision'} over {', '.join(subject.transports) or 'nothing'}"
+    """Its revisions and transports, and how much it did: `2025-11-25 over http; 12 requests, 1 session`."""
+    parts = [f"{subject.requests} request{'' if subject.requests == 1 else 's'}"]
+    if subject.sessions:
+        parts.append(f"{subject.sessions} session{'' if subject.sessions == 1 else 's'}")
+    place = f"{', '.join(subject.revisions) or 'no revision'} over {', '.join(subject.transports) or 'nothing'}"
+    return f"{place}; {', '.join(parts)}"
 
 
 def entry_line(seq: int, entry: Entry | None) -> str:
@@ -78,9 +87,19 @@ def entry_line(seq: int, entry: Entry | None) -> str:
     return " ".join(parts)
 
 
+def act(rule: Rule) -> str:
+    """What a person does to give the client an opportunity: `call progress {}`.
+
+    In the catalogue `passive` means that the opportunity comes with whatever the client does, a name of a tool that it
+    is called, and a drill is what this server cannot do yet.
+    """
+    text = _PASSIVE.sub("", _DRILL.sub("", rule.provoke))
+    return f"call {text}" if _TOOL.match(text) else text or "use the client as usual"
+
+
 def checklist(subject: SubjectReport) -> Sequence[tuple[str, Sequence[RuleReport]]]:
     """The rules that were not observed, by the act that reaches them; the acts that reach most rules come first."""
     by_act: dict[str, list[RuleReport]] = {}
     for rule in subject.having(Verdict.NOT_OBSERVED):
-        by_act.setdefault(rule.rule.provoke, []).append(rule)
+        by_act.setdefault(act(rule.rule), []).append(rule)
     return sorted(by_act.items(), key=lambda item: (-len(item[1]), item[0]))
