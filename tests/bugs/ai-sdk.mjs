@@ -31,6 +31,8 @@ const ACTS = {
     const tools = await client.tools();
     for (let count = 0; count < 2; count += 1) await call(tools.ping_client);
     await client.close();
+    // the server ends by itself before this program does
+    await seconds(2);
   },
 };
 await ACTS[act]();

@@ -4,6 +4,7 @@
 const [name, act, ...rest] = process.argv.slice(2);
 const load = (path) => import(name.startsWith("mcp-client") ? name : `${name}/${path}`);
 const { Client } = await load("client/index.js");
+const seconds = (count) => new Promise((resolve) => setTimeout(resolve, 1000 * count));
 
 async function connected(transport, capabilities = {}, prepare = () => {}) {
   const client = new Client({ name: "typescript-sdk", version: name }, { capabilities });
@@ -51,7 +52,7 @@ const ACTS = {
     for (let call = 0; call < 3; call += 1) {
       await client.callTool({ name: "progress", arguments: { steps: 2, step_ms: 10 } }, undefined, { onprogress });
     }
-    await new Promise((resolve) => setTimeout(resolve, 2500));
+    await seconds(2.5);
     await client.callTool({ name: "simple_tool", arguments: {} });
     await transport.terminateSession();
     await client.close();
@@ -64,6 +65,8 @@ const ACTS = {
     await client.listTools();
     await client.callTool({ name: "simple_tool", arguments: {} });
     await client.close();
+    // the end of this program closes the input, too: that comes well after the signal of a client that sends one
+    await seconds(2);
   },
 };
 await ACTS[act]();
