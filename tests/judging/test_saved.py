@@ -26,6 +26,8 @@ from probe.observe.ndjson import End
 
 from ..judge.logs import HEADER, Log
 
+TWO = "two clients use this name, acme 1 and other 1"
+
 
 def written(path: Path, log: Log) -> Path:
     path.write_bytes(b"".join(ndjson.dump(HEADER, log.items, End(log.seq))))
@@ -204,8 +206,7 @@ def test_a_short_session_costs_only_the_rules_that_hear_of_it(monkeypatch: pytes
             "other",
             True,
             2,
-            "mcp-probe: acme: two clients use this name, acme 1 and other 1, so http.session-header is not decided; "
-            "give each its own name\n",
+            f"mcp-probe: acme: {TWO}, so http.session-header is not decided; give each its own name\n",
         ),
     ],
 )
@@ -222,8 +223,7 @@ def test_what_may_be_of_another_client_under_the_same_name_is_not_decided(
     found = main(["judge", "--log", str(written(tmp_path / "log.ndjson", log))])
     out, err = capfd.readouterr()
     assert (found, err) == (status, said)
-    notice = "More than one client may be judged here: two clients use this name, acme 1 and other 1."
-    assert (notice in out) is (other != "acme")
+    assert (f"More than one client may be judged here: {TWO}." in out) is (other != "acme")
 
 
 def test_what_can_be_read_once_is_no_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -99,6 +99,18 @@ def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
     for subject in report.subjects:
         if doubted := [each.rule.id for each in subject.rules if _may_be_of_another(each, subject, demands)]:
             yield f"{subject.label}: {subject.several}, so {', '.join(doubted)} is not decided; give each its own name"
+    yield from _not_observed(report, demands)
+
+
+def _may_be_of_another(found: RuleReport, subject: SubjectReport, demands: Demands) -> bool:
+    """Whether only the number of clients under this name keeps a rule from a verdict that would be a finding."""
+    may_fail = found.level == "must" and found.rule.worst == "FAIL"
+    if subject.several is None or not (demands.strict or may_fail):
+        return False
+    return any(each.verdict is Verdict.INCONCLUSIVE and subject.several in each.remark for each in found.evidence)
+
+
+def _not_observed(report: Judgement, demands: Demands) -> Iterator[str]:
     observed = {
         rule.rule.id
         for subject in report.subjects
@@ -119,14 +131,6 @@ def _nothing_said(report: Judgement, demands: Demands) -> Iterator[str]:
                 yield _MISSING[wanted]
         elif not any(_is_meant(wanted, rule) for rule in observed):
             yield f"{wanted} was not observed"
-
-
-def _may_be_of_another(found: RuleReport, subject: SubjectReport, demands: Demands) -> bool:
-    """Whether only the number of clients under this name keeps a rule from a verdict that would be a finding."""
-    may_fail = found.level == "must" and found.rule.worst == "FAIL"
-    if subject.several is None or not (demands.strict or may_fail):
-        return False
-    return any(each.verdict is Verdict.INCONCLUSIVE and subject.several in each.remark for each in found.evidence)
 
 
 _MISSING: Final = {
