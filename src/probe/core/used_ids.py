@@ -39,6 +39,10 @@ class UsedIds:
         return False
 
     def _use_number(self, id: int) -> bool:
+        if self._ends and self._ends[-1] == id:
+            # Most clients count.
+            self._ends[-1] += 1
+            return False
         at = bisect_right(self._firsts, id)
         if at and id < self._ends[at - 1]:
             return True

@@ -17,7 +17,7 @@ from ..engine.streams.reading import Reading
 from ..engine.streams.stream import Stream
 from ..observe.context import Recorder
 from ..wire.errors import McpError, Refusal, Rejection
-from ..wire.jsonrpc import Request, RequestId, error_response, result_response
+from ..wire.jsonrpc import Request, error_response, result_response
 from ..wire.revisions import V2025_11_25
 from .event_stream import EventStream, event_position
 from .exchange import JSON_HEADERS, Exchange, not_allowed
@@ -45,15 +45,15 @@ class LegacyHttp:
         if first is not None:
             await self._initialize(exchange, first, selection)
             return
-        id = read_id(value, limits)
         try:
             single = None if isinstance(value, list) else [read_message(value, limits)]
-            session = self._session(exchange, id)
+            session = self._session(exchange, value)
             messages = single or read_batch(value, session.machine.revision, limits, recorders[0])
         except Rejection as rejection:
             self._fail_answered(exchange, value, recorders, rejection)
             raise
-        self._engine.refuse_while_draining(messages, id)
+        if self._engine.draining:
+            self._engine.refuse_while_draining(messages, read_id(value, limits))
         contexts = [exchange.context(recorder) for recorder in recorders]
         received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
         await self._answer(exchange, session, received, batch=single is None)
@@ -123,19 +123,19 @@ class LegacyHttp:
             value = result_response(request.id, result)
         await exchange.answer(200, [answer(context.recorder, value)], headers)
 
-    def _session(self, exchange: Exchange, id: RequestId | None = None) -> Session:
-        """The session of the request. Raises `Rejection` 400 without a header and 404 for one that does not exist.
+    def _session(self, exchange: Exchange, value: Any = None) -> Session:
+        """The session of the request, whose body is `value`.
 
-        `id` is that of the message, where there is one that can be echoed.
+        Raises `Rejection` 400 without a header and 404 for one that does not exist.
         """
         given = exchange.head.get(SESSION_HEADER)
-        if given is None:
-            raise Rejection(Refusal.MISSING_SESSION, "Bad Request: the Mcp-Session-Id header is required", id)
-        session = self._engine.sessions.find(given)
+        session = None if given is None else self._engine.sessions.find(given)
         if session is None:
-            raise Rejection(
-                Refusal.UNKNOWN_SESSION, "Session not found: it has ended or never existed; initialize again", id
-            )
+            why = "Session not found: it has ended or never existed; initialize again"
+            refusal = Refusal.UNKNOWN_SESSION
+            if given is None:
+                why, refusal = "Bad Request: the Mcp-Session-Id header is required", Refusal.MISSING_SESSION
+            raise Rejection(refusal, why, read_id(value, self._settings.limits))
         exchange.belong_to(session.label)
         version = exchange.head.get("mcp-protocol-version")
         if version not in (None, session.machine.revision):

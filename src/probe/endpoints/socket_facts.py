@@ -47,7 +47,7 @@ class SocketFacts:
             key = client_key(address)
             if key is None or not self._rates.take(key, self._now()).wait_s:
                 recorder = Recorder(self._log).bind(connection=f"tcp{number}")
-                self._open[number] = recorder.caused_by(recorder.append(SocketOpened(endpoint(address, port))))
+                self._open[number] = recorder.having(SocketOpened(endpoint(address, port)))
 
     def refused(self, number: int, status: int | None, why: str) -> None:
         """The bytes on it were refused with `status`, None where the connection was closed without an answer."""

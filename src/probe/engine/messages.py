@@ -44,19 +44,24 @@ def record_received(
     Each message of a batch is one fact, with its own id; a batch too large to be one is kept as it came. `question`
     finds the recorder of the open request that an answer with an id is for: the answer is about the same call.
     """
-    batch = isinstance(value, list) and 0 < len(value) <= limits.max_batch
-    recorders: list[Recorder] = []
-    for place, item in enumerate(value if batch else [value]):
-        entry, at = kept(item, encode(item) if batch else body), place if batch else None
-        rpc, method, id = essentials(item)
-        asked = question(id) if rpc in ("response", "error") and id is not None else None
-        own = recorder
-        if asked is not None:
-            own = recorder.bind(call=asked.context.call, task=asked.context.task).caused_by(asked.cause)
-        recorders.append(
-            own.caused_by(own.append(MessageReceived(at, rpc, method, id, entry.body, subject(item), entry.hidden)))
-        )
-    return recorders
+    if not isinstance(value, list) or not 0 < len(value) <= limits.max_batch:
+        return [_record(recorder, value, body, None, question)]
+    return [_record(recorder, item, encode(item), place, question) for place, item in enumerate(value)]
+
+
+def _record(
+    recorder: Recorder,
+    value: Any,
+    body: bytes,
+    place: int | None,
+    question: Callable[[RequestId], Recorder | None],
+) -> Recorder:
+    entry = kept(value, body)
+    rpc, method, id = essentials(value)
+    asked = question(id) if rpc in ("response", "error") and id is not None else None
+    if asked is not None:
+        recorder = recorder.bind(call=asked.context.call, task=asked.context.task).caused_by(asked.cause)
+    return recorder.having(MessageReceived(place, rpc, method, id, entry.body, subject(value), entry.hidden))
 
 
 def read_message(value: Any, limits: Limits) -> Message:

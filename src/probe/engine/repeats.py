@@ -42,7 +42,9 @@ class Repeats:
         if not in_flight:
             # The one that is in flight stays the first, whatever else has its id.
             self._latest.store(key, again)
-        before, now = (None if seq is None else self._log.entry(seq) for seq in (first, again))
+        if first is None:
+            return False
+        before, now = (self._log.entry(seq) for seq in (first, again))
         if before is None or now is None or not (_are_same(before, now) and (in_flight or _is_other(before, now))):
             return False
         after_ms = round((now.mono - before.mono) * 1000, 3)

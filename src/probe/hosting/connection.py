@@ -294,7 +294,7 @@ class HostConnection:
         if method in _UNRECORDED:
             return recorder
         kept = stored(shown, body if shown is value else encode(shown))
-        return recorder.caused_by(recorder.append(HostMessage("received", rpc, method, id, kept)))
+        return recorder.having(HostMessage("received", rpc, method, id, kept))
 
     def _misuse(self, what: str, detail: str) -> None:
         self._misused += 1

@@ -5,9 +5,9 @@ task and stream it happened, and its cause is the entry because of which it happ
 binds it:
 
     exchange = recorder.bind(connection="tcp4", exchange=7)
-    request = exchange.caused_by(exchange.append(MessageReceived(...)))
+    request = exchange.having(MessageReceived(...))
     call = request.bind(call="c3")
-    call = call.caused_by(call.append(CallStarted(...)))
+    call = call.having(CallStarted(...))
 
 and hands the bound recorder on. So no reader of the log has to infer from the order of entries what belongs together.
 Bound loggers and the span contexts of OpenTelemetry have the same shape.
@@ -101,6 +101,10 @@ class Recorder:
         same = own.call == others.call and own.task == others.task
         context = own if same else own._replace(call=others.call, task=others.task)
         return Recorder(self._log, context, other.cause)
+
+    def having(self, fact: Event) -> Recorder:
+        """Record a fact; returns the recorder of what happens because of it."""
+        return Recorder(self._log, self.context, self._log.append(fact, self.context, self.cause))
 
     def append(self, fact: Event, cause: int | None = None) -> int:
         """Record a fact; returns its sequence number. `cause` stands in for the bound one."""

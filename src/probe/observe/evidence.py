@@ -167,7 +167,7 @@ class EvidenceIndex:
             self._requests.store(entry.seq, context.exchange)
         note = self._notes.get(kind)
         calls = () if note is None else note(entry, fact)
-        known = self._known(context)
+        known = None if context.call is None and context.task is None else self._known(context)
         if known is not None:
             self._own(known, entry)
             return tuple(dict.fromkeys((known.call, *calls))) if calls else (known.call,)
@@ -185,19 +185,19 @@ class EvidenceIndex:
         return known
 
     def _own(self, known: _Known, entry: Entry) -> None:
-        kind, exchange = type(entry.fact), entry.context.exchange
-        asked_in = None if entry.cause is None else self._requests.get(entry.cause)
-        if entry.cause is not None:
-            self._add(known, entry.cause, visiting=asked_in not in (None, known.exchange))
+        kind, exchange, cause = type(entry.fact), entry.context.exchange, entry.cause
+        asked_in = None if cause is None else self._requests.get(cause)
+        if cause is not None and cause not in known.entries:
+            self._add(known, cause, visiting=asked_in not in (None, known.exchange))
         if asked_in is not None:
             self._join(known, asked_in)
-        if exchange is not None and kind in _JOINING:
+        if exchange is not None and kind in _JOINING and exchange != asked_in:
             self._join(known, exchange)
         visiting = exchange not in (None, known.exchange)
         self._add(known, entry.seq, visiting=visiting, ends=not visiting and kind in _ENDS)
 
     def _join(self, known: _Known, exchange: int) -> None:
-        joined = self._exchange(exchange)
+        joined = self._exchanges.get(exchange) or self._exchange(exchange)
         if known.call not in joined.calls and len(joined.calls) < _MOST_OF_EXCHANGE:
             joined.calls[known.call] = None
             for seq in joined.facts:

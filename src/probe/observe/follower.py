@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 import trio
@@ -32,7 +32,7 @@ class LogFollower:
     Entries that were pushed out of the log before they could be read go to `missed` as a range, both ends included. So
     does an entry that `take` raises a defect for: that is logged, because what only watches must not end what it
     watches. `missed_entries` counts both. `begin` is called before each piece of entries, and `pause` is
-    awaited behind it; that must be a checkpoint.
+    awaited behind it; that must be a checkpoint. With `kinds` only entries with facts of these classes are taken.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class LogFollower:
         *,
         after: int = 0,
         begin: Callable[[], None] = _nothing,
+        kinds: Collection[type] | None = None,
         pause: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
     ) -> None:
         self.missed_entries = 0
@@ -50,6 +51,7 @@ class LogFollower:
         self._take = take
         self._missed = missed
         self._begin = begin
+        self._kinds = kinds
         self._pause = pause
         self._position = after
 
@@ -77,8 +79,10 @@ class LogFollower:
         page = self._log.since(self._position, _PIECE)
         if page.gap is not None:
             self._miss(page.gap.first, page.gap.last)
-        size = 0
+        size, kinds = 0, self._kinds
         for entry in page.entries:
+            if kinds is not None and type(entry.fact) not in kinds:
+                continue
             # Set before the entry is taken, so that no entry is taken twice, whatever `take` raises.
             self._position = entry.seq
             try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeAlias, get_args
 
@@ -21,6 +22,7 @@ from .stored import encode_with
 _ENTRY_OVERHEAD = 512
 # The types, as they are annotated, of values that cost nothing beside that.
 _SMALL = frozenset({"int", "float", "bool", "int | None", "float | None", "Rpc"})
+_PAIRS = "tuple[tuple[str, str], ...]"
 # The cost of a value inside a container beside its characters: an empty string or list, and its place there.
 _ITEM_OVERHEAD = 64
 
@@ -57,20 +59,24 @@ _Values: TypeAlias = Callable[[Event], tuple[Any, ...]]
 class _Shape:
     """The fields of one class of facts: those that are shown as values, how to get these, and those that are JSON.
 
-    `weighed` gives the values whose size is not always the same.
+    `weighed` gives the values whose size is not always the same, None where there are none, and `pairs` is the name of
+    the one that has pairs of texts.
     """
 
     shown: tuple[str, ...]
     values: _Values
     stored: tuple[str, ...]
-    weighed: _Values
+    weighed: _Values | None
+    pairs: str | None
 
 
 def _shape(kind: type[Any]) -> _Shape:
     stored = tuple(field.name for field in fields(kind) if field.type == "bytes")
     shown = tuple(field.name for field in fields(kind) if field.name not in stored)
-    weighed = [field.name for field in fields(kind) if field.type not in _SMALL]
-    return _Shape(shown, _getter(shown), stored, _getter(weighed))
+    weighed = [field.name for field in fields(kind) if field.type not in {*_SMALL, _PAIRS}]
+    pairs = [field.name for field in fields(kind) if field.type == _PAIRS]
+    assert len(pairs) <= 1, "no fact has two fields of pairs"
+    return _Shape(shown, _getter(shown), stored, _getter(weighed) if weighed else None, pairs[0] if pairs else None)
 
 
 def _getter(names: Sequence[str]) -> _Values:
@@ -112,6 +118,8 @@ class EventLog:
         self._slots: list[tuple[Entry, int] | None] = []
         self._length = 0
         self._bell = trio.lowlevel.ParkingLot()
+        # Whether anybody may be there: each entry asks, and most are not awaited.
+        self._awaited = False
         self.bytes = 0
         self.last = 0
 
@@ -143,7 +151,8 @@ class EventLog:
         self.bytes += cost
         while self._length > self._max_events or (self.bytes > self._max_bytes and self._length > 1):
             self._evict()
-        if self._bell:
+        if self._awaited:
+            self._awaited = False
             self._bell.unpark_all()
         return seq
 
@@ -159,6 +168,7 @@ class EventLog:
     async def wait_beyond(self, seq: int) -> None:
         """Wait until there is an entry after `seq`."""
         while self.last <= seq:
+            self._awaited = True
             await self._bell.park()
 
     def entry(self, seq: int) -> Entry | None:
@@ -192,13 +202,17 @@ class EventLog:
 def cost_of(fact: Event) -> int:
     """About how many bytes an entry with this fact takes in memory."""
     # Every message passes here several times, so one loop asks for exact types, which `isinstance` and `sum` do not.
+    shape = _SHAPES[type(fact)]
     size = _ENTRY_OVERHEAD
-    for value in _SHAPES[type(fact)].weighed(fact):
+    for value in () if shape.weighed is None else shape.weighed(fact):
         kind = type(value)
         if kind is str or kind is bytes:
             size += len(value)
         elif value and kind is not int:
             size += _size(value)
+    if shape.pairs is not None and (pairs := getattr(fact, shape.pairs)):
+        # What `_size` says of them: the tuple, each pair, and the two texts of that.
+        size += _ITEM_OVERHEAD * (1 + 3 * len(pairs)) + sum(map(len, chain.from_iterable(pairs)))
     return size
 
 

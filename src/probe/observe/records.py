@@ -184,7 +184,8 @@ class _Call:
             position = self._answer[1]
             if position is None or fact.first <= position <= fact.last:
                 self.record.answer_delivered = True
-        self._untaken = [rest for run in self._untaken for rest in self._rest(run, lane, fact)]
+        if self._untaken:
+            self._untaken = [rest for run in self._untaken for rest in self._rest(run, lane, fact)]
 
     def _rest(self, run: _Run, lane: Lane, fact: events.MessagesDelivered) -> Iterator[_Run]:
         """The parts of a run that are left after a delivery, which counts the others."""

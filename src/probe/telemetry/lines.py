@@ -31,13 +31,15 @@ class LogLine:
 
 
 class Lines:
-    """Makes lines of one engine's entries, from `level` on."""
+    """Makes lines of one engine's entries, from `level` on. `kinds` are those of the facts that it has to see."""
 
     def __init__(self, level: str) -> None:
         self._calls: Newest[str, events.CallStarted] = Newest(_MOST_RUNNING)
         self._least = LOG_LEVELS.index(level)
         self._limits: dict[str, tuple[float, int]] = {}
         self._makers = {kind: (level, make) for kind, (level, make) in _MAKERS.items() if self._tells(level)}
+        calls = {events.CallStarted, events.CallSettled} if self._tells("info") else set()
+        self.kinds: frozenset[type] = frozenset({*self._makers, *calls})
 
     def of(self, entry: Entry) -> LogLine | None:
         """The line of an entry; None for one that is not to be told."""

@@ -99,7 +99,10 @@ class _LogLines:
         self._printer = printer
         self._clock = engine.clock
         self._waiting: list[bytes] = []
-        self.follower = LogFollower(engine.log, self._take, self._missed, after=engine.log.last, pause=self._write)
+        kinds = self._lines.kinds
+        self.follower = LogFollower(
+            engine.log, self._take, self._missed, after=engine.log.last, pause=self._write, kinds=kinds
+        )
 
     def _take(self, entry: Entry) -> None:
         line = self._lines.of(entry)

@@ -182,13 +182,13 @@ def classify(value: Any) -> Message:
     if not isinstance(value, dict):
         raise MalformedError(f"Invalid Request: a message is a JSON object, got {_kind(value)}")
     known_id = value.get("id") if is_id(value.get("id")) else None
+    if "method" in value and value.get("jsonrpc") == "2.0":
+        return _call(value, known_id)
     answers = "method" not in value and ("result" in value or "error" in value)
     # The id of an answer is the receiver's own: echoed, it would answer another request of the sender.
     own_id = known_id if value.keys() & {"method", "params"} and not answers else None
     if value.get("jsonrpc") != "2.0":
         raise MalformedError('Invalid Request: "jsonrpc" must be "2.0"', id=own_id)
-    if "method" in value:
-        return _call(value, known_id)
     if answers:
         return _response(value, known_id)
     raise MalformedError('Invalid Request: neither "method" nor "result" nor "error"', id=own_id)

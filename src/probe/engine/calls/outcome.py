@@ -111,21 +111,28 @@ def _split(error: BaseException | None) -> tuple[BaseException | None, BaseExcep
     return cancelled, rest
 
 
+def _failed_at_once(error: Exception) -> Outcome:
+    """The outcome of what never waits, so that no cancellation can be in its failure."""
+    _, failure = _split(error)
+    return _failed(failure if isinstance(failure, Exception) else error)
+
+
 def handled(handler: Callable[[], Json | Outcome | _Later]) -> Outcome | _Later:
     """Run a method's handler. Returns its outcome, also where it raises, or what it gives in place of a result."""
-    with _Boundary() as boundary:
+    try:
         answer = handler()
-        if not isinstance(answer, dict):
-            return answer
-        boundary.outcome = _completed(answer)
-    return boundary.outcome
+    except Exception as error:
+        return _failed_at_once(error)
+    return _completed(answer) if isinstance(answer, dict) else answer
 
 
 def attempt_tool(work: Callable[[], ToolResult]) -> Outcome:
     """Run a tool that never waits; its result is checked, as tools come from anywhere."""
-    with _Boundary() as boundary:
-        boundary.outcome = _completed(work())
-    return _sendable(boundary.outcome)
+    try:
+        outcome = _completed(work())
+    except Exception as error:
+        outcome = _failed_at_once(error)
+    return _sendable(outcome)
 
 
 async def attempt_async(work: Callable[[], Awaitable[ToolResult]], beside: Callable[[], Awaitable[None]]) -> Outcome:

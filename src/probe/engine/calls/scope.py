@@ -66,7 +66,7 @@ class CallScope:
         self.request_id = started.request_id
         self.method = started.method
         self.progress_token = started.progress_token
-        self.recorder = request.caused_by(request.append(started))
+        self.recorder = request.having(started)
         self.machine = Call()
         self._scope: trio.CancelScope | None = None
         self.deadlines: Deadlines | None = None

@@ -97,6 +97,8 @@ class Streamed:
 
 Answer: TypeAlias = Accepted | Answered | Streamed
 
+_Requests: TypeAlias = Sequence[tuple[Request, RequestContext]]
+
 
 class _Answer(NamedTuple):
     """The answer to one request, and the recorder of that."""
@@ -164,9 +166,10 @@ class LegacyRouter:
         Raises `Rejection`, before anything has started, for an id that is in flight and beyond the in-flight limit.
         """
         session.machine.touch(self._clock.now())
-        self._note_early(session, received)
-        self._begin_all(session, received)
-        shared = not session.piped and sum(isinstance(message, Request) for message, _ in received) > 1
+        requests = [(message, context) for message, context in received if isinstance(message, Request)]
+        self._note_early(session, requests)
+        self._begin_all(session, requests)
+        shared = not session.piped and len(requests) > 1
         response, before = _ResponseStream(session, reading, shared=shared), len(reading)
         answers: list[_Answer] = []
         for message, context in received:
@@ -187,12 +190,13 @@ class LegacyRouter:
         """The client has opened a GET stream."""
         start_pinging(session, self._settings)
 
-    def _note_early(self, session: Session, received: Sequence[Received]) -> None:
-        early = [item for item in received if isinstance(item.message, Request) and item.message.method != "ping"]
-        if early and session.machine.state is State.NEGOTIATED:
+    def _note_early(self, session: Session, requests: _Requests) -> None:
+        if session.machine.state is not State.NEGOTIATED:
+            return
+        early = [(message, context) for message, context in requests if message.method != "ping"]
+        if early:
             clause = "2025-11-25 basic/lifecycle, Initialization: the client MUST send an initialized notification"
             message, context = early[0]
-            assert isinstance(message, Request), "only requests are early"
             context.misuse("request before notifications/initialized", clause, clip(message.method))
 
     def _answer(self, session: Session, answers: list[_Answer], response: _ResponseStream, *, reads: bool) -> Answer:
@@ -232,11 +236,9 @@ class LegacyRouter:
         why = f"Too large: beside a request that waits, a batch is answered with {most} bytes (half of replay_bytes)"
         return error_response(answer.message["id"], McpError(Code.BUSY, why).body())
 
-    def _begin_all(self, session: Session, received: Sequence[Received]) -> None:
+    def _begin_all(self, session: Session, requests: _Requests) -> None:
         begun: list[RequestId] = []
-        for message, context in received:
-            if not isinstance(message, Request):
-                continue
+        for message, context in requests:
             try:
                 session.machine.begin(message.id)
             except (DuplicateIdError, TooManyInFlightError) as error:
@@ -244,17 +246,15 @@ class LegacyRouter:
                     session.machine.finish(earlier)
                 raise self._refused(session, message, context, error) from None
             begun.append(message.id)
-        self._note_used(session, received)
+        self._note_used(session, requests)
 
-    def _note_used(self, session: Session, received: Sequence[Received]) -> None:
+    def _note_used(self, session: Session, requests: _Requests) -> None:
         """Record each id that the session has used before, also for a request that the client itself repeats.
 
         The clause knows no exception for a repeated request, and this one runs a second time. A request that was
         refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
         """
-        for message, context in received:
-            if not isinstance(message, Request):
-                continue
+        for message, context in requests:
             repeated = self._repeats.note(message, context)
             if session.used_ids.use(message.id) and not repeated:
                 clause = f"{session.machine.revision} basic, Requests: an id is not used twice within a session"

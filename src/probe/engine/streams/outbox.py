@@ -62,7 +62,7 @@ def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
     except StreamLostError as lost:
         own.append(MessageDropped(str(lost), *essence, entry.body))
         return None
-    emitted = own.caused_by(own.append(MessageEmitted(position, *essence, *entry)))
+    emitted = own.having(MessageEmitted(position, *essence, *entry))
     stream.keep_recorder(position, emitted)
     return emitted
 
@@ -70,8 +70,7 @@ def send(recorder: Recorder, stream: Stream, value: Json) -> Recorder | None:
 def answer(recorder: Recorder, value: Json) -> Emitted:
     """A message in the body of a whole response."""
     body = encode(value)
-    seq = recorder.append(MessageEmitted(None, *essentials(value), *kept(value, body)))
-    return Emitted(body, recorder.caused_by(seq))
+    return Emitted(body, recorder.having(MessageEmitted(None, *essentials(value), *kept(value, body))))
 
 
 def note_delivered(messages: Sequence[Emitted]) -> None:

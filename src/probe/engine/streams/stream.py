@@ -79,7 +79,7 @@ class Stream:
         self._delivered = 0
         self._recorders: dict[int, Recorder] = {}
         opened = request.bind(stream=id)
-        self.recorder = opened.caused_by(opened.append(StreamOpened(purpose)))
+        self.recorder = opened.having(StreamOpened(purpose))
         self._messages = opened.bind(exchange=None) if purpose == "standalone" else opened
 
     @property

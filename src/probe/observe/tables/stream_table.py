@@ -19,6 +19,7 @@ from .table import Table
 
 # Requests to resume that run at a time, many times over. The oldest is forgotten.
 _MOST_RESUMING: Final = 2000
+_NOBODY: Final = (None, None)
 
 
 class StreamRows:
@@ -131,13 +132,13 @@ class StreamRows:
                 self._resumes.store(entry.cause, (row.id, row.reader))
 
     def _started(self, entry: Entry, fact: events.CallStarted) -> None:
-        resumed = self._resumes.pop(entry.cause or 0, None)
+        resumed = self._resumes.pop(entry.cause or 0, None) if self._resumes else None
         if resumed is not None and entry.context.call is not None:
             self._resumes.store(entry.context.call, resumed)
 
     def _settled(self, entry: Entry, fact: events.CallSettled) -> None:
         """A resume that was cancelled releases its stream, also where its connection goes on."""
-        id, reader = self._resumes.pop(entry.context.call or "", (None, None))
+        id, reader = self._resumes.pop(entry.context.call or "", _NOBODY) if self._resumes else _NOBODY
         row = None if id is None else self.table.rows.get(id)
         if row is not None and row.reader == reader and fact.cancelled_by is not None:
             self._leave(row.id, "the resume was cancelled")

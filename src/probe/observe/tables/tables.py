@@ -79,9 +79,10 @@ class Tables:
             taker(entry, fact)
         for call in calls:
             self._call_changes.note(call)
-            record = self._records.get(call)
-            if record is not None and record.task is not None:
-                self._tasks.changed(record.task)
+            if self._tasks.rows:
+                record = self._records.get(call)
+                if record is not None and record.task is not None:
+                    self._tasks.changed(record.task)
         return calls
 
     def forget_before(self, first: int) -> None:
