@@ -213,9 +213,31 @@ async def test_what_the_application_is_given(autojump_clock: MockClock) -> None:
             "client": CLIENT,
             "server": SERVER,
             "state": {},
-            "extensions": {"probe.connection": {"number": 0, "stream_id": None}, "probe.whole_body": {}},
+            "extensions": {
+                "probe.connection": {"number": 0, "stream_id": None},
+                "probe.notes": {},
+                "probe.whole_body": {},
+            },
         }
     ]
+
+
+async def test_the_next_request_with_the_same_head_has_the_notes_of_the_one_before(autojump_clock: MockClock) -> None:
+    found = []
+
+    async def noting(scope: Any, receive: Any, send: Any) -> None:
+        notes = scope["extensions"]["probe.notes"]
+        found.append((scope["path"], notes.get("path")))
+        notes["path"] = scope["path"]
+        # What an application does to its headers is nobody else's.
+        assert scope["headers"].pop() == (b"content-length", b"2")
+        await echo(scope, receive, send)
+
+    async with connected(noting) as peer:
+        for path in (b"/a", b"/a", b"/b", b"/a"):
+            await peer.send(b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi" % path)
+            assert (await peer.read()).endswith(b"hi")
+    assert found == [("/a", None), ("/a", "/a"), ("/b", None), ("/a", "/a")]
 
 
 async def test_the_application_is_told_whether_the_body_has_come_with_the_head(autojump_clock: MockClock) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import h11
 import pytest
 from hypothesis import given
@@ -10,12 +12,11 @@ from hypothesis import strategies as st
 from probe.listener.http1_protocol import (
     MAX_CHUNK_EXCESS,
     MAX_CHUNK_LINE,
-    InvalidRequestError,
-    RequestHead,
     RequestParser,
     ResponseError,
     ResponseWriter,
 )
+from probe.listener.request_head import InvalidRequestError, KnownHeads, RequestHead
 
 MAX_HEAD = 4096
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -24,8 +25,21 @@ DATE = b"Sun, 06 Nov 1994 08:49:37 GMT"
 
 
 def parsed(data: bytes, piece: int = 10**9) -> list[tuple[str, bytes, bytes]]:
-    """Method, target and body of all requests in `data`, which comes in pieces. The last one is whole."""
-    parser, found = RequestParser(MAX_HEAD, 20), []
+    """Method, target and body of all requests in `data`, which comes in pieces. The last one is whole.
+
+    All are read twice: the second time the parser knows the heads of the first.
+    """
+    known = KnownHeads()
+    found: list[tuple[str, bytes, bytes]] = []
+    with suppress(InvalidRequestError):
+        found = read(data, piece, known)
+    again = read(data, piece, known)
+    assert again == found
+    return again
+
+
+def read(data: bytes, piece: int, known: KnownHeads) -> list[tuple[str, bytes, bytes]]:
+    parser, found = RequestParser(MAX_HEAD, 20, known), []
     head, body = None, b""
     for at in range(0, len(data), piece):
         parser.receive_data(data[at : at + piece])
@@ -211,7 +225,7 @@ def test_what_h11_sends_is_understood(bodies: list[bytes], sizes: list[int], pie
 
 
 def head_of(data: bytes) -> RequestHead:
-    parser = RequestParser(MAX_HEAD, 20)
+    parser = RequestParser(MAX_HEAD, 20, KnownHeads())
     parser.receive_data(data)
     head = parser.next_head()
     assert head is not None
@@ -239,7 +253,7 @@ def test_a_trailer_may_be_as_long_as_extensions_and_no_longer() -> None:
 
 
 def test_a_trailer_is_no_field() -> None:
-    parser = RequestParser(MAX_HEAD, 20)
+    parser = RequestParser(MAX_HEAD, 20, KnownHeads())
     parser.receive_data(CHUNKED + b"0\r\nX: y\r\n\r\n")
     head = parser.next_head()
     assert head is not None
@@ -282,7 +296,7 @@ def test_the_limits_of_a_head(piece: int) -> None:
 
 
 def test_a_body_is_given_out_as_it_comes() -> None:
-    parser = RequestParser(MAX_HEAD, 20)
+    parser = RequestParser(MAX_HEAD, 20, KnownHeads())
     parser.receive_data(POST + b"Content-Length: 10\r\n\r\n")
     parser.next_head()
     assert (parser.next_part(), parser.complete) == (None, False)
@@ -292,6 +306,45 @@ def test_a_body_is_given_out_as_it_comes() -> None:
     assert (parser.complete, parser.buffered) == (True, 5 + len(FOLLOWED))
     assert (parser.next_part(), parser.next_part()) == (b"there", b"")
     assert parser.take_rest() == FOLLOWED
+
+
+def test_a_head_is_known_until_others_were_used_since() -> None:
+    known = KnownHeads()
+
+    def head(path: int) -> RequestHead | None:
+        parser = RequestParser(MAX_HEAD, 20, known)
+        parser.receive_data(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % path)
+        return parser.next_head()
+
+    first = head(0)
+    assert head(0) is first
+    for path in range(1, 1024):
+        head(path)
+    assert head(0) is first, "there is room for 1,024"
+    second = head(1)
+    for path in range(1024, 1024 + 1023):
+        head(path)
+    assert head(1) is second, "what was used last goes last"
+    assert head(0) is not first
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b"X: %b\r\n" % (b"x" * 1024),
+        b"Connection: close\r\n",
+        b"Expect: 100-continue\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+    ],
+)
+def test_a_head_that_is_long_or_changes_the_connection_is_read_each_time(fields: bytes) -> None:
+    known = KnownHeads()
+    heads = []
+    for _ in range(2):
+        parser = RequestParser(MAX_HEAD, 20, known)
+        parser.receive_data(POST + fields + b"\r\n")
+        heads.append(parser.next_head())
+    assert heads[0] is not heads[1]
 
 
 # -- responses

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl
 
 from ..core.addresses import client_key, endpoint
-from ..core.client_label import LABEL_RULE, client_label, is_client_label
+from ..core.client_label import LABEL_RULE, is_client_label
 from ..engine.calls.request_context import RequestContext
 from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.services import Services
@@ -16,13 +16,13 @@ from ..engine.streams.stream import Stream
 from ..observe import redaction
 from ..observe.context import Context, Recorder
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
-from ..observe.redaction import SESSION_HEADER
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Json, RequestId
-from .asgi import WHOLE_BODY, Headers, Receive, Scope, Send, before_upgrade, http_head, respond, start
+from .asgi import WHOLE_BODY, Headers, Receive, Scope, Send, before_upgrade, respond, start
 from .event_stream import event_position
 from .problem_details import MEDIA, RefusedError, refuse
 from .reached import base_of
+from .read_head import read_head
 from .rooms import Unsent
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
@@ -48,20 +48,21 @@ _RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-sess
 class Exchange:
     """One HTTP request with its response. To make it records the request.
 
-    `recorder` is that of the exchange, bound to the session or modern client once that is known; its cause is the
-    `http.request`. `message` is the recorder of the message that it brought, once there is one. `address` is the
-    client's, without its port, and `holder` by what its share of limits counts, if it does. `client` is the address
-    with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client, None where there
-    is none. `origin` is what the addresses of this server's pages begin with: as `public_url` says, or else as the
-    request was addressed, with the scheme and the path prefix that a trusted proxy passes on. `has_body`: the whole
-    body has come, so that to read it takes no time.
+    `read` is what its head says. `recorder` is that of the exchange, bound to the session or modern client once that is
+    known; its cause is the `http.request`. `message` is the recorder of the message that it brought, once there is one.
+    `address` is the client's, without its port, and `holder` by what its share of limits counts, if it does. `client`
+    is the address with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client,
+    None where there is none. `origin` is what the addresses of this server's pages begin with: as `public_url` says, or
+    else as the request was addressed, with the scheme and the path prefix that a trusted proxy passes on. `has_body`:
+    the whole body has come, so that to read it takes no time.
     """
 
     def __init__(self, exchanges: EndpointExchanges, scope: Scope, receive: Receive, send: Send) -> None:
         services = exchanges.services
         self.number = next(services.exchanges)
-        self.head = http_head(scope)
-        self.query = scope["query_string"].decode("latin-1")
+        self.read = read = read_head(scope)
+        self.head = read.head
+        self.query = read.query
         self.receive = receive
         self.send = send
         self.origin = base_of(services.settings.public_url, scope, self.head.all("host"))
@@ -73,24 +74,20 @@ class Exchange:
         self.peer = endpoint(*scope["peer"]) if "peer" in scope else None
         self._response: Recorder | None = None
         self._over = False
-        self._named = client_label(self.query) if self.query else None
         extensions = scope.get("extensions", {})
         self.has_body = WHOLE_BODY in extensions
         carrier = extensions.get(CONNECTION, _UNKNOWN)
         connection = None if carrier["number"] is None else f"tcp{carrier['number']}"
-        label = None if self._is_mislabelled else self._named
+        label = read.label
+        if label is not None and not is_client_label(label):
+            label = None
         recorder = Recorder(services.log, Context(connection, self.number, label))
-        request = self._request(scope, exchanges.label, carrier["stream_id"])
-        self.recorder = recorder.caused_by(recorder.append(request))
+        self.recorder = recorder.having(self._request(scope, exchanges.label, carrier["stream_id"]))
         self.message: Recorder | None = None
-
-    @property
-    def _is_mislabelled(self) -> bool:
-        return self._named is not None and not is_client_label(self._named)
 
     def check_label(self) -> None:
         """Raise `Rejection` for a `?client=` that is no label."""
-        if self._is_mislabelled:
+        if self.read.label is not None and not is_client_label(self.read.label):
             raise Rejection(Refusal.CLIENT_LABEL, f"Bad Request: client must be {LABEL_RULE}")
 
     def belong_to(self, session: str | None) -> None:
@@ -195,27 +192,30 @@ class Exchange:
         problem: str | None = None,
         refusal: str | None = None,
     ) -> None:
-        kept = redaction.headers([pair for pair in headers if pair[0] in _RECORDED])
+        told = [pair for pair in headers if pair[0] in _RECORDED]
+        kept = redaction.headers(told) if told else ()
         self._response = self.recorder if stream is None else stream.recorder_of_reader(self.recorder)
         self._response.append(HttpResponse(status, content_type, problem, refusal, kept))
 
     def _request(self, scope: Scope, label_of: Callable[[str], str | None], stream_id: int | None) -> HttpRequest:
-        headers = redaction.decoded_headers(self.head.headers)
-        ids = self.head.each(SESSION_HEADER)
-        in_query = [value for _, value in parse_qsl(self.query) if label_of(value) is not None] if self.query else []
-        query = redaction.query(self.query, in_query)
+        read, query, hidden, ids = self.read, "", self.read.hidden, self.read.sessions
+        in_query: list[str] = []
+        if self.query:
+            in_query = [value for _, value in parse_qsl(self.query) if label_of(value) is not None]
+            query = redaction.query(self.query, in_query)
+            hidden = redaction.hidden_names(read.headers, query)
         return HttpRequest(
             method=scope["method"],
             path=scope["path"],
             query=query,
             http_version=scope["http_version"],
             client=self.client,
-            headers=headers,
+            headers=read.headers,
             peer=self.peer,
-            named=label_of(ids[0]) if len(set(ids)) == 1 else None,
+            named=label_of(ids[0]) if ids and len(set(ids)) == 1 else None,
             session_in_query=bool(in_query),
             stream_id=stream_id,
-            hidden=redaction.hidden_names(headers, query),
+            hidden=hidden,
         )
 
 

@@ -86,8 +86,8 @@ class McpHttp:
 
     async def _serve(self, exchange: Exchange) -> None:
         head = exchange.head
-        self._policy.check(head)
-        exchange.check_label()
+        if not exchange.read.judged:
+            self._judge(exchange)
         match head.method:
             case "POST":
                 await self._post(exchange)
@@ -102,8 +102,15 @@ class McpHttp:
             case method:
                 raise not_allowed(method, b"POST, GET, DELETE")
 
+    def _judge(self, exchange: Exchange) -> None:
+        """The rungs of a request that its head alone decides. Raises `Rejection`."""
+        self._policy.check(exchange.head)
+        exchange.check_label()
+        if exchange.head.method == "POST":
+            check_post(exchange.head)
+        exchange.read.judged = True
+
     async def _post(self, exchange: Exchange) -> None:
-        check_post(exchange.head)
         body = await self._body(exchange)
         value = self._json(exchange, body)
         modern = era_of(exchange.head, value) == "modern"
@@ -115,7 +122,12 @@ class McpHttp:
     async def _body(self, exchange: Exchange) -> bytes:
         """Raises `Rejection` and `ClientGoneError`."""
         declared = self._declared_length(exchange)
-        body = Body(self._settings.limits.max_body_bytes)
+        most = self._settings.limits.max_body_bytes
+        if exchange.has_body and declared is not None and declared <= most:
+            whole: bytes = (await exchange.receive())["body"]
+            self._arriving.look(exchange.holder, exchange.recorder, len(whole))
+            return whole
+        body = Body(most)
         try:
             if exchange.has_body:
                 look = partial(self._arriving.look, exchange.holder, exchange.recorder)
@@ -145,7 +157,7 @@ class McpHttp:
         engine, limits = self._engine, self._settings.limits
         exchange.belong_to(engine.clients.label(exchange.recorder, exchange.address, value))
         exchange.message = record_received(exchange.recorder, value, body, limits)[0]
-        selection = asked_selection(exchange.query, engine.selection, read_id(value, limits))
+        selection = self._selection(exchange, value)
         await self._modern.post(exchange, value, selection)
 
     async def _post_legacy(self, exchange: Exchange, value: Any, body: bytes) -> None:
@@ -159,7 +171,7 @@ class McpHttp:
             question = partial(engine.legacy.question, session)
             recorders = record_received(exchange.recorder, value, body, limits, question)
         exchange.message = recorders[0]
-        selection = asked_selection(exchange.query, engine.selection, read_id(value, limits))
+        selection = self._selection(exchange, value)
         await self._legacy.post(exchange, value, recorders, selection, len(body))
 
     def _declared_length(self, exchange: Exchange) -> int | None:
@@ -171,6 +183,12 @@ class McpHttp:
             exchange.recorder.append(unreadable("size", why, b"", declared=length))
             raise Rejection(Refusal.BODY_TOO_LARGE, why)
         return length
+
+    def _selection(self, exchange: Exchange, value: Any) -> str:
+        """The selection of the URL, else that of the server. Raises `Rejection`, with the id in `value`."""
+        if not exchange.query:
+            return self._settings.tools
+        return asked_selection(exchange.query, self._engine.selection, read_id(value, self._settings.limits))
 
 
 def _length(head: HttpHead) -> int | None:

@@ -94,10 +94,14 @@ class Paths:
         await turn_away(scope, receive, send, rejection)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _is_observer(scope["path"]):
+        path = scope["path"]
+        if _is_observer(path):
             await self._respond(scope, receive, send)
             return
         self.sockets.carries(scope.get("extensions", {}).get(CONNECTION, _NO_CONNECTION)["number"])
+        if path == "/mcp" and scope["type"] == "http" and not self._pages_only:
+            await self.mcp(scope, receive, send)
+            return
         if not self._is_beside(scope):
             await self._respond(scope, receive, send)
             return
@@ -128,8 +132,6 @@ class Paths:
             await self.websocket(scope, receive, send)
         elif scope["type"] == "websocket":
             await _refuse_websocket(receive, send, RefusedError(404, "There is no WebSocket here; MCP is at /ws"))
-        elif scope["path"] == "/mcp":
-            await self.mcp(scope, receive, send)
         elif scope["path"] in ("/health", "/ready"):
             await self._health(scope, receive, send)
         else:

@@ -66,6 +66,8 @@ class Arriving(_Room):
 
     def look(self, holder: str | None, recorder: Recorder, size: int) -> None:
         """Whether a body of this size, which has come whole, had room. Raises `Rejection` where it had none."""
+        if holder is None and has_bytes(self._most, self.bytes, size):
+            return
         self.take(holder, recorder, size)
         self.give_back(holder, size)
 

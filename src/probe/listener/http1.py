@@ -13,8 +13,9 @@ from typing import Any
 import trio
 
 from .calls import UNAVAILABLE, WRITE_TIMEOUT, Message, contained
-from .http1_protocol import InvalidRequestError, RequestHead, RequestParser, ResponseError, ResponseWriter, asgi_scope
+from .http1_protocol import RequestParser, ResponseError, ResponseWriter
 from .outbox import PeerGoneError
+from .request_head import InvalidRequestError, RequestHead, asgi_scope
 from .transport import FLUSH_S, LINGER_S, LOOK_S, READ_PIECE, Service, Transport, entrance
 from .websocket import WebSocket
 
@@ -50,7 +51,7 @@ class Http1Connection:
         """Whether the peer has ended its direction: it may have closed, or wait for its answers."""
         self.abort_reason = ""
         """Why the server has cut the peer off; empty while it has not."""
-        self.parser = RequestParser(limits.max_header_bytes, limits.max_headers)
+        self.parser = RequestParser(limits.max_header_bytes, limits.max_headers, service.heads)
         self._stream = transport.stream
         self._entrance = entrance(service, transport)
         self._busy = False
@@ -277,12 +278,14 @@ class _HttpCall:
         """The scope of ASGI's HTTP connection.
 
         Beyond ASGI, there is the extension `probe.whole_body` where the whole body has come with the head: the first
-        `receive` gives it and does not wait.
+        `receive` gives it and does not wait. The extension `probe.notes` is a mapping for what the application makes of
+        the head alone: mostly the next request with the same head, byte for byte, has the same mapping.
         """
         transport = self._connection.transport
         scheme = "https" if transport.secure else "http"
         common = asgi_scope(self._head, scheme, transport.peer, transport.here)
         extensions = transport.extensions()
+        extensions["probe.notes"] = self._head.notes
         if self._connection.parser.complete:
             extensions["probe.whole_body"] = {}
         return {"type": "http", "method": self._head.method, "extensions": extensions, **common}

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import unquote
 
 import httptools
 
-Headers = list[tuple[bytes, bytes]]
+from .request_head import Headers, InvalidRequestError, KnownHeads, RequestHead
 
 MAX_CHUNK_LINE = 4096
 """Bytes of one chunk line or trailer line."""
@@ -32,98 +30,13 @@ _START_LINE = re.compile(rb"[^ \t\r\n]+ ([^ \t\r\n]+) HTTP/([0-9])\.([0-9])\r\n"
 _EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 _UPGRADE_LINE = re.compile(rb"(?im)^upgrade:.*\n")
-_URL = re.compile(rb"(?i:https?)://([^/?#]+)([^#]*)")
-_FIELD_LINES = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)*")
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_FIELD_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
+_FRAMING = frozenset({b"content-length", b"connection", b"transfer-encoding"})
 _FIRST_VISIBLE = 0x21
 
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
-
-
-class InvalidRequestError(Exception):
-    """The peer's bytes are no request that this server takes; they are answered with `status`, and nothing follows.
-
-    `why` says what is wrong with them, and has none of them in it.
-    """
-
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(status, why)
-        self.status = status
-        self.why = why
-
-
-@dataclass(slots=True)
-class RequestHead:
-    """The head of a request. `target` is in origin form; names in `headers` are lower-case.
-
-    `keeps_alive`: another request may follow. `upgrades`: it asks to go on as a WebSocket.
-    """
-
-    method: str = ""
-    target: bytes = b""
-    http_version: str = "1.1"
-    headers: Headers = field(default_factory=list)
-    keeps_alive: bool = False
-    expects_continue: bool = False
-    upgrades: bool = False
-
-    def check(self) -> None:
-        """Judge what llhttp leaves to the application. Raises `InvalidRequestError`."""
-        hosts = [value for name, value in self.headers if name == b"host"]
-        # RFC 9112 section 3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request
-        # message that lacks a Host header field and to any request message that contains more than one".
-        if len(hosts) > 1 or (not hosts and self.http_version == "1.1"):
-            raise InvalidRequestError(400, "several Host fields" if hosts else "no Host field")
-        for name, value in self.headers:
-            if name == b"transfer-encoding":
-                self._check_coding(value)
-            elif name == b"expect":
-                self.expects_continue = value.lower() == b"100-continue" and self.http_version == "1.1"
-        if not self.target.startswith(b"/"):
-            self._take_host_from_target()
-        elif b"#" in self.target:
-            raise InvalidRequestError(400, "a fragment in the request target")
-
-    def _check_coding(self, value: bytes) -> None:
-        # RFC 9112 section 6.1: "A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding
-        # header field MUST treat the message as if the framing is faulty".
-        if self.http_version == "1.0":
-            raise InvalidRequestError(400, "Transfer-Encoding in HTTP/1.0")
-        if value.lower() != b"chunked":
-            raise InvalidRequestError(501, "a Transfer-Encoding other than chunked")
-
-    def _take_host_from_target(self) -> None:
-        # RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and of a request that has one
-        # "MUST ignore the received Host header field (if any) and instead use the host information of the
-        # request-target".
-        if self.target == b"*" and self.method == "OPTIONS":
-            return
-        found = _URL.fullmatch(self.target)
-        if found is None:
-            raise InvalidRequestError(400, "a request target that is neither a path nor a URL")
-        host, path = found.groups()
-        self.target = path if path.startswith(b"/") else b"/" + path
-        self.headers = [pair for pair in self.headers if pair[0] != b"host"]
-        self.headers.append((b"host", host))
-
-
-def asgi_scope(head: RequestHead, scheme: str, client: Any, server: Any) -> dict[str, Any]:
-    """The common members of the scopes of ASGI's HTTP and WebSocket connections."""
-    path, _, query = head.target.partition(b"?")
-    shown = path.decode("ascii")
-    return {
-        "asgi": {"spec_version": "2.4", "version": "3.0"},
-        "http_version": head.http_version,
-        "scheme": scheme,
-        "path": unquote(shown) if "%" in shown else shown,
-        "raw_path": path,
-        "query_string": query,
-        "root_path": "",
-        "headers": head.headers,
-        "client": client,
-        "server": server,
-        "state": {},
-    }
 
 
 class RequestParser:
@@ -131,12 +44,14 @@ class RequestParser:
 
     `receive_data` takes bytes; `next_head` gives the next request, after which `next_part` gives its body until
     `complete`. What stands behind a request waits, in `buffered` bytes, until `next_head` is called again, which may be
-    done when the request is `complete`.
+    done when the request is `complete`. A head that is among the `known` ones, and whose body has come, is not parsed
+    again.
     """
 
-    def __init__(self, max_head_bytes: int, max_headers: int) -> None:
+    def __init__(self, max_head_bytes: int, max_headers: int, known: KnownHeads) -> None:
         self._max_head_bytes = max_head_bytes
         self._max_headers = max_headers
+        self._known = known
         self._parser = httptools.HttpRequestParser(self)
         self._data = b""
         self._searched = 0
@@ -184,11 +99,24 @@ class RequestParser:
             return None
         head, self._data = self._data[:end], self._data[end:]
         self._searched = 0
+        known = self._known.find(head, len(self._data))
+        if known is not None:
+            self._head = known.head
+            self._take_body(known.body_size)
+            return known.head
         self._parse_head(self._check_start(head))
         found = self._head
         found.check()
-        self._start_body()
+        size = self._start_body()
+        if size is not None:
+            self._known.keep(head, found, size)
         return found
+
+    def _take_body(self, size: int) -> None:
+        """Take a body of this size, which has come whole, without llhttp, which has not seen the head either."""
+        if size:
+            self._parts.append(self._data[:size])
+            self._data = self._data[size:]
 
     def _find_end(self) -> int:
         """Find the end of the head, -1 if that has not come. Judges what can be told of a head that is not whole."""
@@ -265,14 +193,16 @@ class RequestParser:
         """Forget what nobody has taken of the body."""
         self._parts = []
 
-    def _start_body(self) -> None:
+    def _start_body(self) -> int | None:
+        """Parse as much of the body as has come; returns its announced size, None for one in chunks."""
         if self.complete:
-            return
+            return 0
         lengths = [value for name, value in self._head.headers if name == b"content-length"]
         # llhttp has refused two of them, and one beside a Transfer-Encoding.
-        self._body_left = int(lengths[0]) if lengths else None
+        size = self._body_left = int(lengths[0]) if lengths else None
         self._chunk_left, self._excess, self._in_trailer = 0, 0, False
         self._parse_body()
+        return size
 
     def _parse_body(self) -> None:
         try:
@@ -408,11 +338,13 @@ class ResponseWriter:
         for name, value in fields:
             lowered = name.lower()
             names.add(lowered)
+            if lowered not in _FRAMING:
+                continue
             if lowered == b"content-length":
                 self._left = int(value)
             elif lowered == b"connection":
                 self.closes = self.closes or b"close" in value.lower()
-            elif lowered == b"transfer-encoding":
+            else:
                 raise ResponseError("the framing of a response is the server's")
         return names
 
@@ -439,8 +371,13 @@ def _status_line(status: int) -> bytes:
 
 
 def _field_lines(fields: Headers) -> bytes:
-    lines = b"".join([b"%b: %b\r\n" % pair for pair in fields])
+    return b"".join([_field_line(name, value) for name, value in fields])
+
+
+# Most fields of most responses are the same.
+@lru_cache(maxsize=256)
+def _field_line(name: bytes, value: bytes) -> bytes:
     # A line break in a value would let whoever chose the value write fields, or a whole response.
-    if _FIELD_LINES.fullmatch(lines) is None or lines.count(b"\n") != len(fields):
+    if _TOKEN.fullmatch(name) is None or _FIELD_VALUE.fullmatch(value) is None:
         raise ResponseError("a header field has characters that are not allowed")
-    return lines
+    return b"%b: %b\r\n" % (name, value)

@@ -21,6 +21,7 @@ from ..core.addresses import Network
 from ..settings import Settings
 from .calls import App
 from .incomplete import Incomplete
+from .request_head import KnownHeads
 from .turnstile import Entrance, Turnstile
 
 READ_PIECE = 32 * 1024
@@ -130,6 +131,7 @@ class Service:
     turnstile: Turnstile = field(default_factory=Turnstile)
     ended: ParkingLot = field(default_factory=ParkingLot)
     date: DateField = field(default_factory=DateField)
+    heads: KnownHeads = field(default_factory=KnownHeads)
 
     async def wait_ended(self) -> None:
         """Wait until no connection runs."""

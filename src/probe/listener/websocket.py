@@ -21,9 +21,10 @@ from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
 from .calls import UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, contained
-from .http1_protocol import RequestHead, ResponseError, ResponseWriter, asgi_scope
+from .http1_protocol import ResponseError, ResponseWriter
 from .incomplete import PartialMessage
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
+from .request_head import RequestHead, asgi_scope
 from .transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport
 from .turnstile import Entrance
 from .websocket_frames import FrameHeads

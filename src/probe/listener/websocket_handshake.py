@@ -6,7 +6,7 @@ from base64 import b64decode
 
 from wsproto.utilities import generate_accept_token
 
-from .http1_protocol import Headers, RequestHead
+from .request_head import Headers, RequestHead
 
 _VERSION = b"13"
 _KEY_BYTES = 16

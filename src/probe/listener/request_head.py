@@ -1,0 +1,141 @@
+"""The head of one HTTP/1.1 request, and the heads that came before, which are read once."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+Headers = list[tuple[bytes, bytes]]
+
+_URL = re.compile(rb"(?i:https?)://([^/?#]+)([^#]*)")
+
+# The clients that talk at a time, several times over: each has one head for each length of its messages.
+_MOST_KNOWN: Final = 1024
+# With what the application makes of them, known heads take some four megabytes. Those of browsers are longer.
+_LONGEST_KNOWN: Final = 1024
+
+
+class InvalidRequestError(Exception):
+    """The peer's bytes are no request that this server takes; they are answered with `status`, and nothing follows.
+
+    `why` says what is wrong with them, and has none of them in it.
+    """
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(status, why)
+        self.status = status
+        self.why = why
+
+
+@dataclass(slots=True)
+class RequestHead:
+    """The head of a request. `target` is in origin form; names in `headers` are lower-case.
+
+    `keeps_alive`: another request may follow. `upgrades`: it asks to go on as a WebSocket. `notes` are what the
+    application makes of it, for the next request with the same head.
+    """
+
+    method: str = ""
+    target: bytes = b""
+    http_version: str = "1.1"
+    headers: Headers = field(default_factory=list)
+    keeps_alive: bool = False
+    expects_continue: bool = False
+    upgrades: bool = False
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Judge what llhttp leaves to the application. Raises `InvalidRequestError`."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        # RFC 9112 section 3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request
+        # message that lacks a Host header field and to any request message that contains more than one".
+        if len(hosts) > 1 or (not hosts and self.http_version == "1.1"):
+            raise InvalidRequestError(400, "several Host fields" if hosts else "no Host field")
+        for name, value in self.headers:
+            if name == b"transfer-encoding":
+                self._check_coding(value)
+            elif name == b"expect":
+                self.expects_continue = value.lower() == b"100-continue" and self.http_version == "1.1"
+        if not self.target.startswith(b"/"):
+            self._take_host_from_target()
+        elif b"#" in self.target:
+            raise InvalidRequestError(400, "a fragment in the request target")
+
+    def _check_coding(self, value: bytes) -> None:
+        # RFC 9112 section 6.1: "A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding
+        # header field MUST treat the message as if the framing is faulty".
+        if self.http_version == "1.0":
+            raise InvalidRequestError(400, "Transfer-Encoding in HTTP/1.0")
+        if value.lower() != b"chunked":
+            raise InvalidRequestError(501, "a Transfer-Encoding other than chunked")
+
+    def _take_host_from_target(self) -> None:
+        # RFC 9112 section 3.2.2: a server "MUST accept the absolute-form in requests", and of a request that has one
+        # "MUST ignore the received Host header field (if any) and instead use the host information of the
+        # request-target".
+        if self.target == b"*" and self.method == "OPTIONS":
+            return
+        found = _URL.fullmatch(self.target)
+        if found is None:
+            raise InvalidRequestError(400, "a request target that is neither a path nor a URL")
+        host, path = found.groups()
+        self.target = path if path.startswith(b"/") else b"/" + path
+        self.headers = [pair for pair in self.headers if pair[0] != b"host"]
+        self.headers.append((b"host", host))
+
+
+class _KnownHead(NamedTuple):
+    """A head, and the size of the body that it announces."""
+
+    head: RequestHead
+    body_size: int
+
+
+class KnownHeads:
+    """The heads that came last on all connections, by their bytes, as a client sends the same one with each request.
+
+    The same bytes mean the same head, so it is read and judged once. At most `_MOST_KNOWN` are kept, of at most
+    `_LONGEST_KNOWN` bytes; the one that was unused longest makes room.
+    """
+
+    def __init__(self) -> None:
+        self._heads: OrderedDict[bytes, _KnownHead] = OrderedDict()
+
+    def find(self, head: bytes, room: int) -> _KnownHead | None:
+        """The head of these bytes; None where it is not known, or announces more than `room` bytes of a body."""
+        known = self._heads.get(head)
+        if known is None or known.body_size > room:
+            return None
+        self._heads.move_to_end(head)
+        return known
+
+    def keep(self, data: bytes, head: RequestHead, body_size: int) -> None:
+        """Remember a head that was read from `data`, unless it is long, or more than a body may follow it."""
+        if len(data) > _LONGEST_KNOWN or not head.keeps_alive or head.upgrades or head.expects_continue:
+            return
+        self._heads[data] = _KnownHead(head, body_size)
+        if len(self._heads) > _MOST_KNOWN:
+            self._heads.popitem(last=False)
+
+
+def asgi_scope(head: RequestHead, scheme: str, client: Any, server: Any) -> dict[str, Any]:
+    """The common members of the scopes of ASGI's HTTP and WebSocket connections."""
+    path, _, query = head.target.partition(b"?")
+    shown = path.decode("ascii")
+    return {
+        "asgi": {"spec_version": "2.4", "version": "3.0"},
+        "http_version": head.http_version,
+        "scheme": scheme,
+        "path": unquote(shown) if "%" in shown else shown,
+        "raw_path": path,
+        "query_string": query,
+        "root_path": "",
+        # A copy: the head may come again.
+        "headers": [*head.headers],
+        "client": client,
+        "server": server,
+        "state": {},
+    }
