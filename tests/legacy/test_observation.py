@@ -30,7 +30,7 @@ def log(*, events: int = 100, size: int = 1_000_000) -> EventLog:
 
 
 def message(size: int) -> MessageReceived:
-    return MessageReceived(1, None, None, "invalid", None, None, json.dumps("x" * size).encode())
+    return MessageReceived(None, "invalid", None, None, json.dumps("x" * size).encode())
 
 
 def numbers(entries: list[Any]) -> list[int]:
