@@ -17,7 +17,7 @@ from probe.listener.http1 import SEND_PIECE, Http1Connection
 from probe.listener.http2.stream_buffer import BoundedBuffer
 from probe.listener.outbox import HIGH_WATER, Outbox, PeerGoneError
 
-from .apps import Recorder, part, respond, until_disconnect
+from .apps import Recorder, end, part, respond, until_disconnect
 from .apps import start as begin
 from .peers import soon
 from .servers import on_contained
@@ -276,3 +276,27 @@ async def test_a_connection_adds_no_timer_task(start, dial, monkeypatch) -> None
     with trio.fail_after(10):
         while watched[0]:
             await wait_all_tasks_blocked(0.01)
+
+
+@on_contained
+async def test_http1_a_call_that_never_waits_lets_others_run(start, dial) -> None:
+    async def talks_on(scope, receive, send, call) -> None:
+        await begin(send)
+        while not call.released.is_set():
+            await part(send, b"on")
+            call.sent += 1
+        await end(send)
+
+    async def ends_it(scope, receive, send, call) -> None:
+        app.call("/on").released.set()
+        await respond(send)
+
+    app = Recorder({"/on": talks_on, "/end": ends_it})
+    port = await start(app)
+    talker, other = await dial.wire(port), await dial.http1(port)
+    await talker.send(b"GET /on HTTP/1.1\r\nhost: a\r\n\r\n")
+    await soon(app.call("/on").started)
+    assert (await other.ask("/end")).status == 200
+    await soon(app.call("/on").ended)
+    # The socket takes ten times as much before it makes the call wait.
+    assert app.call("/on").sent < 5000

@@ -27,6 +27,10 @@ ours has no room for, which is only some 64 KiB."""
 SEND_PIECE = 64 * 1024
 """Bytes per write. The write timeout runs for each piece anew."""
 
+WRITES_PER_TURN = 16
+"""Writes that the socket takes at once before other tasks run. An application that streams mostly waits behind each of
+them for something to say; to let others run then as well would cost a message a pass of the scheduler."""
+
 UNANSWERED = "it came behind a request that is not answered"
 """Why a request is dropped: HTTP/1.1 answers in the order of the requests (RFC 9112, section 9.3.2)."""
 
@@ -58,6 +62,7 @@ class Http1Connection:
         self._idle_since = trio.current_time()
         self._sending_since = inf
         self._torn = False
+        self._writes = 0
         self._lingers = False
         self._websocket: WebSocket | None = None
         self._why_closed = ""
@@ -233,8 +238,9 @@ class Http1Connection:
     async def write(self, data: bytes | memoryview, *, last: bool = False) -> None:
         """Returns when the socket has taken all of it. Raises `PeerGoneError` when it will not.
 
-        Cancelled, a part of it may have been sent: nothing can follow then. With `last` nothing more is sent before the
-        connection reads, so it is no checkpoint where the socket takes all of it at once.
+        Cancelled, a part of it may have been sent: nothing can follow then. Where the socket takes all of it at once,
+        others run only behind each of `WRITES_PER_TURN`, and with `last` it is no checkpoint at all: nothing more is
+        sent before the connection reads.
         """
         if self.broken or self._torn:
             await trio.lowlevel.checkpoint()
@@ -249,7 +255,9 @@ class Http1Connection:
                 await self._stream.send_all(memoryview(data)[sent:])
                 self._torn = False
             elif not last:
-                await trio.lowlevel.cancel_shielded_checkpoint()
+                self._writes += 1
+                if self._writes % WRITES_PER_TURN == 0:
+                    await trio.lowlevel.cancel_shielded_checkpoint()
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             self.broken = True
             raise PeerGoneError("the connection broke") from None
