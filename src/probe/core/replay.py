@@ -9,9 +9,7 @@ Bounded in messages and bytes. When full, the oldest messages go. A reader whose
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from itertools import islice
 
 
 class EvictedError(LookupError):
@@ -32,7 +30,8 @@ class ReplayLog:
     def __init__(self, *, max_messages: int, max_bytes: int) -> None:
         self._max_messages = max_messages
         self._max_bytes = max_bytes
-        self._messages: deque[bytes] = deque()
+        # A deque, even an empty one, has room for 64 items, and to read from its middle it is counted through.
+        self._messages: list[bytes] = []
         self.first = 1
         self.bytes = 0
         self.closed = False
@@ -56,9 +55,13 @@ class ReplayLog:
         self._messages.append(message)
         self.bytes += len(message)
         while len(self._messages) > 1 and (len(self._messages) > self._max_messages or self.bytes > self._max_bytes):
-            self.bytes -= len(self._messages.popleft())
-            self.first += 1
+            self._drop(1)
         return self.last
+
+    def _drop(self, count: int) -> None:
+        self.bytes -= sum(map(len, self._messages[:count]))
+        del self._messages[:count]
+        self.first += count
 
     def close(self) -> None:
         """The stream has ended; what is there can still be read."""
@@ -66,9 +69,9 @@ class ReplayLog:
 
     def forget(self, cursor: int) -> None:
         """Drop the messages up to a cursor, which nobody will read again."""
-        while self._messages and self.first <= cursor:
-            self.bytes -= len(self._messages.popleft())
-            self.first += 1
+        count = min(cursor + 1 - self.first, len(self._messages))
+        if count > 0:
+            self._drop(count)
 
     def check(self, cursor: int) -> None:
         """Whether everything after a cursor is there.
@@ -84,4 +87,4 @@ class ReplayLog:
         """The messages after a cursor, oldest first, at most so many. Raises what `check` raises."""
         self.check(cursor)
         start = cursor + 1 - self.first
-        return list(islice(self._messages, start, None if most is None else start + most))
+        return self._messages[start : None if most is None else start + most]
