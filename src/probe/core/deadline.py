@@ -8,15 +8,13 @@ Where both name the same moment it is the ceiling that ends the call, as no repo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 _NOTED_EVERY_S: Final = 1.0
 """Seconds from one noted extension to the next: people read no faster, and a tool may report thousands of times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deadlines:
+class Deadlines(NamedTuple):
     """The state at one moment; `progress` gives the next one. All times are seconds on the caller's clock.
 
     `noted_at` is when an extension was last worth noting.

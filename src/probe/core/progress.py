@@ -10,11 +10,10 @@ a newer one replaces it; the last one is never lost, because `flush` is called b
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """One step. `total` is None when unknown."""
 
     progress: float

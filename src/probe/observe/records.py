@@ -21,7 +21,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_core import from_json
 
@@ -119,8 +119,7 @@ def _lane(context: Context) -> Lane:
     return context.exchange if context.stream is None else (context.session, context.stream)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(NamedTuple):
     """Neighbouring messages of one lane, from `first` to `last`."""
 
     lane: Lane

@@ -7,7 +7,7 @@ between the two, and no stream has to wait for another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import trio
 
@@ -43,8 +43,7 @@ class Track:
             self._over.unpark_all()
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Messages of one track that go out together; `first` is the position of the first of them."""
 
     track: Track
