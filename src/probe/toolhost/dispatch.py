@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, Final
 
 import trio
@@ -66,8 +66,7 @@ class HandlerRun:
                 answer = await self._work()
                 nursery.cancel_scope.cancel()
             # At any rate of reports the last one goes out before the answer.
-            await self._outbox.send(self._report)
-            await self._outbox.send(lambda: answer)
+            await self._outbox.send(self._report, lambda: answer)
         finally:
             self._ended()
 
@@ -176,6 +175,7 @@ class _Unsent:
 
     def __init__(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
+        self._thread = get_ident()
         self._lock = Lock()
         self._report: Report | None = None
         self._news = trio.Event()
@@ -183,6 +183,10 @@ class _Unsent:
     def put(self, report: Report) -> None:
         with self._lock:
             self._report = report
+        if get_ident() == self._thread:
+            # The way for other threads goes through a socket, which wakes the event loop.
+            self._news.set()
+            return
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self._tell, idempotent=True)
 

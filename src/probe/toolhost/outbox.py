@@ -33,16 +33,17 @@ class SendQueue:
         self._news = trio.lowlevel.ParkingLot()
         self._closed = False
 
-    async def send(self, make: Make) -> None:
-        """Put a message in line and wait until it is written, or until there is no connection for it any more.
+    async def send(self, *messages: Make) -> None:
+        """Put messages in line and wait until the last is written, or until there is no connection for it any more.
 
-        Whoever is cancelled while waiting leaves the message in line.
+        Whoever is cancelled while waiting leaves the messages in line.
         """
         if self._closed:
             return
-        written = trio.Event()
-        self._put(QueuedMessage(make, written))
-        await written.wait()
+        entries = [QueuedMessage(make, trio.Event()) for make in messages]
+        for entry in entries:
+            self._put(entry)
+        await entries[-1].written.wait()
 
     def reply(self, message: bytes) -> bool:
         """Put an answer in line that nobody waits for; False, and nothing, when too much is waiting."""
