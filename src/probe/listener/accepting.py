@@ -1,8 +1,13 @@
-"""Accepting while the system is short of descriptors or memory: the listener waits and goes on."""
+"""Accepting: several connections at a time, and on, when the system was short of descriptors or memory."""
 
 from __future__ import annotations
 
 import errno
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from math import inf
 
 import trio
@@ -14,6 +19,11 @@ SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 
 PAUSE_S = 0.1
 """Connections that end meanwhile give back what is short. The kernel keeps those that wait (`sockets.BACKLOG`)."""
+
+AT_ONCE = 64
+"""Connections that are accepted in one pass of the scheduler, where there are places for them. With one in each, a
+server with thousands of busy connections, whose passes take long, accepts a few a second: the kernel's queue overflows,
+and it resets connections that have already sent a request."""
 
 QUIET_S = 60.0
 """A shortage is told so often: it can last, and each line of it says the same."""
@@ -33,24 +43,60 @@ class Shortage:
             LOG.error("no connection can be accepted now: %s", error.strerror)
 
 
-class PatientListener(trio.abc.Listener[trio.SocketStream]):
-    """A listening socket whose `accept` outlasts a shortage. Owns `listener` and closes it."""
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How many connections may be accepted together: those that wait in `sock`, as far as `free` says they find room.
 
-    def __init__(self, listener: trio.abc.Listener[trio.SocketStream], shortage: Shortage) -> None:
+    Where none is free the next connection comes a pass later, so that one that has to make room for it has ended.
+    """
+
+    sock: socket.socket
+    free: Callable[[], int]
+
+
+class PatientListener(trio.abc.Listener[trio.SocketStream]):
+    """A listening socket whose `accept` outlasts a shortage. Owns `listener` and closes it.
+
+    `places` are about the socket of `listener`; without them each `accept` takes one connection.
+    """
+
+    def __init__(
+        self, listener: trio.abc.Listener[trio.SocketStream], shortage: Shortage, places: Places | None = None
+    ) -> None:
         self._listener = listener
         self._shortage = shortage
+        self._places = places
+        self._accepted: deque[socket.socket] = deque()
 
     async def accept(self) -> trio.SocketStream:
-        """The next connection. Raises what `trio.SocketListener` raises, but none of `SHORTAGES`."""
+        """The next connection. Raises what `trio.SocketListener` raises, but none of `SHORTAGES`.
+
+        It lets other tasks run only where no connection was accepted together with an earlier one.
+        """
+        if self._accepted:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            return trio.SocketStream(trio.socket.from_stdlib_socket(self._accepted.popleft()))
         while True:
             try:
-                return await self._listener.accept()
+                first = await self._listener.accept()
             except OSError as error:
                 if error.errno not in SHORTAGES:
                     raise
                 self._shortage.tell(error)
+            else:
+                self._accept_others()
+                return first
             await trio.sleep(PAUSE_S)
 
+    def _accept_others(self) -> None:
+        """Take what waits behind the first one. Errors are left to the next `accept`, which meets them again."""
+        if self._places is not None:
+            with suppress(OSError):
+                for _ in range(min(AT_ONCE, self._places.free()) - 1):
+                    self._accepted.append(self._places.sock.accept()[0])
+
     async def aclose(self) -> None:
-        """Close the listening socket."""
+        """Close the listening socket, and the connections that nobody has taken."""
+        while self._accepted:
+            self._accepted.popleft().close()
         await self._listener.aclose()

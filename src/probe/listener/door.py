@@ -39,6 +39,10 @@ class Door:
         self._waiting: OrderedDict[_Visit, None] = OrderedDict()
         self._reserved = 0
 
+    def free(self) -> int:
+        """How many connections find a place now."""
+        return self._most - self._inside
+
     async def enter(self, transport: trio.SocketStream) -> None:
         """Serve one connection, or close it at once when there are too many."""
         try:

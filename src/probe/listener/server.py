@@ -10,7 +10,7 @@ import trio
 
 from ..core.addresses import networks
 from ..settings import Settings
-from .accepting import PatientListener, Shortage
+from .accepting import PatientListener, Places, Shortage
 from .calls import App
 from .connection import watch
 from .door import Door
@@ -41,16 +41,17 @@ async def serve(
     connection or of an application call gets out; it is logged to `probe.listener`.
     """
     shortage = Shortage()
-    listeners = [PatientListener(_listener(found), shortage) for found in sockets]
     try:
         tls = tls_context(settings)
         incomplete = Incomplete(settings.limits.max_incoming_bytes, settings.limits.address_share)
         trusted = networks(settings.trusted_proxies.split(","))
         service = Service(app, settings, tls, incomplete, trusted, hooks)
+        door = Door(service, reserve)
+        listeners = [PatientListener(_listener(found), shortage, Places(found, door.free)) for found in sockets]
         task_status.started(urls(sockets, secure=tls is not None))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, service)
-            await trio.serve_listeners(Door(service, reserve).enter, listeners)
+            await trio.serve_listeners(door.enter, listeners)
     finally:
         for found in sockets:
             found.close()
