@@ -94,20 +94,20 @@ def main() -> int:
     cores = Cores.divided()
     lines = list(report.machine(cores, options.node))
     plan = replace(_QUICK if options.quick else Plan(), **({"rounds": options.rounds} if options.rounds else {}))
-    results: Results | None = None
+    results, failed = Results(), False
     try:
-        results = trio.run(partial(_measure, plan, options, cores), strict_exception_groups=True)
+        trio.run(partial(_measure, plan, options, cores, results), strict_exception_groups=True)
     except* (StartError, WrongAnswerError, BrokenResponseError, OSError, trio.TooSlowError) as group:
+        # The figures so far took minutes: they are reported all the same.
         _note(f"error: {_first(group)!r}")
-    if results is None:
-        return 1
+        failed = True
     lines += report.tables(results)
     if options.compare is not None:
         lines += report.compared(json.loads(options.compare.read_text()), results.figures())
     if options.save is not None:
         options.save.write_text(json.dumps(results.figures(), indent=1))
     sys.stdout.write("\n".join(["", "# Benchmark", "", *lines, ""]))
-    return 0
+    return int(failed)
 
 
 def _options() -> argparse.Namespace:
@@ -125,8 +125,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _measure(plan: Plan, options: argparse.Namespace, cores: Cores) -> Results:
-    results, always = Results(), (UPPER_BOUND, NO_SERVER)
+async def _measure(plan: Plan, options: argparse.Namespace, cores: Cores, results: Results) -> None:
+    always = (UPPER_BOUND, NO_SERVER)
     servers = [
         server
         for server in all_servers(options.node, options.node_modules)
@@ -147,7 +147,6 @@ async def _measure(plan: Plan, options: argparse.Namespace, cores: Cores) -> Res
                 if server.name not in (UPPER_BOUND, NO_SERVER):
                     _note(f"{measurement}: {server.name}")
                     await measure_alone(server)
-    return results
 
 
 _Once: TypeAlias = tuple[Measurement, Callable[[Server], bool], Callable[[Running], Awaitable[None]]]

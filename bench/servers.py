@@ -86,7 +86,16 @@ def all_servers(node: str, node_modules: Path) -> list[Server]:
             "cancellation": ("--call-records", "100000", "--api-page", "100000"),
             # More clients than a host may have dispatches by default.
             "hosts": ("--toolhost-secret", HOST_SECRET, "--max-host-dispatches", "100"),
-            "many": ("--max-calls", "20000", "--max-connections", "15000", "--max-in-flight", "1000"),
+            "many": (
+                "--max-calls",
+                "20000",
+                "--max-connections",
+                "15000",
+                "--max-in-flight",
+                "1000",
+                "--address-share",
+                "1",
+            ),
             "growth": ("--max-sessions", "20000", "--session-first-s", "3600"),
         },
         {"PYTHONPATH": str(ROOT / "src")},
