@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import pkgutil
 import signal
 import socket
 import subprocess
@@ -13,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from probe import __version__, app
-from probe.cli import main
+from probe import __version__, app, commands
+from probe.cli import COMMANDS, main
 from probe.settings import Described, Limits, Settings, described
+from probe.starting import StartError
 
 from .support.rows import each
 
@@ -263,7 +265,7 @@ def test_a_server_that_cannot_start_says_why_on_one_line(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object, **__: object) -> int:
-        raise app.StartError("no luck\nat all")
+        raise StartError("no luck\nat all")
 
     monkeypatch.setattr(app, "main", fail)
     monkeypatch.setattr(app, "stdio", fail)
@@ -285,6 +287,25 @@ def test_ctrl_c_before_the_server_listens_makes_no_traceback(
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"mcp-probe {__version__}\n"
+
+
+def test_help_has_a_line_for_each_command_and_each_of_them_can_be_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    modules = {module.name for module in pkgutil.iter_modules(commands.__path__)} - {"options"}
+    assert main(["--help"]) == 0
+    listed = [line.split() for line in capsys.readouterr().out.partition("\nCommands:\n")[2].splitlines()]
+    assert [name for name, *_ in listed] == [*COMMANDS]
+    assert {COMMANDS[name].callback.__module__.rpartition(".")[2] for name in COMMANDS} == modules
+    for name, *sentence in listed:
+        command = COMMANDS[name]
+        assert (command.name, sentence) == (name, command.get_short_help_str(100).split()), "no name but its own"
+        assert sentence
+
+
+def test_a_command_loads_no_other_one() -> None:
+    code = "import sys; from probe.cli import main; main(['serve', '--help']); print(*sys.modules, file=sys.stderr)"
+    done = run([sys.executable, "-c", code])
+    own = {name for name in done.stderr.split() if name.startswith("probe.commands.")}
+    assert own == {"probe.commands.serve", "probe.commands.options"}
 
 
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,6 +43,7 @@ from .engine.pipes.wires import Peer
 from .observe.audit.claim import AuditFileError
 from .observe.opened import OpenedFile
 from .settings import Settings, build
+from .starting import StartError, first
 from .telemetry.printer import Printer, adopt_logging
 from .telemetry.service import TelemetryError, following
 from .telemetry.standard_error import StandardError
@@ -70,10 +71,6 @@ _SAID_S = 0.5
 _SHOWING = {"host": "127.0.0.1", "judge": True, "call_records": 100_000}
 
 _Result = TypeVar("_Result")
-
-
-class StartError(Exception):
-    """The server cannot start; the message is the one line for the user."""
 
 
 def new_id() -> str:
@@ -171,13 +168,6 @@ def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
     ) as group:
         raise StartError(_reason(first(group))) from None
     return results[0]
-
-
-def first(error: BaseException) -> BaseException:
-    """The first exception of a group that is none itself."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _reason(error: BaseException) -> str:

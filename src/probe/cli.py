@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Final
 
 import click
 
 from . import __version__
-from .commands import doctor, export, gateway, judge, open_file, serve, settings, stdio, tail, toolhost_demo
 
 # what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
 _REFUSED = 2
@@ -36,14 +37,51 @@ def _one_line(error: click.ClickException) -> str:
     return message
 
 
+class _Commands(Mapping[str, click.Command]):
+    """The commands by their names. The module of a command is loaded when somebody asks for the command."""
+
+    # In the order of the help.
+    _MODULES: Final = {
+        "serve": "serve",
+        "judge": "judge",
+        "gateway": "gateway",
+        "stdio": "stdio",
+        "tail": "tail",
+        "export": "export",
+        "open": "open_file",
+        "toolhost-demo": "toolhost_demo",
+        "doctor": "doctor",
+        "settings": "settings",
+    }
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = import_module(f"{__package__}.commands.{self._MODULES[name]}").command
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._MODULES)
+
+    def __len__(self) -> int:
+        return len(self._MODULES)
+
+
 class _InThisOrder(click.Group):
-    """Its help lists the commands as they were added, the first one first."""
+    """Its help lists the commands in the order in which it was given them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.commands]
 
 
-@click.group(cls=_InThisOrder, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+COMMANDS: Final = _Commands()
+"""The commands of `mcp-probe` by their names."""
+
+
+@click.group(
+    cls=_InThisOrder,
+    commands=COMMANDS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def _commands(context: click.Context) -> None:
@@ -53,18 +91,3 @@ def _commands(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-for _command in (
-    serve.command,
-    judge.command,
-    gateway.command,
-    stdio.command,
-    tail.command,
-    export.command,
-    open_file.command,
-    toolhost_demo.command,
-    doctor.command,
-    settings.command,
-):
-    _commands.add_command(_command)

@@ -1,4 +1,4 @@
-"""One module for each command of `mcp-probe`. Its `command` is what `cli.py` registers.
+"""One module for each command of `mcp-probe`. `cli.py` loads it by its name and finds its `command`.
 
 A module imports the server and its like inside its function: `--version` and `--help` need none of them, and loading
 them takes a second.

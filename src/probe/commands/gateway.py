@@ -206,18 +206,18 @@ def _execute(given: _Given, chosen: set[int]) -> Run:
         raise click.ClickException("--listen PORT or --probe URL says where the probe is")
     headers = [_header(value) for value in given.headers]
     _naming(given)
-    from ..app import StartError
     from ..gateway.behind import BehindError
     from ..gateway.client.target import TargetError
     from ..gateway.naming import NamingError
     from ..gateway.run import UnreachableError
     from ..gateway.trials import dump
     from ..listener import ListenError
+    from ..starting import StartError, first
 
     try:
         recorded = trio.run(_run, given, given.through, headers, chosen, strict_exception_groups=True)
     except* (TargetError, UnreachableError, NamingError, BehindError, ListenError, StartError, OSError) as group:
-        raise click.ClickException(str(_first(group))) from None
+        raise click.ClickException(str(first(group))) from None
     run = recorded.run()
     if given.save is not None:
         try:
@@ -226,12 +226,6 @@ def _execute(given: _Given, chosen: set[int]) -> Run:
         except OSError as error:
             raise click.ClickException(f"{given.save} cannot be written: {error}") from None
     return run
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 async def _run(given: _Given, through: str, headers: Sequence[tuple[str, str]], chosen: set[int]) -> Recorded:

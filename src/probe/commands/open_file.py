@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .options import load_app, refusals, whole_number
+from ..starting import loading
+from .options import refusals, whole_number
 
 
 @click.command("open")
@@ -28,4 +29,6 @@ def command(path: Path, port: int, *, open_pages: bool) -> int:
             opened = open_file(path)
         except OpeningError as error:
             raise click.ClickException(str(error)) from None
-        return int(load_app().show(opened, port=port, open_pages=open_pages))
+        with loading():
+            from .. import app
+        return app.show(opened, port=port, open_pages=open_pages)

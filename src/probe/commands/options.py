@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import gc
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from types import ModuleType
 from typing import Any
 
 import click
 
 from ..checks import SettingError
 from ..settings import ENV_PREFIX, Described, Limits, Settings, described
+from ..starting import StartError
 
 # how much alike two names are, from 0 to 1, where one is a misspelling of the other: two letters that changed places
 _LIKE = 0.75
@@ -99,24 +98,12 @@ MORE = (
 """The end of a help text."""
 
 
-def load_app() -> ModuleType:
-    """The server, half a second of imports that `--version` and `settings` do not need."""
-    # Nothing that is loaded is garbage, and to look for some took a twentieth of that time.
-    gc.disable()
-    try:
-        from .. import app
-    finally:
-        gc.enable()
-    return app
-
-
 @contextmanager
 def refusals() -> Iterator[None]:
     """An error that keeps a server from starting becomes click's kind of error."""
-    app = load_app()
     try:
         yield
-    except (SettingError, app.StartError) as error:
+    except (SettingError, StartError) as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -125,15 +112,25 @@ def warn_of_misspelt(context: click.Context, log_format: str) -> None:
 
     Others are left alone: Kubernetes sets MCP_PROBE_SERVICE_HOST and more for a service of the name mcp-probe.
     """
+    own = _read_by([context.command])
+    others = [name for name in _ours(os.environ) if name not in own]
+    # The other commands are loaded only where one of them may read such a variable.
     group = context.find_root().command
-    commands = group.commands.values() if isinstance(group, click.Group) else (group,)
-    options = (option for command in commands for option in command.params if option.envvar)
-    known = {str(option.envvar).removeprefix(ENV_PREFIX) for option in options}
-    for variable in os.environ:
-        name = variable.removeprefix(ENV_PREFIX)
-        if name == variable or name in known or not (near := difflib.get_close_matches(name, known, 1, _LIKE)):
-            continue
-        _warn(f"{variable} is no setting; did you mean {ENV_PREFIX}{near[0]}?", log_format)
+    known = _read_by(group.commands.values()) if others and isinstance(group, click.Group) else own
+    for name in others:
+        if name not in known and (near := difflib.get_close_matches(name, known, 1, _LIKE)):
+            _warn(f"{ENV_PREFIX}{name} is no setting; did you mean {ENV_PREFIX}{near[0]}?", log_format)
+
+
+def _ours(variables: Iterable[str]) -> list[str]:
+    """Those with the prefix, without it."""
+    return [variable.removeprefix(ENV_PREFIX) for variable in variables if variable.startswith(ENV_PREFIX)]
+
+
+def _read_by(commands: Iterable[click.Command]) -> set[str]:
+    """The variables that commands read, without the prefix."""
+    read = [str(option.envvar) for command in commands for option in command.params if option.envvar]
+    return set(_ours(read))
 
 
 def _warn(text: str, log_format: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ..settings import build
-from .options import MORE, load_app, refusals, warn_of_misspelt, with_settings
+from ..starting import loading
+from .options import MORE, refusals, warn_of_misspelt, with_settings
 
 
 @click.command("serve", epilog=MORE)
@@ -28,4 +29,6 @@ def command(context: click.Context, /, *, open_pages: bool, watch: bool, **value
         screen = Screen(sys.stdout)
     warn_of_misspelt(context, values["log_format"])
     with refusals():
-        return int(load_app().main(build(values), open_pages=open_pages, screen=screen))
+        with loading():
+            from .. import app
+        return app.main(build(values), open_pages=open_pages, screen=screen)

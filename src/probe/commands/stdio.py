@@ -10,7 +10,8 @@ import click
 
 from ..core.client_label import LABEL_RULE, is_client_label
 from ..settings import ENV_PREFIX, build
-from .options import MORE, load_app, refusals, warn_of_misspelt, whole_number, with_settings
+from ..starting import loading
+from .options import MORE, refusals, warn_of_misspelt, whole_number, with_settings
 
 # what the help shows: the others are about HTTP
 _SHOWN = ("tools", "audit_db", "log_level")
@@ -69,5 +70,6 @@ def command(
     _told_who_starts_it()
     warn_of_misspelt(context, values["log_format"])
     with refusals():
-        app = load_app()
-        return int(app.stdio(build(values), app.StdioOptions(dashboard, client, log_to, forward)))
+        with loading():
+            from .. import app
+        return app.stdio(build(values), app.StdioOptions(dashboard, client, log_to, forward))

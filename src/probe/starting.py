@@ -1,0 +1,31 @@
+"""The start of a server, for everything that starts one: what keeps it from starting, and how its modules are loaded."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class StartError(Exception):
+    """The server cannot start; the message is the one line for the user."""
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Around the import of the server, which takes half a second.
+
+    Nothing that is loaded is garbage, and to look for some takes a twentieth of that time.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def first(error: BaseException) -> BaseException:
+    """The first exception of a group that is none itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
