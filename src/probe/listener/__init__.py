@@ -7,6 +7,7 @@
     door.py                 counts the connections, refuses those beyond the limits, and contains each one
     connection.py           finds the protocol of a connection; `watch` holds all connections to their limits
     transport.py            what a connection stands on, and what all connections share
+    times.py                how long the end of a connection may take
     turnstile.py            who goes next: one request in each pass of the scheduler, and the clients in turn
     http1_protocol.py       HTTP/1.1 as a state machine that is fed bytes
     http1.py                one HTTP/1.1 connection, in one task

@@ -9,7 +9,8 @@ import trio
 
 from .calls import contained
 from .http1 import Http1Connection
-from .transport import FLUSH_S, LAST_WORDS_S, READ_PIECE, Address, Service, Transport, WatchedConnection
+from .times import FLUSH_S, LAST_WORDS_S
+from .transport import READ_PIECE, Address, Service, Transport, WatchedConnection
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """RFC 9113 section 3.4: what a client with prior knowledge of HTTP/2 sends first."""

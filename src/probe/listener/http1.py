@@ -16,7 +16,8 @@ from .calls import UNAVAILABLE, WRITE_TIMEOUT, Message, contained
 from .http1_protocol import RequestParser, ResponseError, ResponseWriter
 from .outbox import PeerGoneError
 from .request_head import InvalidRequestError, RequestHead, asgi_scope
-from .transport import FLUSH_S, LINGER_S, LOOK_S, READ_PIECE, Service, Transport, entrance
+from .times import FLUSH_S, LINGER_S, LOOK_S
+from .transport import READ_PIECE, Service, Transport, entrance
 from .websocket import WebSocket
 
 READ_AHEAD = 256 * 1024

@@ -25,7 +25,8 @@ from .http1_protocol import ResponseError, ResponseWriter
 from .incomplete import PartialMessage
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
 from .request_head import RequestHead, asgi_scope
-from .transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport
+from .times import LAST_WORDS_S, LOOK_S
+from .transport import READ_PIECE, Service, Transport
 from .turnstile import Entrance
 from .websocket_frames import FrameHeads
 from .websocket_handshake import NOT_VALID, accepting, is_valid, subprotocols

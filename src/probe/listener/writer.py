@@ -7,7 +7,7 @@ from math import inf
 import trio
 
 from .outbox import Outbox
-from .transport import FLUSH_S, LINGER_S
+from .times import FLUSH_S, LINGER_S
 
 
 class Writer:

@@ -15,7 +15,8 @@ from hypercorn.typing import AppWrapper, ConnectionState, LifespanState
 
 from ..calls import WRITE_TIMEOUT
 from ..outbox import Outbox
-from ..transport import LAST_WORDS_S, LOOK_S, READ_PIECE, Service, Transport, entrance
+from ..times import LAST_WORDS_S, LOOK_S
+from ..transport import READ_PIECE, Service, Transport, entrance
 from ..writer import Writer
 from .app_tasks import AppTasks
 from .protocol import ContainedH2
