@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, get_args
 
 import pytest
@@ -24,8 +26,9 @@ def test_each_kind_of_fact_has_a_name_of_its_own() -> None:
 
 
 def test_every_class_of_the_vocabulary_is_part_of_it() -> None:
-    defined = {item for item in vars(events).values() if isinstance(item, type) and hasattr(item, "kind")}
-    assert defined == set(KINDS)
+    modules = [import_module(f"{events.__name__}.{found.name}") for found in iter_modules(events.__path__)]
+    named = [item for module in modules for item in vars(module).values()]
+    assert {item for item in named if isinstance(item, type) and hasattr(item, "kind")} == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)

@@ -26,6 +26,7 @@ from .turnstile import Entrance, Turnstile
 
 READ_PIECE = 32 * 1024
 """Bytes per read: few enough that what one read can turn into (messages, frames) stays below a few megabytes."""
+
 Address = tuple[str, int] | None
 
 _LEFT = select.POLLHUP | select.POLLERR

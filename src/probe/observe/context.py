@@ -15,9 +15,7 @@ Bound loggers and the span contexts of OpenTelemetry have the same shape.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Protocol, TypedDict, Unpack
-
-from .events import Event
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypedDict, Unpack
 
 # How the label of a connection begins that carries all messages both ways.
 _PIPES: Final = ("w", "i", "r")
@@ -69,10 +67,19 @@ NO_CONTEXT: Final = Context()
 """The context of facts about the server as a whole."""
 
 
-class Appends(Protocol):
-    """The methods of the event log that a recorder needs. A log knows contexts, so this file cannot know the log."""
+class Fact(Protocol):
+    """What a recorder has to know of the classes in `events`: nothing but that they are facts, each of one kind."""
 
-    def append(self, fact: Event, context: Context, cause: int | None) -> int:
+    kind: ClassVar[str]
+
+
+class Appends(Protocol):
+    """The methods of the event log that a recorder needs. A log knows contexts, so this file cannot know the log.
+
+    Which facts there are is for the log to know: it takes those of `events.Event`.
+    """
+
+    def append(self, fact: Any, context: Context, cause: int | None) -> int:
         """Record a fact without waiting; returns its sequence number."""
 
 
@@ -102,10 +109,10 @@ class Recorder:
         context = own if same else own._replace(call=others.call, task=others.task)
         return Recorder(self._log, context, other.cause)
 
-    def having(self, fact: Event) -> Recorder:
+    def having(self, fact: Fact) -> Recorder:
         """Record a fact; returns the recorder of what happens because of it."""
         return Recorder(self._log, self.context, self._log.append(fact, self.context, self.cause))
 
-    def append(self, fact: Event, cause: int | None = None) -> int:
+    def append(self, fact: Fact, cause: int | None = None) -> int:
         """Record a fact; returns its sequence number. `cause` stands in for the bound one."""
         return self._log.append(fact, self.context, self.cause if cause is None else cause)
