@@ -151,7 +151,7 @@ class LegacyRouter:
         self._settings = services.settings
         self._methods = Methods(services)
         self._desk = LegacyTaskMethods(services, tasks, runs)
-        self._tool_calls = LegacyToolCalls(services, self._desk, runs)
+        self._tool_calls = LegacyToolCalls(services, tasks, self._desk.create, runs)
         self._runs = runs
         self._streams = streams
         self._stream_desk = StreamDesk(streams, services.clock, runs)

@@ -9,9 +9,9 @@ before 2025-11-25            runs, unless "required"        `task` is ignored
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import mcp_types as types
 
@@ -29,8 +29,11 @@ from ..catalogue.tool import Tool, ToolResult, failure
 from ..services import Services
 from ..sessions import Session
 from ..streams.stream import Stream
+from ..tasks import TaskService
 from .channels import LegacyCallChannel
-from .tasks import LegacyTaskMethods
+
+CreateTask: TypeAlias = Callable[[Session, Tool, CallScope, Mapping[str, Any], int | None], Json]
+"""Makes a task of a call with these arguments and the `ttl` that was asked for; gives its `CreateTaskResult`."""
 
 
 def progress_token(params: Mapping[str, Any] | None, max_length: int) -> ProgressToken | None:
@@ -50,9 +53,10 @@ def progress_token(params: Mapping[str, Any] | None, max_length: int) -> Progres
 class LegacyToolCalls:
     """The `tools/call` handler of one engine."""
 
-    def __init__(self, services: Services, desk: LegacyTaskMethods, runs: ToolRuns) -> None:
+    def __init__(self, services: Services, tasks: TaskService, create_task: CreateTask, runs: ToolRuns) -> None:
         self._services = services
-        self._desk = desk
+        self._tasks = tasks
+        self._create_task = create_task
         self._runs = runs
 
     def call(
@@ -73,10 +77,10 @@ class LegacyToolCalls:
             return self._runs.refuse(self._runs.open(context, offer, asked), refusal)
         steps_total = None if tool.steps is None else tool.steps(arguments)
         # Only a task that will exist has an id.
-        task_id = None if wish is None else self._desk.tasks.new_id()
+        task_id = None if wish is None else self._tasks.new_id()
         call = self._runs.open(context, offer, asked, task=task_id, steps_total=steps_total)
         if wish is not None:
-            return Outcome("task", self._desk.create(session, tool, call, arguments, wish.ttl))
+            return Outcome("task", self._create_task(session, tool, call, arguments, wish.ttl))
         if not tool.waits:
             return self._runs.at_once(call, tool, arguments)
         return partial(self._start, session, tool, call, arguments)
@@ -98,7 +102,7 @@ class LegacyToolCalls:
             _check_capabilities(tool, session)
             arguments = tool.read_arguments(sent)
             if as_task:
-                self._desk.tasks.check_room(session.label, context)
+                self._tasks.check_room(session.label, context)
         except ArgumentsError as error:
             return {}, _arguments_answer(error, revision, as_task)
         except McpError as error:

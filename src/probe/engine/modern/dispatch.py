@@ -136,7 +136,7 @@ class ModernRouter:
         self._desk = ModernTaskMethods(services, tasks, self.listeners, runs)
         self._trips = trips
         self._runs = runs
-        self._tool_calls = ModernToolCalls(services, self.listeners, self._desk, trips, runs)
+        self._tool_calls = ModernToolCalls(services, self.listeners, tasks, self._desk.create, trips, runs)
         self._server_info = about
         self._handlers: Mapping[str, Callable[[Incoming, Any], Json | Outcome | Start]] = {
             "server/discover": lambda incoming, params: discovered(incoming.offer, instructions),

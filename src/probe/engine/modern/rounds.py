@@ -12,6 +12,7 @@ may reach another process that has the same keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ...wire.errors import Code, McpError
@@ -131,3 +132,12 @@ class Rounds:
             state = self._trips.seal({"answers": self._known, "kept": self._kept}, self._binding)
             raise InputRequiredError({"inputRequests": missing, "requestState": state})
         return {key: self._known[key] for key in asks}
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A call that will run: its checked arguments, and what the client was asked before."""
+
+    arguments: Mapping[str, Any]
+    answers: Mapping[str, Json]
+    rounds: Rounds

@@ -6,10 +6,6 @@ are unguessable, and a legacy session's tasks are not found here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 from ...core.call import Cause
 from ...core.subscription import Change
 from ...core.task import Input, Status
@@ -29,19 +25,10 @@ from ..tasks import Task, TaskPlan, TaskService, said
 from .channels import ModernTaskChannel
 from .incoming import Incoming
 from .listeners import Listener, Listeners
-from .rounds import Rounds, check_answers
+from .rounds import Admitted, check_answers
 
 OWNER = "modern"
 """The owner of every modern task; the label of a session is another word."""
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A call that will run: its checked arguments, and what the client was asked before."""
-
-    arguments: Mapping[str, Any]
-    answers: Mapping[str, Json]
-    rounds: Rounds
 
 
 class ModernTaskMethods:

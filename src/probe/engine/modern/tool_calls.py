@@ -11,10 +11,11 @@ synchronously before responding with a `CreateTaskResult`").
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from ...wire.errors import Code, McpError
+from ...wire.jsonrpc import Json
 from ...wire.v2026.meta import TASKS_EXTENSION, RequestMeta, required_capabilities
 from ...wire.v2026.registry import CallToolParams, offers
 from ..calls.outcome import Outcome
@@ -25,11 +26,14 @@ from ..catalogue.params import ArgumentsError
 from ..catalogue.tool import InputRequiredError, Tool, ToolResult, failure
 from ..services import Services
 from ..streams.stream import Stream
+from ..tasks import TaskService
 from .channels import ModernCallChannel
 from .incoming import Incoming
 from .listeners import Listeners
-from .rounds import RoundTrips
-from .tasks import Admitted, ModernTaskMethods
+from .rounds import Admitted, RoundTrips
+
+CreateTask: TypeAlias = Callable[[Incoming, Tool, CallScope, Admitted], Json]
+"""Makes a task of a call, and describes it for the `CreateTaskResult`."""
 
 _REQUESTS: Mapping[str, tuple[str, str]] = {
     "elicitation": ("elicitation/create", "form"),
@@ -44,11 +48,18 @@ class ModernToolCalls:
     """The `tools/call` handler of one engine."""
 
     def __init__(
-        self, services: Services, listeners: Listeners, desk: ModernTaskMethods, trips: RoundTrips, runs: ToolRuns
+        self,
+        services: Services,
+        listeners: Listeners,
+        tasks: TaskService,
+        create_task: CreateTask,
+        trips: RoundTrips,
+        runs: ToolRuns,
     ) -> None:
         self._services = services
         self._listeners = listeners
-        self._desk = desk
+        self._tasks = tasks
+        self._create_task = create_task
         self._trips = trips
         self._runs = runs
 
@@ -66,11 +77,10 @@ class ModernToolCalls:
             return self._runs.refuse(self._runs.open(context, offer, asked), admitted)
         steps_total = None if tool.steps is None else tool.steps(admitted.arguments)
         # Only a task that will exist has an id.
-        task_id = self._desk.tasks.new_id() if as_task else None
+        task_id = self._tasks.new_id() if as_task else None
         call = self._runs.open(context, offer, asked, task=task_id, steps_total=steps_total)
         if as_task:
-            task = self._desk.create(incoming, tool, call, admitted)
-            return Outcome("task", task)
+            return Outcome("task", self._create_task(incoming, tool, call, admitted))
         if not tool.waits:
             return self._runs.at_once(call, tool, admitted.arguments)
         return lambda stream: self._start(incoming, tool, call, admitted, stream)
@@ -86,7 +96,7 @@ class ModernToolCalls:
             rounds = self._trips.open(incoming)
             answers = rounds.answers(tool.inputs)
             if as_task:
-                self._desk.tasks.check_room(None, incoming.context)
+                self._tasks.check_room(None, incoming.context)
         except ArgumentsError as error:
             return failure(f"Invalid arguments: {error}")
         except (McpError, InputRequiredError) as error:
