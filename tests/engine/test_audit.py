@@ -16,10 +16,10 @@ from trio.testing import MockClock
 
 from probe.engine import audit
 from probe.engine.audit import _ANEW as ANEW
-from probe.engine.call_store import AuditUnreadableError, CursorError
 from probe.observe.audit import db as audit_db
 from probe.observe.audit import reading as audit_reading
 from probe.observe.audit.claim import AuditFileError
+from probe.observe.audit.kept_calls import AuditUnreadableError, CursorError
 from probe.observe.call_filter import parse
 
 from ..support.audit import MANY, asked, auditing, eventually, rows_in

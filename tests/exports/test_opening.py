@@ -20,7 +20,7 @@ from probe.exports.opening import OpeningError, open_file
 from probe.observe import ndjson
 from probe.observe.context import Context
 from probe.observe.log import Entry, Gap
-from probe.observe.ndjson import Header
+from probe.observe.header import End, Header
 from probe.observe.opened import OpenedFile
 from probe.wire.jsonrpc import encode
 
@@ -40,7 +40,7 @@ def written(extract: Extract = ALL, report: bytes | None = b"") -> bytes:
         for item in ITEMS:
             archive.add(item)
             parts.append(archive.take())
-        end = ndjson.End(9, "complete" if extract.is_all else "filtered")
+        end = End(9, "complete" if extract.is_all else "filtered")
         archive.end_log(end)
         for id in ("r1.c1", "r1.c2"):
             archive.add_call(encode({"id": id}))
@@ -82,7 +82,7 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     assert (found.name, found.saved_at, found.report) == ("s.mcpprobe", 2000.5, REPORTED)
     assert found.log.header == HEADER
     assert list(found.log.items) == ITEMS
-    assert found.log.end == ndjson.End(9, "complete")
+    assert found.log.end == End(9, "complete")
 
 
 def test_the_manifest_says_what_is_in_the_file(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_manifest_says_what_is_in_the_file(tmp_path: Path) -> None:
 
 def test_lines_of_a_log_are_read_too_and_one_that_is_cut_off_is_known(tmp_path: Path) -> None:
     log = members(written())[LOG]
-    assert opened(tmp_path, log).log.end == ndjson.End(9, "complete")
+    assert opened(tmp_path, log).log.end == End(9, "complete")
     cut = opened(tmp_path, log[:-20])
     assert (cut.log.end, cut.manifest, len(cut.log.entries)) == (None, None, 2)
 

@@ -25,7 +25,7 @@ from probe.judge.verdicts import Verdict
 from probe.observe import events
 from probe.observe.context import Context
 from probe.observe.log import Entry, Gap
-from probe.observe.ndjson import End, Header
+from probe.observe.header import End, Header
 
 MODERN = "2026-07-28"
 INFO = {"name": "acme", "version": "1"}

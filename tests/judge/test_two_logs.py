@@ -12,7 +12,7 @@ from probe.judge.two_logs import traffic as reading
 from probe.judge.two_logs.facts import MessageFacts, message_facts
 from probe.judge.two_logs.traffic import Traffic
 from probe.observe import events
-from probe.observe.ndjson import End
+from probe.observe.header import End
 
 from .logs import Asked, HttpSession, Log
 

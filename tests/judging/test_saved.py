@@ -22,7 +22,7 @@ from probe.judging import saved
 from probe.judging.run import new_judge
 from probe.observe import entry_reading, ndjson
 from probe.observe.log import Entry
-from probe.observe.ndjson import End
+from probe.observe.header import End
 
 from ..judge.logs import HEADER, Log
 

@@ -22,7 +22,7 @@ from probe.observe.events import (
     MessagesDelivered,
 )
 from probe.observe.log import Entry, EventLog
-from probe.observe.ndjson import End, Header
+from probe.observe.header import End, Header
 from probe.observe.records import CallRecord, CallRecords
 from probe.wire.jsonrpc import encode
 

@@ -17,7 +17,8 @@ from ..engine.shares import Limit
 from ..engine.turns import Turns
 from ..observe.bounded import Newest
 from ..observe.log import Entry, Gap
-from ..observe.ndjson import End, read_line
+from ..observe.header import End
+from ..observe.ndjson import read_line
 from ..wire.forwarding import SUBPROTOCOL, CollectorTaken, ForwarderHello, ForwardingError, read_hello
 from ..wire.jsonrpc import clip
 from .exchange import Exchange

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -21,12 +20,13 @@ import trio
 from ..observe.audit.claim import AuditFileError
 from ..observe.audit.db import FIELDS, Written
 from ..observe.audit.file import AuditFile
+from ..observe.audit.kept_calls import AuditStatus, CallStore
 from ..observe.audit.unwritten import Unwritten
 from ..observe.events import AuditState
 from ..observe.log import Entry, EventLog
 from ..observe.records import CallRecord
 from ..settings import Settings
-from .call_store import CallStore, FileCalls, MemoryCalls
+from .call_store import FileCalls, MemoryCalls
 from .calls.blocking import UNUSABLE, in_thread, why
 from .clock import Clock
 from .observer import Observer
@@ -46,20 +46,6 @@ _LONGEST_PAUSE_S: Final = 5.0
 _FINAL_PAUSE_S: Final = 0.05
 
 _fields_of = attrgetter(*FIELDS)
-
-
-@dataclass(frozen=True, slots=True)
-class AuditStatus:
-    """The place where calls are kept. `failing` says since when and `why` a file cannot be written.
-
-    `lost` rows had no room while it could not be, and are not in it.
-    """
-
-    store: Literal["memory", "file"]
-    state: Literal["ok", "failing"]
-    since: float | None
-    why: str | None
-    lost: int
 
 
 class Audit:

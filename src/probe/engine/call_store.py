@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import trio
 
 from ..observe.audit import reading as audit_reading
 from ..observe.audit.file import AuditFile
+from ..observe.audit.kept_calls import AuditUnreadableError, CallRows, CallWithEvidence, CursorError
 from ..observe.audit.reading import Found, KeptRow
 from ..observe.audit.unwritten import Unwritten
 from ..observe.call_filter import CallFilter
@@ -35,61 +35,12 @@ _READERS: Final = 1
 _LONGEST_NUMBER: Final = 19
 
 
-class CursorError(ValueError):
-    """A cursor is none that this server has given."""
-
-
-class AuditUnreadableError(Exception):
-    """The file cannot be read now, or not in time; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallRows:
-    """Rows in JSON, the newest first. `next` is the cursor of the next page, None at the end.
-
-    A page may be short, even empty, when a filter passes little.
-    """
-
-    rows: list[bytes]
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class CallWithEvidence:
-    """A row in JSON, and the entries of the log that belong to it; not `complete` where there were more.
-
-    `tag` is another one where anything of it is.
-    """
-
-    row: bytes
-    complete: bool
-    events: list[bytes]
-    tag: str
-
-
 def _with_evidence(row: bytes, entries: Iterable[tuple[int, bytes]], *, complete: bool) -> CallWithEvidence:
     entries = list(entries)
     # The row has the id of the run, in which an entry with this place never changes: so its megabytes are not hashed.
     places = ",".join(str(place) for place, _ in entries)
     tag = blake2b(b"%b %d %b" % (row, complete, places.encode()), digest_size=16).hexdigest()
     return CallWithEvidence(row, complete, [body for _, body in entries], tag)
-
-
-class CallStore(Protocol):
-    """Answers questions about tool calls."""
-
-    async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
-        """At most `limit` rows that pass, newest first, from a cursor on.
-
-        `max_bytes` ends the page early, but never before its first row. Raises `CursorError` and
-        `AuditUnreadableError`.
-        """
-
-    async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
-        """One call by its id, whole or without the run where it is of this one; evidence up to `max_bytes`.
-
-        Raises `AuditUnreadableError`.
-        """
 
 
 class MemoryCalls:

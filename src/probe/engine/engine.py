@@ -16,6 +16,7 @@ from ..core.modern_inbound import Inbound, climb, revision_of
 from ..observe import ndjson
 from ..observe.context import Recorder
 from ..observe.events import ServerState
+from ..observe.header import Header
 from ..observe.log import EventLog
 from ..observe.opened import OpenedFile, ReadLog
 from ..observe.records import CallRecords
@@ -130,12 +131,12 @@ class Engine:
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
         self.modern = ModernRouter(services, self.tasks, trips, self.runs, about, INSTRUCTIONS)
 
-    def header(self, catalogue: str | None = None) -> ndjson.Header:
+    def header(self, catalogue: str | None = None) -> Header:
         """The header of the log; `catalogue` is the version of the rules that it is judged by."""
         if self.opened is not None:
             return self.opened.log.header
         settings = ndjson.settings_for_rules(self.settings)
-        return ndjson.Header(self.run, __version__, self.started_at, settings, catalogue)
+        return Header(self.run, __version__, self.started_at, settings, catalogue)
 
     def _judging(self) -> JudgeService:
         # A tenth of a second of imports that most servers do not need.

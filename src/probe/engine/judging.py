@@ -13,7 +13,8 @@ from typing import Final
 import trio
 
 from ..judge.judge import Judge, Subject
-from ..judge.report import Judgement, report_with, subject_report
+from ..judge.outcome.judgement import report_with, subject_report
+from ..judge.report import Judgement
 from ..judge.verdicts import Verdict
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog, Gap

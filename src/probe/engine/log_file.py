@@ -17,7 +17,7 @@ import trio
 from ..observe import ndjson
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, Gap
-from ..observe.ndjson import End
+from ..observe.header import End
 from .engine import Engine
 
 logger = logging.getLogger(__name__)

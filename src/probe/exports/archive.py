@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from ..observe import ndjson
 from ..observe.log import Entry, Gap
-from ..observe.ndjson import End, Header
+from ..observe.header import End, Header
 from ..wire.jsonrpc import encode
 from .extract import Extract
 from .overview import Overview, OverviewTally

@@ -19,7 +19,7 @@ from ..judge.reports import wording
 from ..judge.reports.card import card_values, entry_shown, templates
 from ..observe.events import HttpRequest, MessagesDelivered, StreamControl
 from ..observe.log import Entry
-from ..observe.ndjson import Header
+from ..observe.header import Header
 from ..terminal.exchanges import Exchanges, Line
 from .extract import Extract
 from .overview import Overview

@@ -25,12 +25,12 @@ from .. import app
 from ..judge.catalogue import catalogue
 from ..judge.judge import Judge
 from ..judge.outcome.expectations import findings
+from ..judge.outcome.judgement import report_of
 from ..judge.predicates.all import PREDICATES
-from ..judge.report import report_of
 from ..observe.context import Context, Recorder
 from ..observe.follower import LogFollower
 from ..observe.log import Gap
-from ..observe.ndjson import End
+from ..observe.header import End
 from ..settings import Settings
 from .client import ClientRun
 from .saved import Judged, judge_files, save

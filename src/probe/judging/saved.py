@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..judge.judge import Judge
-from ..judge.report import Judgement, report_of
+from ..judge.outcome.judgement import report_of
+from ..judge.report import Judgement
 from ..judge.reports.wording import Lookup
 from ..judge.two_logs.traffic import Traffic
 from ..observe import ndjson
 from ..observe.log import Entry, EventLog, Gap
-from ..observe.ndjson import End, Header, LogReader, NdjsonError
+from ..observe.header import End, Header
+from ..observe.ndjson import LogReader, NdjsonError
 from .client import ClientExit
 
 _PAGE = 1000

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
+from dataclasses import asdict
+from typing import Any, Final, TypeAlias, TypeVar, get_type_hints
 
 from pydantic_core import from_json
 
 from ..settings import Limits, Settings, described
 from ..wire.jsonrpc import encode
 from .entry_reading import Kinds, as_written, check, entry_of, kinds
+from .header import End, Header
 from .log import Entry, Gap
 
 _T = TypeVar("_T")
@@ -35,35 +36,8 @@ _NO_RULE: Final = frozenset({"port"})
 
 Item: TypeAlias = Entry | Gap
 
-Why: TypeAlias = Literal["complete", "filtered"]
-"""Whether each number up to the end is that of an entry or in a gap, or only what was asked for was written."""
-
-
 class NdjsonError(ValueError):
     """The file is no log of this version; the message names the line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The origin of a log. `started_at` is seconds since the epoch, `program` the version of the server.
-
-    `settings` are those that rules about clients need (`settings_for_rules`); `catalogue` is the version of these rules
-    where the log was written for them.
-    """
-
-    run: str
-    program: str
-    started_at: float
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    catalogue: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The last line: the file tells of the numbers up to `last`."""
-
-    last: int
-    why: Why = "complete"
 
 
 def settings_for_rules(settings: Settings) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from .. import __version__
 from ..engine.engine import Engine
 from ..observe import ndjson
 from ..observe.log import Gap
-from ..observe.ndjson import End
+from ..observe.header import End
 from ..wire.forwarding import PATH, SUBPROTOCOL, ForwarderHello, ForwardingError, read_taken
 
 _CONNECT_S: Final = 10.0

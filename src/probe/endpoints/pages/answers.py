@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...engine.audit import AuditStatus
 from ...engine.catalogue.tool import TaskSupport
 from ...exports.overview import Overview
+from ...observe.audit.kept_calls import AuditStatus
 from ...observe.log import Entry, Gap
 from ...observe.records import CallRecord
 from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow

@@ -8,10 +8,10 @@ from typing import Final
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.call_store import AuditUnreadableError, CallRows, CallStore, CursorError
 from ...engine.engine import Engine
 from ...engine.turns import Turns
 from ...observe import call_filter
+from ...observe.audit.kept_calls import AuditUnreadableError, CallRows, CallStore, CursorError
 from ...observe.call_filter import CallFilter
 from . import call_table, listing, media, responses
 from .problems import not_found, problem

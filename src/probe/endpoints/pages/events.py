@@ -13,7 +13,7 @@ from ...engine.engine import Engine
 from ...observe import event_filter, ndjson
 from ...observe.event_filter import EventFilter
 from ...observe.log import Entry, EventLog, Gap
-from ...observe.ndjson import End, Header, Why
+from ...observe.header import End, Header, Why
 from ...observe.query import QueryError, whole_number
 from ...settings.limits import Limits
 from . import listing, media, responses

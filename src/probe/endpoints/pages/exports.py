@@ -22,7 +22,7 @@ from ...exports.overview import OverviewTally
 from ...exports.page import ShownSession, WireLog, page
 from ...judge.reports.as_json import as_json
 from ...observe.log import Entry, Gap, cost_of
-from ...observe.ndjson import End
+from ...observe.header import End
 from ...observe.query import QueryError
 from ...wire.jsonrpc import clip, encode
 from . import answers, listing, media, responses

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from ... import __version__
-from ...engine.audit import AuditStatus
 from ...judge.reports.as_json import JudgeReport
+from ...observe.audit.kept_calls import AuditStatus
 from ...observe.call_filter import OUTCOMES
 from ...observe.context import Context
 from ...observe.events import Event

@@ -17,7 +17,8 @@ from pydantic_core import from_json
 from ...observe import events
 from ...observe.bounded import Newest
 from ...observe.log import Entry
-from ...observe.ndjson import End, Item
+from ...observe.header import End
+from ...observe.ndjson import Item
 from ...wire.jsonrpc import ProgressToken, RequestId, encode, id_length, is_id
 from ..values import members
 
