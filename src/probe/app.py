@@ -237,7 +237,7 @@ async def running(
     """
     engine = _engine(settings, opened)
     async with following(engine, printer) as page:
-        metrics = None if page is None else Metrics(page)
+        metrics = None if page is None else Metrics(page.content_type, page.text)
         # Before any socket is open: it is what can refuse its settings.
         paths = Paths(engine, metrics=metrics)
         sockets = listener.open_sockets(settings)
@@ -298,7 +298,7 @@ async def serve_stdio(
         log_kept(engine, options.log_to),
         forwarded,
     ):
-        metrics = None if page is None else Metrics(page)
+        metrics = None if page is None else Metrics(page.content_type, page.text)
         sockets = [] if dashboard is None else listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
@@ -358,8 +358,12 @@ def _hosts(settings: Settings, url: str) -> str:
 
 
 def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
+    new_judge = None
+    if settings.judge:
+        # A tenth of a second of imports that most servers do not need.
+        from .engine.judging import live_judge as new_judge
     made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id)
-    engine = made(random_bytes=secrets.token_bytes, opened=opened)
+    engine = made(random_bytes=secrets.token_bytes, opened=opened, new_judge=new_judge)
     engine.check_selection(settings.tools)
     return engine
 

@@ -14,6 +14,7 @@ from trio.testing import MockClock
 from probe.endpoints.paths import Paths
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.engine import Engine
+from probe.engine.judging import live_judge
 from probe.observe.opened import OpenedFile
 from probe.settings import Settings, build
 from probe.tools.catalogue import TOOLSETS
@@ -71,13 +72,15 @@ async def running(
     with nothing left to happen but keep-alive comments, virtual time would run on for ever.
     """
     numbers = count(1)
+    settings = settings or build(values)
     engine = Engine(
-        settings or build(values),
+        settings,
         toolsets,
         epoch=EPOCH,
         new_id=lambda: f"id-{next(numbers):04}-0123456789abcdef",
         random_bytes=lambda size: next(numbers).to_bytes(size, "big"),
         opened=opened,
+        new_judge=live_judge if settings.judge else None,
     )
     virtual = isinstance(trio.lowlevel.current_clock(), MockClock)
     with trio.fail_after(20_000 if virtual else 100):

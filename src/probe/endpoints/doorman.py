@@ -14,7 +14,7 @@ import trio
 from ..core.addresses import client_key, client_of, is_within, networks
 from ..core.modern_inbound import era_of_unread
 from ..core.rates import Admission, Rates
-from ..engine.engine import Engine
+from ..engine.services import Services
 from ..observe.events import LimitReached
 from ..wire.errors import Rejection, too_many
 from ..wire.jsonrpc import Json, encode
@@ -36,11 +36,11 @@ _WHY = "Too many requests from this address (requests_per_second)"
 class Doorman:
     """The rate limiter of one engine. Raises `NetworksError` for `trusted_proxies` that are none."""
 
-    def __init__(self, engine: Engine) -> None:
-        limits = engine.settings.limits
-        self._engine = engine
-        self._clock = engine.clock
-        self._trusted = networks(engine.settings.trusted_proxies.split(","))
+    def __init__(self, services: Services) -> None:
+        limits = services.limits
+        self._services = services
+        self._clock = services.clock
+        self._trusted = networks(services.settings.trusted_proxies.split(","))
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
 
     def introduce(self, scope: Scope) -> Scope:
@@ -83,8 +83,8 @@ class Doorman:
 
     def _noted(self, verdict: Admission) -> Admission:
         if verdict.first:
-            most = self._engine.settings.limits.requests_per_second
-            self._engine.log.append(LimitReached("requests_per_second", most))
+            most = self._services.limits.requests_per_second
+            self._services.log.append(LimitReached("requests_per_second", most))
         return verdict
 
 

@@ -10,14 +10,14 @@ from collections.abc import Iterable
 import trio
 
 from ..core.client_label import LABEL_RULE, is_client_label
-from ..engine.engine import Engine
 from ..engine.forwarded import ForwardingProcess
 from ..engine.pipes.wires import Ending, WireBrokenError
+from ..engine.protocols import ServedEngine
 from ..engine.shares import Limit
 from ..engine.turns import Turns
 from ..observe.bounded import Newest
-from ..observe.log import Entry, Gap
 from ..observe.header import End
+from ..observe.log import Entry, Gap
 from ..observe.ndjson import read_line
 from ..wire.forwarding import SUBPROTOCOL, CollectorTaken, ForwarderHello, ForwardingError, read_hello
 from ..wire.jsonrpc import clip
@@ -39,17 +39,17 @@ _MOST_TOLD = 4096
 _TOLD, _LOST, _STOPPED, _NO_LOG = "process", "connection", "the server stopped", "what it sent is no log"
 
 
-def forwarding_endpoint(engine: Engine) -> SecretEndpoint:
+def forwarding_endpoint(engine: ServedEngine) -> SecretEndpoint:
     """`/forward` of one engine."""
     door = SecretDoor(engine.settings.forward_secret, "forward_secret", SUBPROTOCOL, "forwarder", "forwarded logs")
-    places = Limit("max_forwarders", "there are {most} processes already ({name})", engine.shares)
+    places = Limit("max_forwarders", "there are {most} processes already ({name})", engine.services.shares)
     return SecretEndpoint(engine, door, places, LogCollector(engine).collect)
 
 
 class LogCollector:
     """The processes that forward their logs to one engine: those that are connected, and those that may come back."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: ServedEngine) -> None:
         self._engine = engine
         self._away: Newest[str, ForwardingProcess] = Newest(_MOST_KNOWN)
         self._told: Newest[str, int] = Newest(_MOST_TOLD)

@@ -14,8 +14,8 @@ import trio
 
 from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of
-from ..engine.engine import Engine
 from ..engine.messages import read_id, record_received
+from ..engine.protocols import ServedEngine
 from ..observe.events import UnreadableFault
 from ..observe.unreadable import unreadable, unreadable_json
 from ..wire.errors import Refusal, Rejection
@@ -39,7 +39,7 @@ _WHO_S = 1.0
 class McpHttp:
     """The endpoint of one engine. `wait_idle` tells when no response is being written any more."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: ServedEngine) -> None:
         settings = engine.settings
         self._engine = engine
         self._settings = settings
@@ -47,7 +47,7 @@ class McpHttp:
         self._modern = ModernHttp(engine)
         self._policy = host_policy(settings)
         self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
-        self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.shares)
+        self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.services.shares)
         self._open = 0
         self._closed = trio.lowlevel.ParkingLot()
 

@@ -15,9 +15,9 @@ from typing import Any
 import trio
 
 from ..core.call import Cause
-from ..engine.engine import Engine
 from ..engine.messages import read_message
-from ..engine.modern.dispatch import AnsweredAtOnce, Started
+from ..engine.modern.answers import AnsweredAtOnce, Started
+from ..engine.protocols import ServedEngine
 from ..engine.streams.reading import Reading
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Notification, Request, Response
@@ -33,7 +33,7 @@ RETRY_AFTER = (b"retry-after", b"5")
 class ModernHttp:
     """The modern side of the endpoint of one engine."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: ServedEngine) -> None:
         self._engine = engine
         self._settings = engine.settings
 

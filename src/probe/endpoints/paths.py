@@ -8,8 +8,8 @@ from typing import cast
 import trio
 
 from ..core.inbound import HttpHead
-from ..engine.engine import Engine
 from ..engine.pipes.pipe import serve_pipe
+from ..engine.protocols import WholeEngine
 from ..observe.events import LimitReached
 from ..wire.errors import Rejection, busy
 from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close, host_policy, http_head
@@ -49,15 +49,15 @@ class Paths:
     their heads.
     """
 
-    def __init__(self, engine: Engine, *, pages_only: bool = False, metrics: App | None = None) -> None:
+    def __init__(self, engine: WholeEngine, *, pages_only: bool = False, metrics: App | None = None) -> None:
         settings = engine.settings
         self.mcp = McpHttp(engine)
-        self._doorman = Doorman(engine)
+        self._doorman = Doorman(engine.services)
         self._browsers = Browsers(settings)
         self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._doorman.pace)
         self.toolhost = tool_host_endpoint(engine)
         self.forwarding = forwarding_endpoint(engine)
-        self.readers = Readers(engine)
+        self.readers = Readers(engine.services)
         self.feed = Feed(engine, self.readers)
         self._health = Health(lambda: not engine.draining)
         self._policy = host_policy(settings)

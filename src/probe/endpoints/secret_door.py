@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import trio
 
 from ..core.inbound import HostPolicy, HttpHead
-from ..engine.engine import Engine
+from ..engine.protocols import ServedEngine
 from ..engine.shares import Limit, LimitError
 from ..wire.errors import Rejection
 from .asgi import Headers, Receive, Scope, Send, host_policy, http_head
@@ -74,7 +74,7 @@ class SecretDoor:
 class SecretEndpoint:
     """One path of one engine behind a door. `places` bounds its connections; `wait_idle` tells when there is none."""
 
-    def __init__(self, engine: Engine, door: SecretDoor, places: Limit, converse: Converse) -> None:
+    def __init__(self, engine: ServedEngine, door: SecretDoor, places: Limit, converse: Converse) -> None:
         self._engine = engine
         self._door = door
         self._places = places

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..engine.engine import Engine
 from ..engine.pipes.wires import Closed, Ending, WireBrokenError
+from ..engine.protocols import ServedEngine
 from ..engine.shares import Limit
 from ..hosting.roster import Roster
 from .exchange import Exchange
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _NORMAL, _GOING_AWAY = 1000, 1001
 
 
-def tool_host_endpoint(engine: Engine) -> SecretEndpoint:
+def tool_host_endpoint(engine: ServedEngine) -> SecretEndpoint:
     """`/toolhost` of one engine."""
     secret = engine.settings.toolhost_secret
     host_connection, protocol = _load() if secret else (None, "")
     door = SecretDoor(secret, "toolhost_secret", protocol, "tool host", "tool hosts")
-    places = Limit("max_tool_hosts", "there are {most} tool hosts already ({name})", engine.shares)
+    places = Limit("max_tool_hosts", "there are {most} tool hosts already ({name})", engine.services.shares)
     roster = Roster(engine.hosted)
 
     async def converse(exchange: Exchange, wire: WebSocketWire) -> None:

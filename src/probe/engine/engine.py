@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import cast
@@ -9,7 +10,7 @@ from typing import cast
 import mcp_types as types
 import trio
 
-from .. import __version__
+from .. import TITLE, __version__
 from ..core.call import Cause
 from ..core.inbound import HttpHead
 from ..core.modern_inbound import Inbound, climb, revision_of
@@ -35,7 +36,6 @@ from .catalogue.hosted import HostedTools
 from .catalogue.offers import Offer
 from .clock import Clock
 from .interactions import Interactions
-from .judging import JudgeService
 from .legacy.channels import announce
 from .legacy.dispatch import LegacyRouter
 from .legacy.methods import capabilities
@@ -44,6 +44,7 @@ from .modern.clients import Clients
 from .modern.dispatch import ModernRouter
 from .modern.rounds import RoundTrips
 from .observer import Observer
+from .protocols import LiveJudge, Usage, WatchedEngine
 from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
 from .services import Services
 from .sessions import Session, SessionService
@@ -53,7 +54,7 @@ from .tasks import TaskService
 
 SERVER_INFO: Json = {
     "name": "mcp-probe",
-    "title": "MCP Probe",
+    "title": TITLE,
     "version": __version__,
     "description": "A diagnostic MCP server: trigger a feature, see what really happened on the wire.",
 }
@@ -75,8 +76,8 @@ class Engine:
 
     `epoch` is the wall clock at the moment of making it, in seconds since 1970; `new_id` gives unguessable ids of
     visible ASCII characters, `random_bytes` so many fresh bytes. `run` names this life of the server. With an `opened`
-    file the log is that of the file, and so are the run and the start; nothing is recorded. Raises
-    `SettingError` for unusable request state keys. `stopped` is the last entry of its work, once it is there.
+    file the log is that of the file, and so are the run and the start; nothing is recorded. `new_judge` makes what
+    judges its clients; without it nobody does. Raises `SettingError` for unusable request state keys. `stopped` is the last entry of its work, once it is there.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Engine:
         new_id: Callable[[], str],
         random_bytes: Callable[[int], bytes],
         opened: OpenedFile | None = None,
+        new_judge: Callable[[WatchedEngine], LiveJudge] | None = None,
     ) -> None:
         limits = settings.limits
         self.settings = settings
@@ -112,7 +114,6 @@ class Engine:
         self.tasks = TaskService(services)
         self.streams = DraftStreams(services)
         self.sessions = SessionService(services, self._end_owner)
-        self.judging = self._judging() if settings.judge else None
         self.draining = False
         self.drained = trio.Event()
         self.stopped: int | None = None
@@ -130,6 +131,7 @@ class Engine:
         # It stands in every result, so it is the short form.
         about = {name: SERVER_INFO[name] for name in ("name", "title", "version")}
         self.modern = ModernRouter(services, self.tasks, trips, self.runs, about, INSTRUCTIONS)
+        self.judging = None if new_judge is None else new_judge(self)
 
     def header(self, catalogue: str | None = None) -> Header:
         """The header of the log; `catalogue` is the version of the rules that it is judged by."""
@@ -137,17 +139,6 @@ class Engine:
             return self.opened.log.header
         settings = ndjson.settings_for_rules(self.settings)
         return Header(self.run, __version__, self.started_at, settings, catalogue)
-
-    def _judging(self) -> JudgeService:
-        # A tenth of a second of imports that most servers do not need.
-        from ..judge.catalogue import catalogue
-        from ..judge.judge import Judge
-        from ..judge.predicates.all import PREDICATES
-
-        rules = catalogue()
-        judge = Judge(rules, PREDICATES)
-        judge.begin(self.header(str(rules.version)), living=self.opened is None)
-        return JudgeService(self.log, self.clock, judge, None if self.opened is None else self.opened.log)
 
     @property
     def records(self) -> CallRecords:
@@ -169,6 +160,18 @@ class Engine:
     def check_selection(self, selection: str) -> None:
         """Raise `UnknownSelectionError` for a selection that names what does not exist."""
         self._select(selection)
+
+    def usage(self) -> Usage:
+        """How much there is at this moment. To be called where the engine runs."""
+        return Usage(
+            sessions=sum(1 for _ in self.sessions),
+            legacy_calls=sum(len(session.calls) for session in self.sessions) + len(self.streams.running),
+            modern_calls=len(self.modern.running),
+            subscriptions=len(self.modern.listeners),
+            tasks=Counter(task.machine.status for task in self.tasks.everyone()),
+            draft_streams=sum(1 for _ in self.streams),
+            draft_stream_bytes=sum(stream.weight for stream in self.streams),
+        )
 
     def _announce_hosted(self) -> None:
         for session in self.sessions:

@@ -18,7 +18,7 @@ from ..observe.bounded import Newest
 from ..observe.context import Context, Recorder
 from ..observe.log import Entry
 from ..wire.forwarding import ForwarderHello
-from .engine import Engine
+from .protocols import ServedEngine
 
 # These are about a client of the process. The rest is about the process as a server: its state, its pages, its files.
 _TAKEN: Final = frozenset(
@@ -83,7 +83,7 @@ class ForwardingProcess:
     `recorder` is that of the request that it came with first.
     """
 
-    def __init__(self, engine: Engine, recorder: Recorder, hello: ForwarderHello, taken: int = 0) -> None:
+    def __init__(self, engine: ServedEngine, recorder: Recorder, hello: ForwarderHello, taken: int = 0) -> None:
         self.taken = taken
         self._log = engine.log
         number = recorder.context.exchange

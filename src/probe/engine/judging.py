@@ -12,17 +12,28 @@ from typing import Final
 
 import trio
 
+from ..judge.catalogue import catalogue
 from ..judge.judge import Judge, Subject
 from ..judge.outcome.judgement import report_with, subject_report
+from ..judge.predicates.all import PREDICATES
 from ..judge.report import Judgement
 from ..judge.verdicts import Verdict
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog, Gap
 from ..observe.ndjson import SavedLog
 from .clock import Clock
+from .protocols import WatchedEngine
 
 # How much of the time that passes may be spent on judging.
 _SHARE: Final = 0.05
+
+
+def live_judge(engine: WatchedEngine) -> JudgeService:
+    """A judge with every rule that has a predicate; it has begun the log of an engine, and follows it by `serve`."""
+    rules, opened = catalogue(), engine.opened
+    judge = Judge(rules, PREDICATES)
+    judge.begin(engine.header(str(rules.version)), living=opened is None)
+    return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log)
 
 
 class JudgeService:

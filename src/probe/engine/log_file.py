@@ -16,9 +16,9 @@ import trio
 
 from ..observe import ndjson
 from ..observe.follower import LogFollower
-from ..observe.log import Entry, Gap
 from ..observe.header import End
-from .engine import Engine
+from ..observe.log import Entry, Gap
+from .protocols import WatchedEngine
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class LogFileError(Exception):
 
 
 @asynccontextmanager
-async def log_kept(engine: Engine, folder: Path | None) -> AsyncIterator[None]:
+async def log_kept(engine: WatchedEngine, folder: Path | None) -> AsyncIterator[None]:
     """Keep the log of an engine in `FOLDER/RUN.ndjson` for as long as the block; nowhere without a folder.
 
     Leaving the block writes the rest and the last line. Owns the file. A disk that is full ends the file, and nothing
@@ -59,7 +59,7 @@ def _new(folder: Path, name: str) -> BinaryIO:
 class _Keeper:
     """The entries that were taken from the log and are not in the file yet."""
 
-    def __init__(self, engine: Engine, file: BinaryIO) -> None:
+    def __init__(self, engine: WatchedEngine, file: BinaryIO) -> None:
         self._log = engine.log
         self._file = file
         self._lines = [ndjson.header(engine.header())]

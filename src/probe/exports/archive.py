@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 from ..observe import ndjson
-from ..observe.log import Entry, Gap
 from ..observe.header import End, Header
+from ..observe.log import Entry, Gap
 from ..wire.jsonrpc import encode
 from .extract import Extract
 from .overview import Overview, OverviewTally

@@ -18,8 +18,8 @@ from ..judge.report import Judgement
 from ..judge.reports import wording
 from ..judge.reports.card import card_values, entry_shown, templates
 from ..observe.events import HttpRequest, MessagesDelivered, StreamControl
-from ..observe.log import Entry
 from ..observe.header import Header
+from ..observe.log import Entry
 from ..terminal.exchanges import Exchanges, Line
 from .extract import Extract
 from .overview import Overview

@@ -19,7 +19,7 @@ import trio
 
 from ..core.tool_host import HostState, HostViolationError, ToolHost
 from ..engine.catalogue.tool import Tool
-from ..engine.engine import Engine
+from ..engine.protocols import ServedEngine
 from ..engine.streams.outbox import stored
 from ..observe.context import Recorder
 from ..observe.events import (
@@ -103,7 +103,9 @@ class RefusedMessageError(Exception):
 class HostConnection:
     """One connection. `ending` is the close code and why the server ends it; None as long as it does not."""
 
-    def __init__(self, engine: Engine, roster: Roster, request: Recorder, client: str, peer: str | None = None) -> None:
+    def __init__(
+        self, engine: ServedEngine, roster: Roster, request: Recorder, client: str, peer: str | None = None
+    ) -> None:
         settings = engine.settings
         self.label = f"h{request.context.exchange}"
         self.ending: tuple[int, str] | None = None

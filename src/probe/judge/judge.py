@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 
 from ..observe.bounded import Newest
 from ..observe.events import ClientProcess, ServerState, StdioChanged
-from ..observe.log import Entry, Gap
 from ..observe.header import End, Header
+from ..observe.log import Entry, Gap
 from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
 from .life import Life
 from .predicate import BY_METHOD, MOMENTS, Predicate, Wait

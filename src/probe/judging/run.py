@@ -29,8 +29,8 @@ from ..judge.outcome.judgement import report_of
 from ..judge.predicates.all import PREDICATES
 from ..observe.context import Context, Recorder
 from ..observe.follower import LogFollower
-from ..observe.log import Gap
 from ..observe.header import End
+from ..observe.log import Gap
 from ..settings import Settings
 from .client import ClientRun
 from .saved import Judged, judge_files, save

@@ -15,8 +15,8 @@ from ..judge.report import Judgement
 from ..judge.reports.wording import Lookup
 from ..judge.two_logs.traffic import Traffic
 from ..observe import ndjson
-from ..observe.log import Entry, EventLog, Gap
 from ..observe.header import End, Header
+from ..observe.log import Entry, EventLog, Gap
 from ..observe.ndjson import LogReader, NdjsonError
 from .client import ClientExit
 

@@ -36,6 +36,7 @@ _NO_RULE: Final = frozenset({"port"})
 
 Item: TypeAlias = Entry | Gap
 
+
 class NdjsonError(ValueError):
     """The file is no log of this version; the message names the line."""
 

@@ -19,10 +19,10 @@ import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError, WebSocketConnection, wrap_client_stream
 
 from .. import __version__
-from ..engine.engine import Engine
+from ..engine.protocols import WatchedEngine
 from ..observe import ndjson
-from ..observe.log import Gap
 from ..observe.header import End
+from ..observe.log import Gap
 from ..wire.forwarding import PATH, SUBPROTOCOL, ForwarderHello, ForwardingError, read_taken
 
 _CONNECT_S: Final = 10.0
@@ -90,7 +90,7 @@ class RefusedForwardingError(Exception):
 
 @asynccontextmanager
 async def forwarding(
-    engine: Engine, collector: Collector, label: str | None, announce: Callable[[str], None]
+    engine: WatchedEngine, collector: Collector, label: str | None, announce: Callable[[str], None]
 ) -> AsyncIterator[None]:
     """Forward the log of an engine for as long as the block.
 
@@ -112,7 +112,7 @@ class _Forwarder:
     """The task that sends. `_sent` is the last number that a socket took, or that the collector says it has."""
 
     def __init__(
-        self, engine: Engine, collector: Collector, label: str | None, announce: Callable[[str], None]
+        self, engine: WatchedEngine, collector: Collector, label: str | None, announce: Callable[[str], None]
     ) -> None:
         self._engine = engine
         self._collector = collector

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from .. import __version__
 from ..core.task import Status
-from ..engine.engine import Engine
+from ..engine.protocols import Usage, WatchedEngine
 from .tally import Family
 
 
-def read(engine: Engine) -> Iterator[Family]:
+def read(engine: WatchedEngine) -> Iterator[Family]:
     """All of them. To be called where the engine runs."""
-    log, hosts = engine.log, engine.observer.tables.hosts_connected
-    yield _gauge("sessions", "Sessions of the legacy era.", sum(1 for _ in engine.sessions))
-    yield _calls(engine)
-    yield _tasks(engine)
+    log, hosts, usage = engine.log, engine.observer.tables.hosts_connected, engine.usage()
+    yield _gauge("sessions", "Sessions of the legacy era.", usage.sessions)
+    yield _calls(usage)
+    yield _tasks(usage)
     yield _gauge("tool_hosts", "Tool hosts that are connected.", hosts)
     yield _gauge("log_entries", "Entries in the event log.", len(log))
     yield _gauge("log_size", "Size of the event log.", log.bytes, "bytes")
@@ -33,14 +32,12 @@ def _gauge(name: str, help: str, value: float, unit: str = "") -> Family:
     return Family("gauge", name, unit, help, (), [((), value)])
 
 
-def _calls(engine: Engine) -> Family:
-    held = sum(len(session.calls) for session in engine.sessions) + len(engine.streams.running)
-    modern = len(engine.modern.running) + len(engine.modern.listeners)
+def _calls(usage: Usage) -> Family:
+    modern = usage.modern_calls + usage.subscriptions
     help = "Requests that wait or work, subscriptions among them; tasks are counted apart."
-    return Family("gauge", "in_flight", "", help, ("era",), [(("legacy",), held), (("modern",), modern)])
+    return Family("gauge", "in_flight", "", help, ("era",), [(("legacy",), usage.legacy_calls), (("modern",), modern)])
 
 
-def _tasks(engine: Engine) -> Family:
-    by_status = Counter(task.machine.status for task in engine.tasks.everyone())
-    samples = [((str(status.value),), by_status[status]) for status in Status]
+def _tasks(usage: Usage) -> Family:
+    samples = [((str(status.value),), usage.tasks.get(status, 0)) for status in Status]
     return Family("gauge", "tasks", "", "Tasks that are kept, by status.", ("status",), samples)

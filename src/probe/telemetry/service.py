@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..engine.engine import Engine
+from ..engine.protocols import WatchedEngine
 from ..observe.follower import LogFollower
 from ..observe.log import Entry
 from ..wire.revisions import MODERN
@@ -54,7 +54,7 @@ class MetricsText:
 
 
 @asynccontextmanager
-async def following(engine: Engine, printer: Printer | None = None) -> AsyncIterator[MetricsText | None]:
+async def following(engine: WatchedEngine, printer: Printer | None = None) -> AsyncIterator[MetricsText | None]:
     """The telemetry that the engine's settings ask for, while the block runs; gives `/metrics` if it is wanted.
 
     `printer` gets the lines. Raises `TelemetryError` before anything has started. When the block ends, however it does,
@@ -81,7 +81,7 @@ async def following(engine: Engine, printer: Printer | None = None) -> AsyncIter
         await _finish(engine, followers, counters)
 
 
-async def _finish(engine: Engine, followers: list[LogFollower], counters: _Counters | None) -> None:
+async def _finish(engine: WatchedEngine, followers: list[LogFollower], counters: _Counters | None) -> None:
     with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_S):
         # In their order: lines may have to wait for who reads them, counters wait for nobody.
         for follower in followers:
@@ -94,7 +94,7 @@ async def _finish(engine: Engine, followers: list[LogFollower], counters: _Count
 class _LogLines:
     """Lines of the log, written by a thread: who reads them may be slow, and then the log is what waits."""
 
-    def __init__(self, engine: Engine, printer: Printer) -> None:
+    def __init__(self, engine: WatchedEngine, printer: Printer) -> None:
         self._lines = Lines(printer.level)
         self._printer = printer
         self._clock = engine.clock
@@ -129,7 +129,7 @@ class _LogLines:
 class _Counters:
     """The metrics and traces of one server, and their receivers. Made by `start`."""
 
-    def __init__(self, engine: Engine, requests: Requests, tally: Tally) -> None:
+    def __init__(self, engine: WatchedEngine, requests: Requests, tally: Tally) -> None:
         self._engine = engine
         self._requests = requests
         self._tally = tally
@@ -140,7 +140,7 @@ class _Counters:
         self.follower = LogFollower(engine.log, self._take, self._missed, after=engine.log.last)
 
     @classmethod
-    def start(cls, engine: Engine) -> _Counters:
+    def start(cls, engine: WatchedEngine) -> _Counters:
         """With the SDK's threads, where they are wanted; `close` ends them. Raises `TelemetryError`."""
         everything = engine.offer("all", MODERN[-1]).catalogue
         counters = cls(engine, Requests(), Tally([*everything.toolset_of]))

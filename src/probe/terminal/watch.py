@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ..engine.engine import Engine
+from ..engine.protocols import WatchedEngine
 from ..observe.follower import LogFollower
 from ..observe.log import Entry
 from .exchanges import Exchanges, Line
@@ -21,7 +21,7 @@ _FINAL_S: Final = 1.0
 
 
 @asynccontextmanager
-async def watching(engine: Engine, screen: Screen | None) -> AsyncIterator[None]:
+async def watching(engine: WatchedEngine, screen: Screen | None) -> AsyncIterator[None]:
     """Show what happens while the block runs, and the rest within a second afterwards; nothing without a screen."""
     if screen is None:
         yield
@@ -42,7 +42,7 @@ async def watching(engine: Engine, screen: Screen | None) -> AsyncIterator[None]
 class _Shown:
     """Lines wait for a thread that writes them: who reads standard output may be slow, and then the log waits."""
 
-    def __init__(self, engine: Engine, screen: Screen) -> None:
+    def __init__(self, engine: WatchedEngine, screen: Screen) -> None:
         self._screen = screen
         self._exchanges = Exchanges()
         self._wall = engine.clock.wall

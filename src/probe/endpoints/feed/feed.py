@@ -14,7 +14,7 @@ import trio
 
 from ... import __version__
 from ...core.inbound import HttpHead
-from ...engine.engine import Engine
+from ...engine.protocols import WatchedEngine
 from ...observe.feed import FeedCursor, Missed
 from ...observe.tables.tables import TableName
 from ...wire import sse
@@ -36,7 +36,7 @@ _PACKED_HEADERS: Headers = (*_HEADERS, (b"content-encoding", b"gzip"))
 class Feed:
     """The feed of one engine, one of the streams of `readers`."""
 
-    def __init__(self, engine: Engine, readers: Readers) -> None:
+    def __init__(self, engine: WatchedEngine, readers: Readers) -> None:
         self._engine = engine
         self._pieces = Pieces(engine.run, engine.log, engine.observer.tables)
         self._ticks = _Ticks(engine)
@@ -62,7 +62,7 @@ class _Ticks:
     Each reader wakes a little later than the one before; with an end of its own it would ask for a piece of its own.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: WatchedEngine) -> None:
         self._log = engine.log
         self._observer = engine.observer
         self._every_s = engine.settings.feed_tick_s
@@ -102,7 +102,7 @@ class _Table:
 class _Reader:
     """One reader: its place in the log and in the tables it asked for, and how its response is written."""
 
-    def __init__(self, engine: Engine, pieces: Pieces, ticks: _Ticks, wishes: Wishes, send: Send) -> None:
+    def __init__(self, engine: WatchedEngine, pieces: Pieces, ticks: _Ticks, wishes: Wishes, send: Send) -> None:
         settings = engine.settings
         self._engine = engine
         self._log = engine.log

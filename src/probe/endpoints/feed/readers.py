@@ -13,9 +13,8 @@ import trio
 
 from ...core.addresses import client_key
 from ...core.inbound import HttpHead, accepts
-from ...engine.engine import Engine
+from ...engine.services import Services
 from ...engine.shares import Limit, LimitError
-from ...observe.context import Recorder
 from ...observe.query import QueryError
 from ...wire.errors import Rejection
 from ..asgi import Headers, Receive, Scope, Send, http_head, start, wait_disconnect
@@ -46,9 +45,9 @@ class Readers:
     `wait_idle` tells when there is none any more.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._recorder = Recorder(engine.log)
-        self._places = Limit("max_feed_readers", "there are {most} readers already ({name})", engine.shares)
+    def __init__(self, services: Services) -> None:
+        self._recorder = services.recorder
+        self._places = Limit("max_feed_readers", "there are {most} readers already ({name})", services.shares)
         self.open: set[FeedSubscriber] = set()
         self._left = trio.lowlevel.ParkingLot()
 

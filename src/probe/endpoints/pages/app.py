@@ -5,12 +5,12 @@ from __future__ import annotations
 import trio
 from quart_trio import QuartTrio
 
-from ...engine.engine import Engine
+from ...engine.protocols import WatchedEngine
 from . import calls, events, exports, interaction, judge, listing, problems, responses, search, server, tables
 from .server import Beside
 
 
-def create(engine: Engine, beside: Beside) -> QuartTrio:
+def create(engine: WatchedEngine, beside: Beside) -> QuartTrio:
     """The side pages of one engine, with what they show of the endpoints `beside` them."""
     app = QuartTrio("probe")
     # No page here reads a body; this is what Quart would keep of one.
@@ -29,7 +29,7 @@ def create(engine: Engine, beside: Beside) -> QuartTrio:
     calls.register(app, engine)
     judge.register(app, engine)
     exports.register(app, engine, turnstile)
-    interaction.register(app, engine)
+    interaction.register(app, engine.interactions)
     return app
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.engine import Engine
+from ...engine.protocols import WatchedEngine
 from ...engine.turns import Turns
 from ...observe import call_filter
 from ...observe.audit.kept_calls import AuditUnreadableError, CallRows, CallStore, CursorError
@@ -25,7 +25,7 @@ _PIECE_BYTES: Final = 1024 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
 
 
-def register(app: QuartTrio, engine: Engine) -> None:
+def register(app: QuartTrio, engine: WatchedEngine) -> None:
     """Add the pages of one engine."""
     store, limits = engine.audit.calls, engine.settings.limits
 

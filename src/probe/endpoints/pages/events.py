@@ -9,11 +9,11 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.engine import Engine
+from ...engine.protocols import WatchedEngine
 from ...observe import event_filter, ndjson
 from ...observe.event_filter import EventFilter
-from ...observe.log import Entry, EventLog, Gap
 from ...observe.header import End, Header, Why
+from ...observe.log import Entry, EventLog, Gap
 from ...observe.query import QueryError, whole_number
 from ...settings.limits import Limits
 from . import listing, media, responses
@@ -106,7 +106,7 @@ async def backward(log: EventLog, scan: Scan, before: int) -> None:
         scan.gap = Gap(1, upper - 1)
 
 
-async def lines(engine: Engine, wanted: EventFilter, since: int) -> AsyncIterator[bytes]:
+async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> AsyncIterator[bytes]:
     """The log as it stands, in pieces, with a line for what was pushed out before it was read, and one at the end."""
     why: Why = "complete" if wanted.passes_all and since == 0 else "filtered"
     last = end = engine.log.last
@@ -131,11 +131,11 @@ async def lines(engine: Engine, wanted: EventFilter, since: int) -> AsyncIterato
     yield bytes(chunk + ndjson.line(End(last, why)))
 
 
-def _header(engine: Engine) -> Header:
+def _header(engine: WatchedEngine) -> Header:
     return engine.header()
 
 
-def register(app: QuartTrio, engine: Engine) -> None:
+def register(app: QuartTrio, engine: WatchedEngine) -> None:
     """Add the pages of one engine."""
     log, limits = engine.log, engine.settings.limits
 

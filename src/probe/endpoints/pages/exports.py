@@ -12,7 +12,7 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.engine import Engine
+from ...engine.protocols import WatchedEngine
 from ...engine.turns import Turns
 from ...exports import har
 from ...exports.archive import SUFFIX, Archive
@@ -21,8 +21,8 @@ from ...exports.har import HarExchanges
 from ...exports.overview import OverviewTally
 from ...exports.page import ShownSession, WireLog, page
 from ...judge.reports.as_json import as_json
-from ...observe.log import Entry, Gap, cost_of
 from ...observe.header import End
+from ...observe.log import Entry, Gap, cost_of
 from ...observe.query import QueryError
 from ...wire.jsonrpc import clip, encode
 from . import answers, listing, media, responses
@@ -56,7 +56,7 @@ class Chosen:
     turns: Turns
 
 
-def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
+def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
     """Add the pages of one engine. Of all work in turns on this `turnstile`, one goes on at a time."""
 
     async def find(page: listing.Route) -> Chosen:
@@ -103,7 +103,7 @@ def _asked(page: listing.Route) -> Extract:
     return Extract(query.own.get("client"), query.own.get("call"))
 
 
-async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
+async def _find(engine: WatchedEngine, extract: Extract, turns: Turns) -> Chosen:
     """Raises `NothingToExportError`."""
     lost, end = _bounds(engine, extract)
     if extract.call is not None:
@@ -128,7 +128,7 @@ async def _find(engine: Engine, extract: Extract, turns: Turns) -> Chosen:
     return Chosen(extract, numbers, lost, end, extract.client, turns)
 
 
-def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
+def _bounds(engine: WatchedEngine, extract: Extract) -> tuple[list[Gap], End | None]:
     """The losses of the log, and the end of an export of it: that of a file that was cut off has no end either."""
     log, opened = engine.log, engine.opened
     if opened is None:
@@ -140,7 +140,7 @@ def _bounds(engine: Engine, extract: Extract) -> tuple[list[Gap], End | None]:
     return opened.log.gaps, end
 
 
-async def _all(engine: Engine, last: int, turns: Turns) -> AsyncIterator[Entry]:
+async def _all(engine: WatchedEngine, last: int, turns: Turns) -> AsyncIterator[Entry]:
     """The entries of the log up to one of them; others run meanwhile."""
     after = 0
     while after < last:
@@ -151,7 +151,7 @@ async def _all(engine: Engine, last: int, turns: Turns) -> AsyncIterator[Entry]:
         await turns.done(_PIECE_COST)
 
 
-def _items(engine: Engine, found: Chosen) -> Iterator[Entry | Gap]:
+def _items(engine: WatchedEngine, found: Chosen) -> Iterator[Entry | Gap]:
     """The entries that were found, as far as the log still has them, and the losses, in order."""
     lost = [*found.lost]
     for number in found.numbers:
@@ -168,7 +168,7 @@ def _count(tally: OverviewTally, item: Entry | Gap) -> None:
         tally.take(item)
 
 
-async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
+async def _archived(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
     turns = found.turns
     with closing(Archive(found.extract, engine.header(), engine.clock.wall())) as archive:
         for item in _items(engine, found):
@@ -190,7 +190,7 @@ async def _archived(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
         yield archive.take()
 
 
-async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
+async def _har(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
     exchanges, turns = HarExchanges(), found.turns
     for item in _items(engine, found):
         if isinstance(item, Entry):
@@ -205,7 +205,7 @@ async def _har(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     yield har.END
 
 
-async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
+async def _page(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
     tally, wire, turns = OverviewTally(), WireLog(), found.turns
     for item in _items(engine, found):
         _count(tally, item)
@@ -226,14 +226,14 @@ async def _page(engine: Engine, found: Chosen) -> AsyncIterator[bytes]:
     yield bytes(chunk)
 
 
-async def _report(engine: Engine, about: str | None) -> bytes | None:
+async def _report(engine: WatchedEngine, about: str | None) -> bytes | None:
     if _is_part_of_file(engine):
         stored = engine.opened and engine.opened.report
         return None if stored is None else encode(stored)
     return None if engine.judging is None else encode(as_json(await engine.judging.report(about)))
 
 
-def _why_no_report(engine: Engine) -> str:
+def _why_no_report(engine: WatchedEngine) -> str:
     if not _is_part_of_file(engine):
         return "There is no report: the server did not judge."
     if engine.opened is None or engine.opened.report is None:
@@ -241,12 +241,12 @@ def _why_no_report(engine: Engine) -> str:
     return "The report on this part of a log is in the session file; a part cannot be judged again for this page."
 
 
-def _is_part_of_file(engine: Engine) -> bool:
+def _is_part_of_file(engine: WatchedEngine) -> bool:
     """Whether entries were left out of the log, so that it cannot be judged."""
     return engine.opened is not None and engine.opened.is_filtered
 
 
-def _stem(engine: Engine, found: Chosen) -> str:
+def _stem(engine: WatchedEngine, found: Chosen) -> str:
     """The name of the file, without its suffix; `client` may be any text."""
     part = found.extract.client or found.extract.call
     return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

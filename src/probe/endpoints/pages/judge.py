@@ -14,8 +14,7 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.engine import Engine
-from ...engine.judging import JudgeService
+from ...engine.protocols import LiveJudge, WatchedEngine
 from ...judge.catalogue import catalogue
 from ...judge.report import Judgement
 from ...judge.reports.as_json import ALL_VERDICTS, as_json, rule_list
@@ -39,7 +38,7 @@ _POLICY: Final = (
 _OFF: Final = "this server does not judge; start it with --judge"
 
 
-def register(app: QuartTrio, engine: Engine) -> None:
+def register(app: QuartTrio, engine: WatchedEngine) -> None:
     """Add the pages of one engine."""
     # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
@@ -73,7 +72,7 @@ def register(app: QuartTrio, engine: Engine) -> None:
 
 
 async def _answer(
-    engine: Engine, name: str | None, form: Callable[[Judgement], Response], query: Query | None = None
+    engine: WatchedEngine, name: str | None, form: Callable[[Judgement], Response], query: Query | None = None
 ) -> Response:
     """A report in one of its forms; only where that is JSON there is a query. Raises `QueryError`."""
     service, stored = engine.judging, _stored_report(engine)
@@ -89,7 +88,7 @@ async def _answer(
     return form(report)
 
 
-def _stored_report(engine: Engine) -> Mapping[str, Any] | None:
+def _stored_report(engine: WatchedEngine) -> Mapping[str, Any] | None:
     # Entries that were left out cannot be judged, but the server that had them all has said what it found.
     opened = engine.opened
     return opened.report if opened is not None and opened.is_filtered else None
@@ -139,7 +138,7 @@ def _text(body: str | bytes, content_type: str) -> Response:
     return Response(body, content_type=content_type)
 
 
-async def _wait(service: JudgeService, name: str | None, query: Query) -> None:
+async def _wait(service: LiveJudge, name: str | None, query: Query) -> None:
     """Return when there is what is waited for, or the time is over. Raises `QueryError`."""
     wanted, seconds = _wanted(query), _seconds(query)
     if wanted is None:

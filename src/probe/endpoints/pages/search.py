@@ -8,7 +8,7 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.engine import Engine
+from ...engine.protocols import WatchedEngine
 from ...engine.turns import Turns
 from ...observe.query import QueryError
 from ...observe.search.search import By, Search, SearchRequest, SearchResult
@@ -19,7 +19,7 @@ from .queries import Query, read
 from .responses import array, json_answer
 
 
-def register(app: QuartTrio, engine: Engine, turnstile: trio.Lock) -> None:
+def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
     """Add the page of one engine. Its work goes through the turnstile of the exports."""
     log, limits = engine.log, engine.settings.limits
 

@@ -10,10 +10,10 @@ from typing import Any
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from ... import __version__
+from ... import TITLE, __version__
 from ...engine.catalogue.catalogue import HOSTS
 from ...engine.catalogue.tool import Tool
-from ...engine.engine import SERVER_INFO, Engine
+from ...engine.protocols import WatchedEngine
 from ...observe.opened import OpenedFile
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
@@ -38,7 +38,7 @@ class Beside:
     feed_readers: Callable[[], Sequence[answers.FeedReader]]
 
 
-def register(app: QuartTrio, engine: Engine, beside: Beside) -> None:
+def register(app: QuartTrio, engine: WatchedEngine, beside: Beside) -> None:
     """Add the pages of one engine."""
     # Neither changes while the server runs, and here is where making them holds up nobody.
     tools = encode(asdict(_tools(engine)))
@@ -48,7 +48,7 @@ def register(app: QuartTrio, engine: Engine, beside: Beside) -> None:
     async def index() -> Response:
         read()
         pages = [answers.Link(page.path, page.gives) for page in listing.API]
-        return responses.json_answer(asdict(answers.Index(SERVER_INFO["title"], __version__, engine.run, pages)))
+        return responses.json_answer(asdict(answers.Index(TITLE, __version__, engine.run, pages)))
 
     @app.get(listing.SERVER.rule)
     async def server() -> Response:
@@ -71,11 +71,11 @@ def _constant(body: bytes) -> Response:
     return responses.stable(Response(body, content_type=media.JSON), tag)
 
 
-def _server(engine: Engine, origin: str, beside: Beside) -> answers.Server:
+def _server(engine: WatchedEngine, origin: str, beside: Beside) -> answers.Server:
     log, settings, hosts = engine.log, engine.settings, engine.observer.tables.hosts_connected
     used = {**_used(engine), **_used_beside(beside)}
     return answers.Server(
-        name=SERVER_INFO["title"],
+        name=TITLE,
         version=__version__,
         run=engine.run,
         started_at=engine.started_at,
@@ -108,14 +108,15 @@ def _file(opened: OpenedFile) -> answers.FileInfo:
     )
 
 
-def _used(engine: Engine) -> dict[str, float]:
+def _used(engine: WatchedEngine) -> dict[str, float]:
+    usage = engine.usage()
     return {
-        "max_sessions": sum(1 for _ in engine.sessions),
-        "max_tasks": len(engine.tasks.everyone()),
-        "max_calls": len(engine.modern.running),
-        "max_listens": len(engine.modern.listeners),
-        "max_draft_streams": sum(1 for _ in engine.streams),
-        "draft_stream_bytes": sum(stream.weight for stream in engine.streams),
+        "max_sessions": usage.sessions,
+        "max_tasks": sum(usage.tasks.values()),
+        "max_calls": usage.modern_calls,
+        "max_listens": usage.subscriptions,
+        "max_draft_streams": usage.draft_streams,
+        "draft_stream_bytes": usage.draft_stream_bytes,
         "event_log_events": len(engine.log),
         "event_log_bytes": engine.log.bytes,
         "call_records": len(engine.records),
@@ -142,12 +143,12 @@ def _limits(limits: Limits, used: Mapping[str, float]) -> Iterator[answers.Limit
         yield answers.LimitInfo(spec.name, getattr(limits, spec.name), spec.unit, spec.reason, used.get(spec.name))
 
 
-def _catalogue(engine: Engine) -> tuple[Mapping[str, Tool], Mapping[str, str]]:
+def _catalogue(engine: WatchedEngine) -> tuple[Mapping[str, Tool], Mapping[str, str]]:
     everything = engine.offer("all", MODERN[-1]).catalogue
     return everything.tools, everything.toolset_of
 
 
-def _toolsets(engine: Engine) -> Iterator[answers.ToolsetInfo]:
+def _toolsets(engine: WatchedEngine) -> Iterator[answers.ToolsetInfo]:
     toolset_of = _catalogue(engine)[1]
     served = engine.offer(engine.settings.tools, MODERN[-1]).catalogue
     for group in dict.fromkeys(toolset_of.values()):
@@ -157,7 +158,7 @@ def _toolsets(engine: Engine) -> Iterator[answers.ToolsetInfo]:
         yield answers.ToolsetInfo(HOSTS, served.hosts, list(engine.hosted.tools))
 
 
-def _tools(engine: Engine) -> answers.ToolList:
+def _tools(engine: WatchedEngine) -> answers.ToolList:
     tools, toolset_of = _catalogue(engine)
     return answers.ToolList([_tool(tool, toolset_of[tool.name]) for tool in tools.values()])
 

@@ -6,7 +6,7 @@ import trio
 from quart import Response
 from quart_trio import QuartTrio
 
-from ...engine.engine import Engine
+from ...engine.protocols import WatchedEngine
 from ...observe.query import QueryError
 from ...observe.tables.tables import TableName, Tables
 from . import listing
@@ -14,7 +14,7 @@ from .queries import read
 from .responses import array, json_answer
 
 
-def register(app: QuartTrio, engine: Engine) -> None:
+def register(app: QuartTrio, engine: WatchedEngine) -> None:
     """Add the pages of one engine."""
 
     async def table(name: TableName, page: listing.Route) -> Response:

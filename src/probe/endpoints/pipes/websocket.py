@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import trio
 
-from ...engine.engine import Engine
 from ...engine.pipes.wires import Ending, Peer
+from ...engine.protocols import ServedEngine
 from ...engine.shares import Limit, LimitError
 from ...wire.errors import Refusal, Rejection, shutting_down
 from ..asgi import Receive, Scope, Send, host_policy, http_head
@@ -36,11 +36,11 @@ Serve: TypeAlias = Callable[[WebSocketWire, Peer], Awaitable[Ending]]
 class WebSocketEndpoint:
     """`/ws` of one engine. At most `max_websockets` are open at a time; `wait_idle` tells when none is any more."""
 
-    def __init__(self, engine: Engine, serve: Serve, pace: Pace) -> None:
+    def __init__(self, engine: ServedEngine, serve: Serve, pace: Pace) -> None:
         settings = engine.settings
         self._engine = engine
         self._settings = settings
-        self._places = Limit("max_websockets", "There are {most} WebSockets already ({name})", engine.shares)
+        self._places = Limit("max_websockets", "There are {most} WebSockets already ({name})", engine.services.shares)
         self._serve = serve
         self._pace = pace
         self._policy = host_policy(settings)

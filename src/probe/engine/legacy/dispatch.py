@@ -24,7 +24,6 @@ everything, each request has its own stream: what waits for a slow reader can th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
@@ -71,31 +70,13 @@ from ..streams.reading import Reading, Track
 from ..streams.stream import Stream
 from ..streams.tool_stream import ToolStream, lost_error
 from ..tasks import TaskService
+from .answers import Accepted, Answered, LegacyAnswer, Streamed
 from .methods import Methods
 from .pings import start_pinging
 from .stream_desk import StreamDesk
 from .tasks import LegacyTaskMethods
 from .tool_calls import LegacyToolCalls
 
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """Notifications and responses only: nothing to say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Every request has its answer already; `messages` are in request order, and to be noted as delivered."""
-
-    messages: list[Emitted]
-
-
-@dataclass(frozen=True, slots=True)
-class Streamed:
-    """The answers come on streams, which the connection that brought the requests has begun to read."""
-
-
-Answer: TypeAlias = Accepted | Answered | Streamed
 
 _Requests: TypeAlias = Sequence[tuple[Request, RequestContext]]
 
@@ -160,7 +141,7 @@ class LegacyRouter:
         """The recorder of the server's request that an answer with this id is for, if that is open."""
         return session.client_requests.question(id) or self._streams.question(session, id)
 
-    def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> Answer:
+    def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> LegacyAnswer:
         """Take the messages of one exchange, which reads their answers. Never waits.
 
         Raises `Rejection`, before anything has started, for an id that is in flight and beyond the in-flight limit.
@@ -187,8 +168,12 @@ class LegacyRouter:
         return self._answer(session, answers, response, reads=len(reading) > before)
 
     def listening(self, session: Session) -> None:
-        """The client has opened a GET stream."""
+        """The client has opened a GET stream, or a connection that carries everything."""
         start_pinging(session, self._settings)
+
+    def disconnected(self, session: Session) -> None:
+        """The connection of a session is gone that carried everything: its draft streams go on without it."""
+        self._streams.release(session)
 
     def _note_early(self, session: Session, requests: _Requests) -> None:
         if session.machine.state is not State.NEGOTIATED:
@@ -199,7 +184,9 @@ class LegacyRouter:
             message, context = early[0]
             context.misuse("request before notifications/initialized", clause, clip(message.method))
 
-    def _answer(self, session: Session, answers: list[_Answer], response: _ResponseStream, *, reads: bool) -> Answer:
+    def _answer(
+        self, session: Session, answers: list[_Answer], response: _ResponseStream, *, reads: bool
+    ) -> LegacyAnswer:
         if reads and answers:
             stream = response.begin(answers[0].recorder).stream
             for answer in answers:

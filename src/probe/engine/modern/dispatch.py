@@ -18,10 +18,9 @@ event stream has been sent long before.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any
 
 import trio
 from pydantic import BaseModel
@@ -44,9 +43,10 @@ from ..catalogue.offers import SIMPLE, Offer
 from ..repeats import Repeats
 from ..services import Services
 from ..shares import Limit, LimitError
-from ..streams.outbox import Emitted, answer, send
+from ..streams.outbox import answer, send
 from ..streams.stream import Stream
 from ..tasks import TaskService
+from .answers import AnsweredAtOnce, ModernAnswer, Started
 from .in_flight import InFlight
 from .incoming import Incoming
 from .listeners import Listeners
@@ -71,32 +71,6 @@ def _status(error: McpError) -> int:
     if isinstance(error, LimitError):
         return error.rejection().refusal.status
     return _STATUS.get(error.code, 200)
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredAtOnce:
-    """The answer in one piece, to be noted as delivered, and its HTTP status."""
-
-    status: int
-    message: Emitted
-
-
-@dataclass(slots=True, eq=False)
-class Started:
-    """A request that runs.
-
-    Its owner awaits `running.run` once, which leaves the answer on `stream` and ends that. `status` is then the HTTP
-    status that the answer has should it be the only message, so that no event stream is needed. `release` is called
-    once, when the exchange has ended: until then the request holds its place, however long its reader takes.
-    """
-
-    running: RunningRequest
-    stream: Stream
-    release: Callable[[], None]
-    status: int = 200
-
-
-Answer: TypeAlias = AnsweredAtOnce | Started
 
 
 def _torn_down(request: Request) -> Json:
@@ -158,7 +132,7 @@ class ModernRouter:
         while self.running:
             await self._quiet.park()
 
-    def receive(self, request: Request, inbound: Inbound, offer: Offer, context: RequestContext) -> Answer:
+    def receive(self, request: Request, inbound: Inbound, offer: Offer, context: RequestContext) -> ModernAnswer:
         """Take one request. Never waits.
 
         Raises `Rejection` when there is no room for it, or its client holds enough.

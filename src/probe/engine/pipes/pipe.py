@@ -45,8 +45,7 @@ from ...wire.jsonrpc import MalformedError, Request, RequestId, error_response, 
 from ...wire.v2026.codec import modern_error
 from ..calls.outcome import contain
 from ..calls.request_context import RequestContext
-from ..engine import Engine
-from ..legacy.dispatch import Answered
+from ..legacy.answers import Answered
 from ..messages import (
     Received,
     read_batch,
@@ -56,6 +55,7 @@ from ..messages import (
     record_received,
     refused_message,
 )
+from ..protocols import ServedEngine
 from ..sessions import Session
 from ..streams.outbox import answer
 from .pipe_modern import Job, PipeModern
@@ -74,7 +74,9 @@ _MESSAGE_COST = 1024
 _WHO_S = 1.0
 
 
-async def serve_pipe(engine: Engine, wire: Wire, peer: Peer, *, on_end: Callable[[], None] = lambda: None) -> Ending:
+async def serve_pipe(
+    engine: ServedEngine, wire: Wire, peer: Peer, *, on_end: Callable[[], None] = lambda: None
+) -> Ending:
     """Serve one connection until its peer has gone, or the server has drained. The caller closes `wire`.
 
     `on_end` is called when it is clear that the connection ends: its work is told so, and may take its time. No
@@ -97,13 +99,15 @@ class _WaitingMessage:
 class _Pipe:
     """One connection: its session, its modern requests in flight, and what of its messages is held back."""
 
-    def __init__(self, engine: Engine, wire: Wire, peer: Peer, on_end: Callable[[], None]) -> None:
+    def __init__(self, engine: ServedEngine, wire: Wire, peer: Peer, on_end: Callable[[], None]) -> None:
         self._engine = engine
         self._on_end = on_end
         self._settings = engine.settings
         self._wire = wire
         self._peer = peer
-        recorder = peer.request or Recorder(engine.log).bind(exchange=next(engine.services.exchanges), label=peer.label)
+        recorder = peer.request or engine.services.recorder.bind(
+            exchange=next(engine.services.exchanges), label=peer.label
+        )
         label = f"{'i' if peer.transport == 'stdio' else 'w'}{recorder.context.exchange}"
         # Its cause is the entry of the connection's beginning, once `run` has recorded that.
         self._recorder = recorder.bind(connection=label)
@@ -179,7 +183,7 @@ class _Pipe:
     def _let_go(self, why: str) -> None:
         """End the session and the modern calls, which live as long as the connection. Harmless when repeated."""
         if self._session is not None:
-            self._engine.streams.release(self._session)
+            self._engine.legacy.disconnected(self._session)
             self._session.end(Cause.DISCONNECT, why)
         self._modern.let_go(why)
 

@@ -16,8 +16,8 @@ from pydantic_core import from_json
 
 from ...observe import events
 from ...observe.bounded import Newest
-from ...observe.log import Entry
 from ...observe.header import End
+from ...observe.log import Entry
 from ...observe.ndjson import Item
 from ...wire.jsonrpc import ProgressToken, RequestId, encode, id_length, is_id
 from ..values import members

@@ -1,0 +1,200 @@
+"""The engine as others see it: those who watch what happens in it, and those who bring it the messages of clients.
+
+An engine is made of all its parts, and whoever depends on its class depends on each of them. A page needs the log and
+what is read from it, an endpoint the fronts of the two eras; what they need stands here, and `app.py` gives them the
+engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+# Nothing here runs, so nothing is loaded for it.
+if TYPE_CHECKING:
+    import trio
+
+    from ..core.inbound import HttpHead
+    from ..core.modern_inbound import Inbound
+    from ..core.task import Status
+    from ..judge.report import Judgement
+    from ..judge.verdicts import Verdict
+    from ..observe.audit.kept_calls import AuditStatus, CallStore
+    from ..observe.context import Recorder
+    from ..observe.header import Header
+    from ..observe.log import EventLog
+    from ..observe.opened import OpenedFile
+    from ..observe.records import CallRecords
+    from ..settings import Settings
+    from ..wire.jsonrpc import Json, Message, Notification, Request, RequestId
+    from .calls.request_context import RequestContext
+    from .calls.tool_runs import ToolRuns
+    from .catalogue.hosted import HostedTools
+    from .catalogue.offers import Offer
+    from .clock import Clock
+    from .interactions import Interactions
+    from .legacy.answers import LegacyAnswer
+    from .messages import Received
+    from .modern.answers import ModernAnswer
+    from .modern.clients import Clients
+    from .modern.in_flight import InFlight
+    from .observer import Observer
+    from .services import Services
+    from .sessions import Session, SessionService
+    from .streams.reading import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much there is in an engine at one moment.
+
+    The calls of an era are its requests that wait or work, without subscriptions and without tasks. `tasks` are those
+    that are kept, by status. The bytes are those of draft streams.
+    """
+
+    sessions: int
+    legacy_calls: int
+    modern_calls: int
+    subscriptions: int
+    tasks: Mapping[Status, int]
+    draft_streams: int
+    draft_stream_bytes: int
+
+
+class LiveJudge(Protocol):
+    """The judge of a log that may go on."""
+
+    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Follow the log until cancelled."""
+
+    async def report(self, name: str | None = None) -> Judgement:
+        """The report up to now about everybody, or about the subjects of a name."""
+
+    async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
+        """Whether a rule has a verdict on anybody, or on a subject of a name."""
+
+
+class AuditOfCalls(Protocol):
+    """The audit for whoever asks for calls."""
+
+    calls: CallStore
+
+    @property
+    def status(self) -> AuditStatus:
+        """The state of the audit."""
+
+
+class WatchedEngine(Protocol):
+    """An engine for pages, the feed, telemetry, and copies of its log: they read, and its work does not notice.
+
+    `run` names this life of the server, which began at `started_at`, in seconds since 1970. `opened` is the file that
+    is shown in place of a log that grows. `stopped` is the last entry of its work, once it is there.
+    """
+
+    settings: Settings
+    clock: Clock
+    log: EventLog
+    run: str
+    started_at: float
+    opened: OpenedFile | None
+    observer: Observer
+    judging: LiveJudge | None
+    hosted: HostedTools
+    interactions: Interactions
+    draining: bool
+    stopped: int | None
+
+    @property
+    def records(self) -> CallRecords:
+        """The records of tool calls, up to the end of the log."""
+
+    @property
+    def audit(self) -> AuditOfCalls:
+        """The audit of calls."""
+
+    def header(self, catalogue: str | None = None) -> Header:
+        """The header of the log; `catalogue` is the version of the rules that it is judged by."""
+
+    def offer(self, selection: str, revision: str) -> Offer:
+        """The offer of a selection to a revision. Raises `UnknownSelectionError`."""
+
+    def usage(self) -> Usage:
+        """How much there is at this moment. To be called where the engine runs."""
+
+
+class LegacyFront(Protocol):
+    """The front of the legacy era for endpoints and pipes."""
+
+    def question(self, session: Session, id: RequestId | None) -> Recorder | None:
+        """The recorder of the server's request that an answer with this id is for, if that is open."""
+
+    def receive(self, session: Session, received: Sequence[Received], reading: Reading) -> LegacyAnswer:
+        """Take the messages of one exchange, which reads their answers. Never waits. Raises `Rejection`."""
+
+    def refused(self, session: Session, value: Any, why: str, contexts: Sequence[RequestContext]) -> None:
+        """A client's messages in `value` are refused because of `why`: the questions that they answer fail."""
+
+    def listening(self, session: Session) -> None:
+        """The client has opened a GET stream, or a connection that carries everything."""
+
+    def disconnected(self, session: Session) -> None:
+        """The connection of a session is gone that carried everything: its draft streams go on without it."""
+
+
+class ModernFront(Protocol):
+    """The front of the modern era for endpoints and pipes."""
+
+    def receive(self, request: Request, inbound: Inbound, offer: Offer, context: RequestContext) -> ModernAnswer:
+        """Take one request. Never waits. Raises `Rejection` when there is no room for it."""
+
+    def notified(self, message: Notification, context: RequestContext, in_flight: InFlight | None) -> None:
+        """Take one notification. `in_flight` are the requests on its connection; None over HTTP, which has none."""
+
+
+class ServedEngine(Protocol):
+    """An engine for endpoints and pipes, which bring it messages, and for tool hosts.
+
+    While it is `draining` it takes no new work; `drained` is set when the work is over.
+    """
+
+    settings: Settings
+    clock: Clock
+    log: EventLog
+    services: Services
+    sessions: SessionService
+    clients: Clients
+    runs: ToolRuns
+    hosted: HostedTools
+    draining: bool
+    drained: trio.Event
+
+    @property
+    def legacy(self) -> LegacyFront:
+        """The front of the legacy era."""
+
+    @property
+    def modern(self) -> ModernFront:
+        """The front of the modern era."""
+
+    def selection(self, asked: str | None) -> str:
+        """The selection that a client has asked for, else the server's own. Raises `UnknownSelectionError`."""
+
+    def initialize(self, request: Request, selection: str, context: RequestContext) -> tuple[Session, Json]:
+        """Open a session, and give the `InitializeResult`.
+
+        Raises `McpError`, `UnknownSelectionError`, and `Rejection` when no further session can be had.
+        """
+
+    def read_modern(self, head: HttpHead | None, request: Request, selection: str) -> tuple[Inbound, Offer]:
+        """Judge a modern request, and find what its selection offers; `head` is None where there is none.
+
+        Raises `Rejection`, and `UnknownSelectionError`.
+        """
+
+    def refuse_while_draining(self, messages: Sequence[Message] | None = None, id: RequestId | None = None) -> None:
+        """Raise `Rejection` for new requests, or without messages for a new stream, while the server drains."""
+
+
+class WholeEngine(WatchedEngine, ServedEngine, Protocol):
+    """An engine for the paths of a server, which are both: its endpoints, and the pages about it."""
