@@ -209,7 +209,7 @@ async def serve(
             async with trio.open_nursery() as opening:
                 if open_pages:
                     opening.start_soon(_open_browser, f"{local}/dashboard", announce)
-                await _stopped(signals, server.engine, server.paths.wait_idle, announce)
+                await _stopped(signals, server.engine, server.wait_idle, announce)
                 opening.cancel_scope.cancel()
 
 
@@ -220,6 +220,10 @@ class RunningServer:
     engine: Engine
     paths: Paths
     urls: list[str]
+
+    async def wait_idle(self) -> None:
+        """Wait until no response is being written, and no connection of the protocol is open."""
+        await self.paths.wait_idle()
 
 
 @asynccontextmanager
@@ -274,7 +278,7 @@ async def serve_file(
                 opening.cancel_scope.cancel()
             await server.engine.drain()
             with trio.move_on_after(_FLUSH_S):
-                await server.paths.wait_idle()
+                await server.wait_idle()
 
 
 async def serve_stdio(

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from ..core.client_label import LABEL_RULE
 from ..settings import build
+from ..starting import loading
 from .options import every_setting, refusals, with_settings
 
 _PATH: Any = click.Path(path_type=Path)
@@ -62,7 +63,9 @@ def command(context: click.Context, /, **given: Any) -> int:
     arguments are replaced. The status is 0 without a failure, 1 with one, and 2 where nothing can be said.
     """  # noqa: D301 - click knows a paragraph that it must not wrap by \b
     # a second of imports that `--version` and `settings` do not need
-    from ..judging import command as judging
+    with loading():
+        from .. import app
+        from ..judging import command as judging
 
     specs = {spec.name: spec for spec in every_setting()}
     settings = {name: given.pop(name) for name in specs}
@@ -71,4 +74,5 @@ def command(context: click.Context, /, **given: Any) -> int:
     changed = sorted(chosen | (_OWN.keys() - {"port"}))
     arguments = [word for name in changed for word in (specs[name].flag, str(settings[name]))]
     with refusals(), judging.failures():
-        return judging.run(judging.JudgeOptions(**given), build(settings), arguments)
+        servers = judging.Servers(app.run, app.running)
+        return judging.run(judging.JudgeOptions(**given), build(settings), arguments, servers)

@@ -20,7 +20,8 @@ import trio
 from ..observe.audit.claim import AuditFileError
 from ..observe.audit.db import FIELDS, Written
 from ..observe.audit.file import AuditFile
-from ..observe.audit.kept_calls import AuditStatus, CallStore
+from ..observe.audit.kept_calls import CallStore
+from ..observe.audit.status import AuditStatus
 from ..observe.audit.unwritten import Unwritten
 from ..observe.events import AuditState
 from ..observe.log import Entry, EventLog

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..core.task import Status
     from ..judge.report import Judgement
     from ..judge.verdicts import Verdict
-    from ..observe.audit.kept_calls import AuditStatus, CallStore
+    from ..observe.audit.kept_calls import CallStore
+    from ..observe.audit.status import AuditStatus
     from ..observe.context import Recorder
     from ..observe.header import Header
     from ..observe.log import EventLog

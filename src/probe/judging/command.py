@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,6 @@ from typing import Final
 
 import click
 
-from .. import app
 from ..core.client_label import LABEL_RULE, is_client_label
 from ..judge.catalogue import catalogue
 from ..judge.outcome.comparison import compare
@@ -32,9 +31,11 @@ from ..judge.two_logs.facts import message_facts
 from ..judge.two_logs.traffic import Traffic
 from ..observe.ndjson import NdjsonError
 from ..settings import Settings
+from ..starting import first
 from .client import ClientStartError
-from .run import Wanted, judge_client, judge_stdio, new_judge
-from .saved import Judged, judge_files
+from .judged import Judged
+from .run import Running, Wanted, judge_client, judge_stdio, new_judge
+from .saved import judge_files
 
 _NONE: Final = "none"
 _STANDARD_OUTPUT: Final = Path("-")
@@ -64,26 +65,34 @@ class JudgeOptions:
     verbose: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """How servers run: `run` runs trio for what owns one, and raises `StartError` for what keeps it from starting."""
+
+    run: Callable[[Callable[[], Awaitable[Judged]]], Judged]
+    running: Running
+
+
 @contextmanager
 def failures() -> Iterator[None]:
     """An error that keeps a judge from judging becomes click's kind of error, which is one line and status 2."""
     try:
         yield
     except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:
-        raise click.ClickException(str(app.first(group))) from None
+        raise click.ClickException(str(first(group))) from None
 
 
-def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) -> int:
+def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], servers: Servers) -> int:
     """Judge; returns the exit status. `arguments` are the settings as options of `mcp-probe stdio`.
 
-    Raises `click.UsageError`, `ClientStartError`, `NdjsonError`, `ExpectationError`, `OSError` and `app.StartError`.
+    Raises `click.UsageError`, `ClientStartError`, `NdjsonError`, `ExpectationError`, `OSError` and `StartError`.
     """
     _check(options)
     demands = _demands(options)
     _check_outputs(options)
     if options.against is not None:
         return _compare(options, options.against, demands)
-    judged = _judge(options, settings, arguments)
+    judged = _judge(options, settings, arguments, servers)
     result = outcome(judged.report, demands, datetime.now(UTC).date())
     if options.json != _STANDARD_OUTPUT:
         for line in terminal(judged.report, judged.lookup, verbose=options.verbose, width=_width()):
@@ -140,13 +149,18 @@ def _expected(path: Path | None) -> Sequence[Expectation]:
         raise ExpectationError(f"{path}: {error}") from None
 
 
-def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str]) -> Judged:
+def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str], servers: Servers) -> Judged:
     if options.logs:
         return _judge_files(options.logs)
     wanted = Wanted(options.client, options.label, options.seconds, options.stdio, options.save)
     if options.stdio:
-        return app.run(partial(judge_stdio, wanted, arguments, _say))
-    return app.run(partial(judge_client, settings, wanted, _say))
+        return servers.run(partial(judge_stdio, wanted, arguments, _judge_own_logs, _say))
+    return servers.run(partial(judge_client, servers.running, settings, wanted, _say))
+
+
+def _judge_own_logs(files: Sequence[Path]) -> Judged:
+    """Judge what a client's own servers have left; it is read in a moment."""
+    return judge_files(new_judge(), files)
 
 
 def _judge_files(files: Sequence[Path], traffic: Traffic | None = None) -> Judged:

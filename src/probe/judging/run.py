@@ -1,6 +1,6 @@
 """A run of `mcp-probe judge -- CLIENT`: a server, a client, and a judge that follows the log of the server.
 
-app.running        the server, on a port of its own
+`Running`          the server, on a port of its own
   nursery          owns the rest, and ends with the client
     follower       gives the log to the judge
     news           tells a person what was found, as it is found
@@ -15,13 +15,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 import trio
 
-from .. import app
+from ..engine.protocols import WatchedEngine
 from ..judge.catalogue import catalogue
 from ..judge.judge import Judge
 from ..judge.outcome.expectations import findings
@@ -33,7 +34,7 @@ from ..observe.header import End
 from ..observe.log import Gap
 from ..settings import Settings
 from .client import ClientRun
-from .saved import Judged, judge_files, save
+from .judged import Judged, save
 
 URL, CONFIG, PROMPT = "{url}", "{config}", "{prompt}"
 """Placeholders in a client's command: for the URL, for the path of an `mcpServers` file, for a text for a model."""
@@ -62,17 +63,38 @@ class Wanted:
     save: Path | None = None
 
 
+class JudgedServer(Protocol):
+    """The server that a client speaks to, while it runs."""
+
+    @property
+    def engine(self) -> WatchedEngine:
+        """Its engine, whose log is judged."""
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """The URLs without a path under which it is reached."""
+
+    async def wait_idle(self) -> None:
+        """Wait until no response is being written, and no connection of the protocol is open."""
+
+
+Running: TypeAlias = Callable[[Settings], AbstractAsyncContextManager[JudgedServer]]
+"""Runs a server with these settings for as long as the block."""
+
+
 def new_judge() -> Judge:
     """A judge with every rule of the catalogue that has a predicate."""
     return Judge(catalogue(), PREDICATES)
 
 
-async def judge_client(settings: Settings, wanted: Wanted, say: Callable[[str], None]) -> Judged:
+async def judge_client(
+    running: Running, settings: Settings, wanted: Wanted, say: Callable[[str], None]
+) -> Judged:
     """Run a client against a server of its own, over HTTP. `say` gets lines for a person as it goes on.
 
-    Raises `ClientStartError`, and what `app.running` raises.
+    Raises `ClientStartError`, and what `running` raises.
     """
-    async with app.running(settings) as server:
+    async with running(settings) as server:
         log = server.engine.log
         judge = new_judge()
         judge.begin(server.engine.header(str(judge.catalogue.version)))
@@ -87,7 +109,7 @@ async def judge_client(settings: Settings, wanted: Wanted, say: Callable[[str], 
                 client = ClientRun(command, {**os.environ, "MCP_PROBE_URL": url}, recorder, wanted.seconds)
                 ended = await client.run(signals)
                 with trio.move_on_after(_QUIET_S):
-                    await server.paths.wait_idle()
+                    await server.wait_idle()
                 nursery.cancel_scope.cancel()
         follower.catch_up()
         judge.end(End(log.last))
@@ -96,10 +118,16 @@ async def judge_client(settings: Settings, wanted: Wanted, say: Callable[[str], 
         return Judged(report_of(judge), log.entry, ended)
 
 
-async def judge_stdio(wanted: Wanted, arguments: Sequence[str], say: Callable[[str], None]) -> Judged:
+async def judge_stdio(
+    wanted: Wanted,
+    arguments: Sequence[str],
+    judge_logs: Callable[[Sequence[Path]], Judged],
+    say: Callable[[str], None],
+) -> Judged:
     """Run a client that starts the server itself, once or several times; each server leaves its log in a folder.
 
-    `arguments` are options of `mcp-probe stdio`. Raises `ClientStartError` and `NdjsonError`.
+    `arguments` are options of `mcp-probe stdio`; `judge_logs` judges the logs that there are when the client has ended.
+    Raises `ClientStartError`, and what `judge_logs` raises.
     """
     with tempfile.TemporaryDirectory(prefix="mcp-probe-") as folder:
         logs = wanted.save or Path(folder)
@@ -112,7 +140,7 @@ async def judge_stdio(wanted: Wanted, arguments: Sequence[str], say: Callable[[s
         ):
             ended = await ClientRun(command, os.environ, None, wanted.seconds).run(signals)
         files = sorted(set(logs.glob("*.ndjson")) - before)
-        return replace(judge_files(new_judge(), files), ended=ended)
+        return replace(judge_logs(files), ended=ended)
 
 
 @contextmanager

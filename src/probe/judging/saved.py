@@ -1,10 +1,10 @@
-"""Saved logs: judged line by line, so that they may be larger than the memory, and written."""
+"""Saved logs, judged line by line, so that they may be larger than the memory."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -12,28 +12,16 @@ from typing import BinaryIO
 from ..judge.judge import Judge
 from ..judge.outcome.judgement import report_of
 from ..judge.report import Judgement
-from ..judge.reports.wording import Lookup
 from ..judge.two_logs.traffic import Traffic
 from ..observe import ndjson
-from ..observe.header import End, Header
-from ..observe.log import Entry, EventLog, Gap
+from ..observe.log import Entry
 from ..observe.ndjson import LogReader, NdjsonError
-from .client import ClientExit
+from .judged import Judged
 
-_PAGE = 1000
 # No line is read in pieces that a server has written: the body of a message has a limit far below.
 _LONGEST_LINE = 256 * 1024 * 1024
 # So often somebody is told how far the reading is.
 _TOLD_BYTES = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A report. `lookup` finds the entries that it names; `ended` says how the client ended, where one was run."""
-
-    report: Judgement
-    lookup: Lookup
-    ended: ClientExit | None = None
 
 
 def judge_files(
@@ -125,17 +113,3 @@ def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) ->
                 for entry in ndjson.entries(_lines(file), here):
                     found[entry.seq + offset] = replace(entry, seq=entry.seq + offset)
     return found
-
-
-def save(log: EventLog, header: Header, path: Path) -> None:
-    """Write a log as it is now. Raises `OSError`."""
-    with path.open("wb") as file:
-        file.write(ndjson.header(header))
-        after = 0
-        while after < log.last:
-            page = log.since(after, _PAGE)
-            if page.gap is not None:
-                file.write(ndjson.line(Gap(page.gap.first, page.gap.last)))
-            file.writelines(map(ndjson.line, page.entries))
-            after = page.next
-        file.write(ndjson.line(End(log.last)))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ...engine.catalogue.tool import TaskSupport
 from ...exports.overview import Overview
-from ...observe.audit.kept_calls import AuditStatus
+from ...observe.audit.status import AuditStatus
 from ...observe.log import Entry, Gap
 from ...observe.records import CallRecord
 from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 from ... import __version__
 from ...judge.reports.as_json import JudgeReport
-from ...observe.audit.kept_calls import AuditStatus
+from ...observe.audit.status import AuditStatus
 from ...observe.call_filter import OUTCOMES
 from ...observe.context import Context
 from ...observe.events import Event

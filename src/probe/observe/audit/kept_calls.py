@@ -1,9 +1,9 @@
-"""The calls that are kept, for whoever asks for them: the questions, the answers, and where the calls are."""
+"""The calls that are kept, for whoever asks for them: the questions and the answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from ..call_filter import CallFilter
 
@@ -38,20 +38,6 @@ class CallWithEvidence:
     complete: bool
     events: list[bytes]
     tag: str
-
-
-@dataclass(frozen=True, slots=True)
-class AuditStatus:
-    """The place where calls are kept. `failing` says since when and `why` a file cannot be written.
-
-    `lost` rows had no room while it could not be, and are not in it.
-    """
-
-    store: Literal["memory", "file"]
-    state: Literal["ok", "failing"]
-    since: float | None
-    why: str | None
-    lost: int
 
 
 class CallStore(Protocol):
