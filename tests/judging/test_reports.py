@@ -6,8 +6,8 @@ import pytest
 
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge, judge_all
-from probe.judge.predicates.all import PREDICATES
 from probe.judge.outcome.judgement import report_of
+from probe.judge.predicates.all import PREDICATES
 from probe.judge.report import Judgement
 from probe.judge.reports.badge import badge
 from probe.judge.reports.card import card

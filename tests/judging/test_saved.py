@@ -21,8 +21,8 @@ from probe.judge.predicates.all import PREDICATES
 from probe.judging import saved
 from probe.judging.run import new_judge
 from probe.observe import entry_reading, ndjson
-from probe.observe.log import Entry
 from probe.observe.header import End
+from probe.observe.log import Entry
 
 from ..judge.logs import HEADER, Log
 

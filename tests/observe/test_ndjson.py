@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from probe.observe import ndjson
 from probe.observe.context import NO_CONTEXT, Context
 from probe.observe.events import HttpRequest, MessageReceived, ServerState, SessionOpened
-from probe.observe.log import Entry, Gap
 from probe.observe.header import End, Header
+from probe.observe.log import Entry, Gap
 from probe.observe.ndjson import NdjsonError
 from probe.observe.opened import ReadLog
 from probe.settings import Limits, Settings

@@ -10,8 +10,8 @@ import trio
 
 from probe import __version__
 from probe.observe.context import Context
-from probe.observe.log import Entry
 from probe.observe.header import End
+from probe.observe.log import Entry
 
 from ..support.api import LOCAL, get, lines, page, refusal
 from ..support.facts import received

@@ -11,8 +11,8 @@ import trio
 
 from probe.exports.opening import open_file
 from probe.observe.context import Context
-from probe.observe.log import Entry, Gap
 from probe.observe.header import End, Header
+from probe.observe.log import Entry, Gap
 from probe.observe.ndjson import SavedLog
 from probe.observe.opened import OpenedFile, ReadLog
 

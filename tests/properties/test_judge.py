@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
-from probe.judge.predicates.all import PREDICATES
 from probe.judge.outcome.judgement import report_of
+from probe.judge.predicates.all import PREDICATES
 from probe.judge.reports.as_json import as_json
 from probe.judge.verdicts import Verdict
 from probe.observe.events import AuditState
-from probe.observe.log import Entry, Gap
 from probe.observe.header import End
+from probe.observe.log import Entry, Gap
 
 from ..judge.logs import HEADER, HttpSession, Log, Pipe
 

@@ -21,8 +21,8 @@ from probe.observe.events import (
     MessageReceived,
     MessagesDelivered,
 )
-from probe.observe.log import Entry, EventLog
 from probe.observe.header import End, Header
+from probe.observe.log import Entry, EventLog
 from probe.observe.records import CallRecord, CallRecords
 from probe.wire.jsonrpc import encode
 

@@ -11,7 +11,7 @@ from trio.lowlevel import Task, current_root_task
 
 from probe.engine.calls.request_context import RequestContext
 from probe.engine.engine import Engine
-from probe.engine.legacy.dispatch import Answer
+from probe.engine.legacy.answers import LegacyAnswer
 from probe.engine.messages import Received
 from probe.engine.streams.reading import Reading
 from probe.wire.jsonrpc import classify
@@ -33,7 +33,7 @@ SERVICES = [
 """What an engine without sessions runs."""
 
 
-def receive(engine: Engine, value: dict[str, Any]) -> Answer:
+def receive(engine: Engine, value: dict[str, Any]) -> LegacyAnswer:
     """A message of the client of the one session arrives at this very moment, without any await."""
     (session,) = engine.sessions
     one = Received(classify(value), RequestContext(session.recorder))

@@ -24,7 +24,7 @@ from ..support.probe import Probe, running
 async def watched(printer: Printer | None = None, **values: Any) -> AsyncIterator[Probe]:
     """A probe with these settings; its application serves `/metrics` where they want it."""
     async with running(**values) as probe, following(probe.engine, printer) as page:
-        probe.app = Paths(probe.engine, metrics=None if page is None else Metrics(page))
+        probe.app = Paths(probe.engine, metrics=None if page is None else Metrics(page.content_type, page.text))
         yield probe
 
 

@@ -77,7 +77,8 @@ class Engine:
     `epoch` is the wall clock at the moment of making it, in seconds since 1970; `new_id` gives unguessable ids of
     visible ASCII characters, `random_bytes` so many fresh bytes. `run` names this life of the server. With an `opened`
     file the log is that of the file, and so are the run and the start; nothing is recorded. `new_judge` makes what
-    judges its clients; without it nobody does. Raises `SettingError` for unusable request state keys. `stopped` is the last entry of its work, once it is there.
+    judges its clients; without it nobody does. Raises `SettingError` for unusable request state keys. `stopped` is the
+    last entry of its work, once it is there.
     """
 
     def __init__(

@@ -87,9 +87,7 @@ def new_judge() -> Judge:
     return Judge(catalogue(), PREDICATES)
 
 
-async def judge_client(
-    running: Running, settings: Settings, wanted: Wanted, say: Callable[[str], None]
-) -> Judged:
+async def judge_client(running: Running, settings: Settings, wanted: Wanted, say: Callable[[str], None]) -> Judged:
     """Run a client against a server of its own, over HTTP. `say` gets lines for a person as it goes on.
 
     Raises `ClientStartError`, and what `running` raises.

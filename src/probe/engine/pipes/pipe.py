@@ -105,9 +105,7 @@ class _Pipe:
         self._settings = engine.settings
         self._wire = wire
         self._peer = peer
-        recorder = peer.request or engine.services.recorder.bind(
-            exchange=next(engine.services.exchanges), label=peer.label
-        )
+        recorder = peer.request or Recorder(engine.log).bind(exchange=next(engine.services.exchanges), label=peer.label)
         label = f"{'i' if peer.transport == 'stdio' else 'w'}{recorder.context.exchange}"
         # Its cause is the entry of the connection's beginning, once `run` has recorded that.
         self._recorder = recorder.bind(connection=label)
