@@ -14,7 +14,6 @@ import trio
 
 from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of
-from ..engine.catalogue.catalogue import UnknownSelectionError
 from ..engine.messages import read_id, record_received
 from ..engine.protocols import ServedEngine
 from ..observe.events import UnreadableFault

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import trio
-
 from ..engine.pipes.wires import Closed, Ending, WireBrokenError
 from ..engine.protocols import ServedEngine
-from ..engine.shares import Limit, LimitError
+from ..engine.shares import Limit
 from ..hosting.roster import Roster
 from .exchange import Exchange
 from .pipes.websocket_wire import WebSocketWire

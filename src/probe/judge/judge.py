@@ -20,7 +20,8 @@ from ..observe.log import Entry, Gap
 from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
 from .life import Life
 from .predicate import BY_METHOD, MOMENTS, Predicate, Wait
-from .projection.known import UNATTRIBUTED, Key
+from .projection.known import UNATTRIBUTED, Key, KnownViews
+from .projection.messages import MessageViews
 from .projection.projector import Projector
 from .verdicts import Verdict
 from .views import ForgottenError, Message, Scope
@@ -208,7 +209,11 @@ class Judge:
         self._stopped = False
         self._gone: set[Key] = set()
         self._log = JudgedLog(Header("", "", 0.0), 0, 0.0)
-        self._projector = Projector(self._life, self._tell)
+        self._projector = self._new_projector()
+
+    def _new_projector(self) -> Projector:
+        known = KnownViews(self._life)
+        return Projector(known, self._tell, MessageViews(known, self._tell).takers)
 
     def begin(self, header: Header, *, living: bool = False) -> None:
         """A log begins, which may go on as long as it is `living`.
@@ -223,7 +228,7 @@ class Judge:
         self._whole = True
         self._draining = False
         self._stopped = False
-        self._projector = Projector(self._life, self._tell)
+        self._projector = self._new_projector()
 
     def take(self, item: Entry | Gap) -> None:
         """One more item of the log. Numbers that are left out are missing, as those of a gap are.

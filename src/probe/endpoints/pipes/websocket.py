@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 import trio
 
-from ...engine.catalogue.catalogue import UnknownSelectionError
 from ...engine.pipes.wires import Ending, Peer
 from ...engine.protocols import ServedEngine
 from ...engine.shares import Limit, LimitError

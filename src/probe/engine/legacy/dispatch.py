@@ -77,7 +77,6 @@ from .stream_desk import StreamDesk
 from .tasks import LegacyTaskMethods
 from .tool_calls import LegacyToolCalls
 
-
 _Requests: TypeAlias = Sequence[tuple[Request, RequestContext]]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...observe import events
 from ...observe.bounded import Newest
@@ -17,10 +17,15 @@ from ..views import Exchange, Message, Pipe, Sent, ServerStream, Session
 Key: TypeAlias = tuple[str, str]
 """The kind of a subject (`Life.kind`), and its label."""
 
+Takers: TypeAlias = Mapping[type, Callable[[Life, Entry, Any], None]]
+"""What is done with a fact of each kind: given its subject, its entry, and the fact."""
+
 UNATTRIBUTED: Final[Key] = ("nothing", "unattributed")
 
 # Messages, exchanges, calls and streams that a later entry can name.
 _MOST_NAMED: Final = 20_000
+# Messages of one exchange, and exchanges that read one stream.
+MOST_OF_EXCHANGE: Final = 200
 
 
 @dataclass(slots=True, eq=False)
@@ -91,3 +96,13 @@ class KnownViews:
     def stream(self, context: Context) -> ServerStream | None:
         """The stream of a context."""
         return None if context.stream is None else self.streams.get((context.session, context.stream))
+
+
+def reads(stream: ServerStream, exchange: Exchange | None) -> None:
+    """Note that an exchange reads a stream."""
+    if exchange is None:
+        return
+    if exchange.stream is None:
+        exchange.stream = stream
+    if exchange not in stream.readers[-1:] and len(stream.readers) < MOST_OF_EXCHANGE:
+        stream.readers.append(exchange)

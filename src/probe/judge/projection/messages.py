@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -12,13 +12,10 @@ from ...observe.log import Entry
 from .. import views
 from ..life import Life
 from ..listings import CHANGES, LISTS, Pages
-from ..views import Exchange, ForgottenError, Message, Sent, ServerStream
+from ..views import ForgottenError, Message, Sent
 from .contents import Contents
-from .known import KnownViews
+from .known import MOST_OF_EXCHANGE, KnownViews, Takers, reads
 from .speakers import note_name, spoken, spoken_on
-
-# Messages of one exchange, and exchanges that read one stream.
-MOST_OF_EXCHANGE: Final = 200
 
 
 class MessageViews:
@@ -30,6 +27,17 @@ class MessageViews:
         self._contents = Contents()
         # Most clients get the same lists.
         self._lists = Pages()
+
+    @property
+    def takers(self) -> Takers:
+        """The method for each kind of fact about messages."""
+        return {
+            events.MessageReceived: self.received,
+            events.MessageUnreadable: self.unreadable,
+            events.MessageRefused: self.refused,
+            events.MessageEmitted: self.emitted,
+            events.MessagesDelivered: self.delivered,
+        }
 
     def received(self, life: Life, entry: Entry, fact: events.MessageReceived) -> None:
         """A message came from the client."""
@@ -233,13 +241,3 @@ class MessageViews:
                 self._tell(life, moment, about)
         except ForgottenError:
             self._tell(life, "on_forgotten")
-
-
-def reads(stream: ServerStream, exchange: Exchange | None) -> None:
-    """Note that an exchange reads a stream."""
-    if exchange is None:
-        return
-    if exchange.stream is None:
-        exchange.stream = stream
-    if exchange not in stream.readers[-1:] and len(stream.readers) < MOST_OF_EXCHANGE:
-        stream.readers.append(exchange)

@@ -14,8 +14,8 @@ Whatever a cause names is remembered for as long as another entry can name it, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from pydantic_core import from_json
 
@@ -24,8 +24,7 @@ from ...observe.log import Entry
 from .. import views
 from ..life import Life
 from ..views import Exchange, Pipe, Scope, ServerStream, Session, Transport, members
-from .known import UNATTRIBUTED, Held, Key, KnownViews
-from .messages import MOST_OF_EXCHANGE, MessageViews, reads
+from .known import MOST_OF_EXCHANGE, UNATTRIBUTED, Held, KnownViews, Takers, reads
 from .speakers import count_name
 
 # Entries of one exchange that wait for its subject.
@@ -33,23 +32,21 @@ _MOST_HELD: Final = 50
 
 
 class Projector:
-    """Fed with every entry in order. `tell` gets a subject, a moment and its arguments; `life` is for `KnownViews`."""
+    """Fed with every entry in order. `known` are the views so far, `messages` takes the facts about messages.
 
-    def __init__(self, life: Callable[[Key], Life], tell: Callable[..., None]) -> None:
-        self._known = KnownViews(life)
+    `tell` gets a subject, a moment and its arguments.
+    """
+
+    def __init__(self, known: KnownViews, tell: Callable[..., None], messages: Takers) -> None:
+        self._known = known
         self._tell = tell
-        messages = MessageViews(self._known, tell)
-        self._takers: Mapping[type, Callable[[Life, Entry, Any], None]] = {
+        self._takers: Takers = {
+            **messages,
             events.HttpRequest: self._http_request,
             events.HttpResponse: self._http_response,
             events.HttpClosed: self._http_closed,
             events.ConnectionOpened: self._connection_opened,
             events.ConnectionClosed: self._connection_closed,
-            events.MessageReceived: messages.received,
-            events.MessageUnreadable: messages.unreadable,
-            events.MessageRefused: messages.refused,
-            events.MessageEmitted: messages.emitted,
-            events.MessagesDelivered: messages.delivered,
             events.SessionOpened: self._session_opened,
             events.SessionClosed: self._session_closed,
             events.ClientSeen: self._client_seen,
