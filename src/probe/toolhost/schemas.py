@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticSerializationError, SchemaError
+from pydantic_core import PydanticSerializationError, SchemaError, to_json
 
 from ..wire.jsonrpc import Json
 from .context import ToolContext
@@ -105,11 +105,22 @@ class Output:
             raise MismatchError(_first(error)) from None
         except PydanticSerializationError as error:
             raise MismatchError(" ".join(str(error).split())) from None
-        try:
-            json.dumps(dumped, allow_nan=False)
-        except ValueError:
-            raise MismatchError("NaN and infinity are no JSON") from None
+        if _has_no_number(dumped):
+            raise MismatchError("NaN and infinity are no JSON")
         return {"text": dumped} if self._text else {"output": dumped}
+
+
+def _has_no_number(value: Any) -> bool:
+    """Whether NaN or an infinity is in a JSON value. Raises `ValueError` for text that is no UTF-8."""
+    written = to_json(value, inf_nan_mode="constants")
+    if b"NaN" not in written and b"Infinity" not in written:
+        return False
+    try:
+        # The words may be text; this is the slow way to know.
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return True
+    return False
 
 
 def hints_of(handler: Callable[..., Any]) -> dict[str, Any]:

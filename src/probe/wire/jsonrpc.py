@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeGuard
@@ -100,7 +99,7 @@ def parse(body: bytes, *, max_depth: int) -> Any:
         why = f"nested deeper than {max_depth} levels (max_json_depth)" if fault == "nesting" else error
         raise MalformedError(f"Parse error: {why}", fault=fault) from None
     _check_depth(value, body, max_depth)
-    if _MAYBE_HUGE.search(body):
+    if _may_be_huge(body):
         _check_finite(value)
     return value
 
@@ -131,9 +130,18 @@ def _leniently(text: str) -> Fault:
     return "number" if constants else "surrogate"
 
 
-# 1e400 is JSON, but no number of IEEE 754; read as infinity it could never be written again. Below 200 digits in a row
-# and an exponent of three digits every number stays under 1e300.
-_MAYBE_HUGE = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{200}")
+_DIGITS_ALIKE = bytes.maketrans(b"123456789E", b"000000000e")
+_LONG_EXPONENT, _MANY_DIGITS = b"0e000", b"0" * 200
+
+
+def _may_be_huge(body: bytes) -> bool:
+    """Whether the body may have a number that no IEEE 754 can hold, such as 1e400, which could never be written again.
+
+    Below 200 digits in a row and an exponent of three digits every number stays under 1e300. A regular expression for
+    the same took ten times as long as to read the JSON.
+    """
+    alike = body.translate(_DIGITS_ALIKE, b"+")
+    return _LONG_EXPONENT in alike or _MANY_DIGITS in alike
 
 
 def _check_finite(value: Any) -> None:
