@@ -30,7 +30,7 @@ export default defineConfig(({ command }) => ({
   server: {
     host: "127.0.0.1",
     // a test answers for the server itself, and must not find a real one by chance
-    ...(!process.env["VITEST"] && { proxy: { "/api": server, "/dashboard/events": server } }),
+    ...(!process.env["VITEST"] && { proxy: { "/api": server, "/dashboard/events": server, "/opened": server } }),
   },
   test: {
     projects: [

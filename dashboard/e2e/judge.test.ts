@@ -1,10 +1,9 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { violations } from "./axe.ts";
 import { launch, openPage } from "./browser.ts";
 import { all, LegacyClient } from "./client.ts";
 import { freePort, type Server, showFile, startServer } from "./server.ts";
@@ -34,12 +33,6 @@ const RULE = "jsonrpc.id-unused-before";
 
 async function opened(path: string, width = 1280): Promise<{ page: Page; complaints: string[] }> {
   return openPage(browser, `${server.url}/dashboard${path}`, { viewport: { width, height: 800 } });
-}
-
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
-  const { violations: found } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ["violations"] })`);
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
 }
 
 test("the evidence of a finding opens its entry in Live, which leads back to the finding", async () => {

@@ -1,8 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { violations } from "./axe.ts";
 import { launch, openPage } from "./browser.ts";
 import { WIDTHS, misplaced } from "./layout.ts";
 import { type Story, tell } from "./rich-story.ts";
@@ -14,12 +12,10 @@ const SOON = { timeout: 20_000 };
 let server: Server;
 let browser: Browser;
 let story: Story;
-let axe: string;
 
 beforeAll(async () => {
   server = await startServer(await freePort());
   browser = await launch();
-  axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   const { page, complaints } = await openPage(browser, `${server.url}/dashboard/`);
   for (const view of EMPTY) {
     await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: view }).click();
@@ -39,13 +35,6 @@ afterAll(async () => {
 
 const EMPTY = ["Live", "Tasks", "Calls", "Sessions", "Timeline"];
 const empty: [string, string[]][] = [];
-
-/** What axe finds in the page, by some of its rules or by all. Its source is run from outside, as the Content-Security-Policy lets nothing else in. */
-async function violations(page: Page, ...rules: string[]): Promise<string[]> {
-  await page.evaluate(axe);
-  const { violations: found } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ["violations"]${rules.length > 0 ? `, runOnly: ${JSON.stringify(rules)}` : ""} })`);
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
-}
 
 test("each view says how to connect a client until one has, and is accessible then", () => {
   expect(empty).toEqual([...EMPTY, "complaints"].map((view) => [view, []]));

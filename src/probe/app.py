@@ -3,6 +3,7 @@
 telemetry     around the rest, where it is wanted: it still hears how that ends
 root nursery
   engine      the audit's writer, and within it tasks, sessions and the observer of the log
+  opened      an engine for each file that somebody has dropped on the dashboard
   listener    sockets and connections; with `stdio` only for the pages, if they are wanted
   client      `stdio` only: standard input and output; when the client has gone, everything ends
   signals     SIGINT, SIGTERM and SIGHUP: the first drains, the second makes the drain wait for no work
@@ -31,6 +32,7 @@ import trio
 from . import listener
 from .core.addresses import NetworksError
 from .endpoints.metrics import Metrics
+from .endpoints.pages.opened_files import FilePages
 from .endpoints.paths import Paths
 from .endpoints.pipes.lines import LineWire, StreamsClosedError, standard_streams
 from .endpoints.pipes.stdio_facts import StdioFacts
@@ -243,10 +245,12 @@ async def running(
     async with following(engine, printer) as page:
         metrics = None if page is None else Metrics(page.content_type, page.text)
         # Before any socket is open: it is what can refuse its settings.
-        paths = Paths(engine, metrics=metrics)
+        paths = Paths(engine, metrics=metrics, show=_pages_of if opened is None else None)
         sockets = listener.open_sockets(settings)
         async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
             await root.start(engine.serve)
+            if paths.opened is not None:
+                await root.start(paths.opened.serve)
             yield RunningServer(engine, paths, await root.start(_listen(paths, settings, sockets)))
             leaving.set()
             root.cancel_scope.cancel()
@@ -371,6 +375,13 @@ def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
     engine = made(opened=opened)
     engine.check_selection(settings.tools)
     return engine
+
+
+def _pages_of(opened: OpenedFile) -> FilePages:
+    """The pages of a file that is shown beside a server."""
+    engine = _engine(build(_SHOWING), opened)
+    paths = Paths(engine)
+    return FilePages(engine, paths, paths.wait_idle)
 
 
 async def _serve_client(

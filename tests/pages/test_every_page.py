@@ -42,7 +42,7 @@ async def probe() -> AsyncIterator[Probe]:
 
 
 async def test_every_page_is_listed_and_every_listed_one_is_there(probe: Probe) -> None:
-    app = create(probe.engine, Beside(True, lambda: 0, lambda: 0, lambda: 0, list))
+    app = create(probe.engine, Beside(True, lambda: 0, lambda: 0, lambda: 0, list, lambda scope: False))
     rules = {rule.rule for rule in app.url_map.iter_rules() if rule.rule.startswith("/api")}
     assert rules == {page.rule for page in listing.API}
 

@@ -8,3 +8,9 @@ export const DASHBOARD = base.replace(/\/$/, "");
 
 /** The path below which the server is: empty, or `/probe`. What is asked of it begins with this. */
 export const ROOT = DASHBOARD.replace(/\/dashboard$/, "");
+
+/** The path below which the server with the live log is: another one than `ROOT` where these pages show a file that it has opened. */
+export const LIVE_ROOT = ROOT.replace(/\/opened\/[0-9]+$/, "");
+
+/** Whether these pages show a file beside a server whose live log is one click away. */
+export const BESIDE_LIVE = LIVE_ROOT !== ROOT;

@@ -29,7 +29,8 @@ export async function get<Answer>(path: string, query: Query = {}, signal?: Abor
   return parseJson(await response.text()) as Answer;
 }
 
-async function problem(response: Response): Promise<string> {
+/** What the answer to a refused request says, in one line. */
+export async function problem(response: Response): Promise<string> {
   try {
     const body: unknown = await response.json();
     const { detail, title } = body as { detail?: unknown; title?: unknown };

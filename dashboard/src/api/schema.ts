@@ -2260,6 +2260,7 @@ export interface components {
          *
          *     `mcp` is where clients connect, null where the server speaks MCP on its standard input and output, and where it
          *     shows a `file`, which is null for all others. Of a file the run and the start are those of the server that wrote it.
+         *     `takes_files` tells whether a page in the browser of whoever asks may send a file to be shown.
          */
         Server: {
             audit: components["schemas"]["AuditInfo"];
@@ -2275,6 +2276,7 @@ export interface components {
             started_at: number;
             /** @enum {string} */
             state: "ready" | "draining";
+            takes_files: boolean;
             tool_hosts: components["schemas"]["ToolHostsInfo"];
             toolsets: components["schemas"]["ToolsetInfo"][];
             uptime_s: number;

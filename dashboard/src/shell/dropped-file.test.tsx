@@ -1,7 +1,9 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
-import { openView } from "~/testing/view";
+import { answerApi, openView } from "~/testing/view";
 import { DroppedFile } from "./dropped-file";
+
+const notice = () => page.getByRole("region", { name: "Dropped file" });
 
 function drop(name: string): DragEvent {
   const dataTransfer = new DataTransfer();
@@ -11,20 +13,46 @@ function drop(name: string): DragEvent {
   return event;
 }
 
+/** A page of a server that takes files, or does not; what was asked of it, and where the page went. */
+async function opened(takes: boolean, answer: () => unknown = () => ({ number: 7 })) {
+  const asked = answerApi((path) => (path === "/api/server" ? { takes_files: takes } : path === "/opened" ? answer() : undefined));
+  const gone: string[] = [];
+  await openView(() => <DroppedFile go={(address) => gone.push(address)} />, "/live", "/live");
+  return { asked, gone };
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+test("a dropped file is sent to the server, and the page goes where that shows it", async () => {
+  const { asked, gone } = await opened(true);
+  expect(drop("a 1.mcpprobe").defaultPrevented).toBe(true);
+  await vi.waitFor(() => expect(gone).toEqual(["/opened/7/dashboard/live"]));
+  expect(asked).toEqual(["/api/server", "/opened?name=a+1.mcpprobe"]);
+});
+
+test("a file that the server refuses is named in one line, and the page stays", async () => {
+  const { gone } = await opened(true, () => Response.json({ detail: "a.mcpprobe cannot be opened: it is cut off" }, { status: 422 }));
+  drop("a.mcpprobe");
+  await expect.element(notice().getByRole("alert")).toMatchTextContent("a.mcpprobe cannot be opened: it is cut off");
+  await page.getByRole("button", { name: "Close" }).click();
+  await expect.element(notice()).not.toBeInTheDocument();
+  expect(gone).toEqual([]);
+});
+
 test.each([
   ["a-1.mcpprobe", "mcp-probe open --open a-1.mcpprobe"],
   ["it's $HOME.mcpprobe", String.raw`mcp-probe open --open './it'\''s $HOME.mcpprobe'`],
   ["-o.mcpprobe", "mcp-probe open --open './-o.mcpprobe'"],
-])("a dropped %s does not leave the page, which says how to open it", async (name, command) => {
-  await openView(DroppedFile, "/live", "/live");
+])("a server that takes no files is sent none: the page says how to open %s", async (name, command) => {
+  const { asked } = await opened(false);
   expect(drop(name).defaultPrevented).toBe(true);
-  await expect.element(page.getByRole("region", { name: "Dropped file" }).getByText(command, { exact: true })).toBeVisible();
-  await page.getByRole("button", { name: "Close" }).click();
-  await expect.element(page.getByRole("region", { name: "Dropped file" })).not.toBeInTheDocument();
+  await expect.element(notice().getByText(command, { exact: true })).toBeVisible();
+  expect(asked.filter((each) => each.startsWith("/opened"))).toEqual([]);
 });
 
-test("another file is none of this page's, and does not leave it either", async () => {
-  await openView(DroppedFile, "/live", "/live");
+test("another file does not leave the page, which says that it is no session file", async () => {
+  const { asked } = await opened(true);
   expect(drop("picture.png").defaultPrevented).toBe(true);
-  await expect.element(page.getByRole("region")).not.toBeInTheDocument();
+  await expect.element(notice().getByRole("alert")).toMatchTextContent("picture.png is no session file: those end with .mcpprobe or .ndjson.");
+  expect(asked).toEqual([]);
 });

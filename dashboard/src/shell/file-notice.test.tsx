@@ -24,6 +24,21 @@ test("a file that is incomplete says so", async () => {
     .toMatchTextContent("a.mcpprobe: a file. It has the whole log. It is incomplete: its end is missing, and 1,000 entries are missing.");
 });
 
+test("beside a live log one click leads back to it, as it was left", async () => {
+  sessionStorage.setItem("mcp-probe-live", "/dashboard/calls?filter=tool%3Aprogress");
+  answerApi((path) => (path === "/api/server" ? { mcp: null, file: FILE } : undefined));
+  await openView(() => <FileNotice besideLive />, "/live", "/live");
+  await expect.element(page.getByRole("link", { name: "Back to live" })).toHaveAttribute("href", "/dashboard/calls?filter=tool%3Aprogress");
+  sessionStorage.clear();
+});
+
+test("a file that the server has closed says so, and leads back too", async () => {
+  answerApi(() => undefined);
+  await openView(() => <FileNotice besideLive />, "/live", "/live");
+  await expect.element(page.getByRole("alert")).toMatchTextContent("there is no such thing.");
+  await expect.element(page.getByRole("link", { name: "Back to live" })).toHaveAttribute("href", "/dashboard/live");
+});
+
 test("a server that shows its own log has no such line", async () => {
   await opened(null);
   await vi.waitFor(() => expect(globalThis.fetch).toHaveBeenCalled());

@@ -1,16 +1,42 @@
+import { BESIDE_LIVE } from "~/api/address";
+import { ApiError } from "~/api/client";
+import { liveAddress } from "~/api/open-file";
 import type { FileInfo } from "~/api/schema";
 import { useServer } from "~/api/use-server";
 import { Time } from "~/ui/time";
 import styles from "./file-notice.module.css";
 
+interface FileNoticeProps {
+  /** Whether a server with a live log has opened the file, so that there is a way back to that. */
+  besideLive?: boolean;
+}
+
 /** Says that the pages show a file and no server, where that is so, and what is missing in it. */
-export function FileNotice() {
-  const file = useServer().data?.file ?? null;
-  if (file === null) return null;
+export function FileNotice({ besideLive = BESIDE_LIVE }: FileNoticeProps) {
+  const { data, error } = useServer(besideLive ? ASKED_AGAIN : undefined);
+  const closed = besideLive && error instanceof ApiError;
+  const file = data?.file ?? null;
+  if (file === null && !closed) return null;
   return (
     <section className={styles["file"]} aria-label="File">
-      <strong>{file.name}</strong>: a file{file.saved_at !== null && <>, saved <Time at={file.saved_at} look="both" /></>}. {partOf(file)} {missing(file)}
+      {closed || file === null ? <span role="alert">{error?.message}.</span> : <Told file={file} />}{" "}
+      {besideLive && (
+        <a className={styles["back"]} href={liveAddress()}>
+          Back to live
+        </a>
+      )}
     </section>
+  );
+}
+
+// the server closes a file when others were opened after it
+const ASKED_AGAIN = 10_000;
+
+function Told({ file }: { file: FileInfo }) {
+  return (
+    <span>
+      <strong>{file.name}</strong>: a file{file.saved_at !== null && <>, saved <Time at={file.saved_at} look="both" /></>}. {partOf(file)} {missing(file)}
+    </span>
   );
 }
 

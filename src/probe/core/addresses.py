@@ -117,6 +117,12 @@ def is_within(address: str, trusted: Sequence[Network]) -> bool:
     return known is not None and any(known in network for network in trusted)
 
 
+def is_loopback(address: str) -> bool:
+    """Whether this is an address of the machine itself."""
+    known = _parsed(address)
+    return known is not None and known.is_loopback
+
+
 def _hop(text: str) -> _Address | None:
     """An address of the header, without the port that some proxies add."""
     name = text.strip(" \t")

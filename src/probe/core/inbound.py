@@ -99,6 +99,11 @@ def _hostname(authority: str) -> str | None:
     return found[1] if found is not None and int(found[2] or 0) <= 65535 else None
 
 
+def is_local_name(authority: str) -> bool:
+    """Whether `host[:port]` names this machine for whoever asks."""
+    return _hostname(authority) in _LOOPBACK
+
+
 def check_post(head: HttpHead) -> None:
     """Rungs 4 and 5 for POST. Raises `Rejection`."""
     if not _is_json(head.get("content-type") or ""):

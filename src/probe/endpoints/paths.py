@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -11,6 +12,7 @@ from ..core.inbound import HttpHead
 from ..engine.pipes.pipe import serve_pipe
 from ..engine.protocols import WholeEngine
 from ..observe.events import LimitReached
+from ..observe.opened import OpenedFile
 from ..wire.errors import Rejection, busy
 from .asgi import App, Receive, Scope, Send, before_upgrade, despite_half_close, host_policy, http_head
 from .browsers import Browsers, check_purpose
@@ -22,15 +24,17 @@ from .feed.readers import Readers
 from .forwarding import forwarding_endpoint
 from .health import Health
 from .mcp_http import McpHttp
+from .pages.opened_files import FilePages, OpenedFiles
 from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
+from .reached import is_private
 from .socket_facts import SocketFacts
 from .toolhost import tool_host_endpoint
 
 _PROTOCOL = ("/mcp", "/ws")
 _WITH_SECRET = ("/toolhost", "/forward")
 # An observer is not observed: else a page that shows the log would add to it with each look.
-_OBSERVERS = ("/dashboard/", "/api/", "/health/", "/ready/", "/metrics/")
+_OBSERVERS = ("/dashboard/", "/api/", "/opened/", "/health/", "/ready/", "/metrics/")
 _NO_CONNECTION = {"number": 0}
 _RETRY_S = 5
 _ELSEWHERE = "This server speaks MCP on its standard input and output; here are only pages about it: /dashboard, /api"
@@ -42,15 +46,24 @@ class Paths:
 
     `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `forwarding` that of processes
     that forward their logs, `feed` what its dashboards read, and `readers` are those of all lasting answers. With
-    `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`, which is not there without.
-    `beyond` is the application for connections that have no place. The listener tells `sockets` of its connections.
+    `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`, which is not there without. With
+    `show`, which makes the pages of a file, files are `opened` beside, whose service is the caller's to run. `beyond`
+    is the application for connections that have no place. The listener tells `sockets` of its connections.
 
     Requests beside the endpoints, such as those of browsers and of whoever looks around, are in the event log with
     their heads.
     """
 
-    def __init__(self, engine: WholeEngine, *, pages_only: bool = False, metrics: App | None = None) -> None:
+    def __init__(
+        self,
+        engine: WholeEngine,
+        *,
+        pages_only: bool = False,
+        metrics: App | None = None,
+        show: Callable[[OpenedFile], FilePages] | None = None,
+    ) -> None:
         settings = engine.settings
+        self.opened = None if show is None else OpenedFiles(engine, show)
         self.mcp = McpHttp(engine)
         self._doorman = Doorman(engine.services)
         self._browsers = Browsers(settings)
@@ -138,12 +151,14 @@ class Paths:
             await self._page(scope, receive, send)
 
     async def wait_idle(self) -> None:
-        """Wait until no response of the protocol is being written, no connection of it is open, and no feed is read."""
+        """Wait until no response or connection of the protocol is open, no feed is read and no file is shown."""
         await self.mcp.wait_idle()
         await self.websocket.wait_idle()
         await self.toolhost.wait_idle()
         await self.forwarding.wait_idle()
         await self.readers.wait_idle()
+        if self.opened is not None:
+            await self.opened.wait_idle()
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = http_head(scope)
@@ -157,6 +172,8 @@ class Paths:
             await self.feed(scope, receive, send)
         elif scope["path"] == "/metrics" and self._metrics is not None:
             await self._metrics(scope, receive, send)
+        elif self.opened is not None and f"{scope['path']}/".startswith("/opened/"):
+            await self.opened(scope, receive, send)
         elif scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/"):
             await self._dashboard(scope, receive, send)
         else:
@@ -181,6 +198,7 @@ class Paths:
             unsent_bytes=lambda: self.mcp.unsent_bytes + self._engine.services.piped.bytes,
             readers=lambda: len(self.readers.open),
             feed_readers=lambda: self.feed.readers,
+            takes_files=lambda scope: self.opened is not None and is_private(self._engine.settings, scope),
         )
         return cast("App", create(self._engine, beside))
 

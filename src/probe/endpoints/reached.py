@@ -1,4 +1,4 @@
-"""The address of this server for the links to its pages: as the operator says, or as the request shows it."""
+"""How a request reached this server: the address for links to its pages, and whether it came from this machine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from ..core.addresses import is_loopback
+from ..core.inbound import is_local_name
+from ..settings import Settings
 from .asgi import Scope
 
 FORWARDED: Final = "probe.forwarded"
@@ -14,6 +17,9 @@ FORWARDED: Final = "probe.forwarded"
 # The prefix that a proxy takes off a path; anything else could lead a link elsewhere.
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _MOST_PREFIX = 200
+
+# What proxies add to a request that they pass on: RFC 9110 section 7.6.3, RFC 7239, and what came before it.
+_OF_PROXIES = re.compile(rb"via|forwarded|x-forwarded-.*|x-real-ip|.*-connecting-ip|.*-client-ip")
 
 
 def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
@@ -32,3 +38,16 @@ def base_of(public_url: str, scope: Scope | Any, host: str) -> str:
         return public_url.rstrip("/")
     scheme, prefix = scope.get(FORWARDED, ("", ""))
     return f"{scheme or scope['scheme']}://{host}{prefix}"
+
+
+def is_private(settings: Settings, scope: Scope | Any) -> bool:
+    """Whether only this machine reaches the server, as far as it can know, and this request comes from there.
+
+    A server on loopback may stand behind a proxy, so nothing may tell of one: no setting, and no header of the request.
+    """
+    if settings.public_url or settings.allowed_hosts or settings.trusted_proxies:
+        return False
+    host, *others = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"] or [""]
+    peer, _port = scope.get("client") or ("", None)
+    passed_on = any(_OF_PROXIES.fullmatch(name.lower()) for name, _ in scope["headers"])
+    return is_loopback(peer) and is_local_name(host) and not others and not passed_on

@@ -52,18 +52,24 @@ def open_file(path: Path) -> OpenedFile:
     """Read a `.mcpprobe` file, or the lines of a log. Raises `OpeningError`."""
     try:
         with path.open("rb") as file:
-            packed = file.read(len(_ZIP)) == _ZIP
-            file.seek(0)
-            return _from_zip(path.name, file) if packed else OpenedFile(path.name, _log(file))
+            return read_file(path.name, file, _MOST_BYTES)
     except OSError as error:
         raise OpeningError(f"{path}: {error.strerror or error}") from None
-    except NdjsonError as error:
-        raise OpeningError(f"{path}: {error}") from None
     except OpeningError as error:
         raise OpeningError(f"{path}: {error}") from None
 
 
-def _from_zip(name: str, file: IO[bytes]) -> OpenedFile:
+def read_file(name: str, file: IO[bytes], most_bytes: int) -> OpenedFile:
+    """Read a file of this name that can be sought in, whose log has at most so many bytes. Raises `OpeningError`."""
+    packed = file.read(len(_ZIP)) == _ZIP
+    file.seek(0)
+    try:
+        return _from_zip(name, file, most_bytes) if packed else OpenedFile(name, _log(file, most_bytes))
+    except NdjsonError as error:
+        raise OpeningError(str(error)) from None
+
+
+def _from_zip(name: str, file: IO[bytes], most_bytes: int) -> OpenedFile:
     _check_list(file)
     try:
         with zipfile.ZipFile(file) as members:
@@ -72,7 +78,7 @@ def _from_zip(name: str, file: IO[bytes]) -> OpenedFile:
             judged = archive.REPORT in members.namelist()
             report = _report(_object(members, archive.REPORT, _MOST_REPORT)) if judged else None
             with members.open(archive.LOG) as log:
-                return OpenedFile(name, _log(log), manifest, report)
+                return OpenedFile(name, _log(log, most_bytes), manifest, report)
     except NdjsonError:
         raise
     except _DEFECTS as error:
@@ -147,8 +153,8 @@ def _manifest(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _log(source: IO[bytes]) -> SavedLog:
-    reading = ndjson.LogReader(_lines(source))
+def _log(source: IO[bytes], most_bytes: int) -> SavedLog:
+    reading = ndjson.LogReader(_lines(source, most_bytes))
     items: list[ndjson.Item] = []
     for item in reading:
         if len(items) == _MOST_ENTRIES:
@@ -157,14 +163,14 @@ def _log(source: IO[bytes]) -> SavedLog:
     return SavedLog(reading.header, items, reading.end)
 
 
-def _lines(source: IO[bytes]) -> Iterator[bytes]:
+def _lines(source: IO[bytes], most_bytes: int) -> Iterator[bytes]:
     size = 0
     while line := source.readline(_LONGEST_LINE + 1):
         size += len(line)
         if len(line) > _LONGEST_LINE:
             raise OpeningError(f"its log has a line of more than {_LONGEST_LINE >> 20} MiB")
-        if size > _MOST_BYTES:
-            raise OpeningError(f"its log has more than {_MOST_BYTES >> 20} MiB")
+        if size > most_bytes:
+            raise OpeningError(f"its log has more than {most_bytes >> 20} MiB")
         yield line
 
 

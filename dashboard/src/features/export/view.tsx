@@ -2,9 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "wouter";
 import { clientOf, clientsOf } from "~/api/client-name";
 import { apiUrl, get, type Query } from "~/api/client";
+import { drop } from "~/api/open-file";
 import type { ExportOverview, Overview } from "~/api/schema";
 import { useFeed } from "~/feed/use-feed";
 import { Select } from "~/ui/choice";
+import { FileButton } from "~/ui/file-button";
 import { EmptyState } from "~/ui/empty-state";
 import { KeyValues } from "~/ui/key-values";
 import { Page } from "~/ui/page";
@@ -25,7 +27,7 @@ export default function ExportView() {
   });
   const choose = (value: string) => setParams(value === "" ? {} : { client: value }, { replace: true });
   return (
-    <Page title="Save as a file" tools={<Clients client={call === "" ? client : ""} call={call} onChange={choose} />} scroll>
+    <Page title="Save as a file" tools={<Tools client={call === "" ? client : ""} call={call} onChange={choose} />} scroll>
       {error !== null && (
         <EmptyState title="There is nothing to save">
           <p role="alert">{error.message}</p>
@@ -36,7 +38,22 @@ export default function ExportView() {
   );
 }
 
-function Clients({ client, call, onChange }: { client: string; call: string; onChange: (client: string) => void }) {
+function Tools(chosen: ClientsProps) {
+  return (
+    <>
+      <Clients {...chosen} />
+      <FileButton label="Open a session file" accept=".mcpprobe,.ndjson" onFile={drop} />
+    </>
+  );
+}
+
+interface ClientsProps {
+  client: string;
+  call: string;
+  onChange: (client: string) => void;
+}
+
+function Clients({ client, call, onChange }: ClientsProps) {
   const sessions = useFeed((snapshot) => snapshot.tables.sessions);
   const known = clientsOf(sessions).map((row) => ({ value: row.id, label: `${row.id} ${clientOf(row)}` }));
   const all = { value: "", label: call === "" ? "all clients" : `call ${call}` };

@@ -268,6 +268,7 @@ class Server:
 
     `mcp` is where clients connect, null where the server speaks MCP on its standard input and output, and where it
     shows a `file`, which is null for all others. Of a file the run and the start are those of the server that wrote it.
+    `takes_files` tells whether a page in the browser of whoever asks may send a file to be shown.
     """
 
     name: str
@@ -286,6 +287,7 @@ class Server:
     audit: AuditStatus
     tool_hosts: ToolHostsInfo
     file: FileInfo | None
+    takes_files: bool
 
 
 @dataclass(frozen=True, slots=True)

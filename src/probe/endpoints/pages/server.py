@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from quart import Response, request
 from quart_trio import QuartTrio
@@ -18,6 +18,7 @@ from ...observe.opened import OpenedFile
 from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN
+from ..asgi import Scope
 from ..reached import base_of
 from . import answers, listing, media, openapi, responses
 from .queries import read
@@ -28,7 +29,7 @@ class Beside:
     """Facts of the other endpoints of the same server.
 
     `serves_mcp` tells whether one of them is `/mcp`. `readers` are those of all streams that last, `feed_readers` the
-    ones of the feed.
+    ones of the feed. `takes_files` tells whether whoever made a request may have a file shown.
     """
 
     serves_mcp: bool
@@ -36,6 +37,7 @@ class Beside:
     unsent_bytes: Callable[[], int]
     readers: Callable[[], int]
     feed_readers: Callable[[], Sequence[answers.FeedReader]]
+    takes_files: Callable[[Scope], bool]
 
 
 def register(app: QuartTrio, engine: WatchedEngine, beside: Beside) -> None:
@@ -54,7 +56,8 @@ def register(app: QuartTrio, engine: WatchedEngine, beside: Beside) -> None:
     async def server() -> Response:
         read()
         origin = base_of(engine.settings.public_url, request.scope, request.host)
-        return responses.json_answer(asdict(_server(engine, origin, beside)))
+        told = _server(engine, origin, beside, takes_files=beside.takes_files(cast("Scope", request.scope)))
+        return responses.json_answer(asdict(told))
 
     @app.get(listing.TOOLS.rule)
     async def all_tools() -> Response:
@@ -71,7 +74,7 @@ def _constant(body: bytes) -> Response:
     return responses.stable(Response(body, content_type=media.JSON), tag)
 
 
-def _server(engine: WatchedEngine, origin: str, beside: Beside) -> answers.Server:
+def _server(engine: WatchedEngine, origin: str, beside: Beside, *, takes_files: bool) -> answers.Server:
     log, settings, hosts = engine.log, engine.settings, engine.observer.tables.hosts_connected
     used = {**_used(engine), **_used_beside(beside)}
     return answers.Server(
@@ -91,6 +94,7 @@ def _server(engine: WatchedEngine, origin: str, beside: Beside) -> answers.Serve
         audit=engine.audit.status,
         tool_hosts=answers.ToolHostsInfo(enabled=engine.hosted.enabled, connected=hosts),
         file=None if engine.opened is None else _file(engine.opened),
+        takes_files=takes_files,
     )
 
 
