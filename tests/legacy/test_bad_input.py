@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from gzip import compress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -579,11 +580,20 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
 
 
-def test_the_documentation_lists_every_refusal_as_the_code_has_it() -> None:
-    documented = [(int(row[0]), int(row[1].split(",")[0]), row[2]) for row in rows("Refused by HTTP status")]
-    assert documented == sorted((refusal.status, int(refusal.code), refusal.when) for refusal in Refusal)
+def anchored(cell: str) -> tuple[str, str]:
+    """The anchor of a cell, which a link names, and its text."""
+    found = re.fullmatch(r'<a id="([^"]+)"></a>(.+)', cell)
+    assert found is not None, cell
+    return found[1], found[2]
 
 
-def test_the_documentation_lists_every_code() -> None:
-    documented = {int(row[0]): row[1] for row in rows("JSON-RPC codes")}
+def test_the_documentation_lists_every_refusal_as_the_code_has_it_with_an_anchor_of_its_name() -> None:
+    table = [(*anchored(row[0]), row[1].split(",")[0], row[2]) for row in rows("Refused by HTTP status")]
+    documented = [(int(status), int(code), when, name) for name, status, code, when in table]
+    assert documented == sorted((item.status, int(item.code), item.when, item.name) for item in Refusal)
+
+
+def test_the_documentation_lists_every_code_with_an_anchor_of_its_number() -> None:
+    documented = {int(code): name for row in rows("JSON-RPC codes") for code, name in [(anchored(row[0])[1], row[1])]}
+    assert all(anchor == code for anchor, code in (anchored(row[0]) for row in rows("JSON-RPC codes")))
     assert documented == {int(code): code.name for code in Code}

@@ -2199,10 +2199,11 @@ export interface components {
          *
          *     `worst` is the worst verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
          *     that the server would have to do something for it that it does not do yet. `bugs` are those of clients that broke
-         *     it.
+         *     it. `docs` is its place in the documents of the project, null for a rule that is not applied.
          */
         RuleInfo: {
             bugs: components["schemas"]["KnownBug"][];
+            docs: string | null;
             fails: string;
             /** @enum {string} */
             kind: "form" | "order" | "absence" | "timing" | "survival";

@@ -80,6 +80,7 @@ export function ruleInfo(more: Partial<RuleInfo> = {}): RuleInfo {
     provoke: "ping_client",
     needs_drill: false,
     risk: "",
+    docs: null,
     official_id: "",
     bugs: [
       { ref: "vercel/ai#15701", about: "pings are not answered", link: "https://github.com/vercel/ai/issues/15701" },

@@ -81,6 +81,11 @@ function Body({ rule, run, rules, revisions }: Around & { rule: JudgedRule }) {
         <Facts>
           <Fact name="Right is">{info.passes}</Fact>
           <Fact name="Wrong is">{info.fails}</Fact>
+          {info.docs !== null && (
+            <Fact name="In the documents">
+              <code>{info.docs}</code>
+            </Fact>
+          )}
         </Facts>
       )}
       {info !== undefined && <Others info={info} />}

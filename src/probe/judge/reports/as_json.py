@@ -158,7 +158,7 @@ class RuleInfo:
 
     `worst` is the worst verdict that it may give. `provoke` is how a person makes the opportunity; `needs_drill` says
     that the server would have to do something for it that it does not do yet. `bugs` are those of clients that broke
-    it.
+    it. `docs` is its place in the documents of the project, null for a rule that is not applied.
     """
 
     rule: str
@@ -179,6 +179,7 @@ class RuleInfo:
     risk: str
     official_id: str
     bugs: list[KnownBug]
+    docs: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +282,7 @@ def _info(rule: Rule, catalogue: RuleCatalogue) -> RuleInfo:
         rule.false_fail_risk,
         rule.official_id,
         [_known(catalogue.bugs[bug]) for bug in rule.bugs],
+        None if rule.needs_drill else f"docs/judge-rules.md#{rule.id}",
     )
 
 
