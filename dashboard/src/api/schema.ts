@@ -4525,7 +4525,7 @@ export interface operations {
                 by?: string;
                 /** @description A filter line: `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`. */
                 filter?: string;
-                /** @description At most so many; `api_page` bounds it. */
+                /** @description At most so many entries, `api_page` by default, `api_scan` and `api_page_bytes` at most; 0: only the counts. */
                 limit?: number;
             };
             header?: never;

@@ -8,7 +8,9 @@ import { useRefresh } from "~/api/use-refresh";
 const PACE = 4_000;
 // how far a search goes on by itself, in pages: as far as people read, or as far as repeats are counted
 const BY_ITSELF = 2;
-const FOR_REPEATS = 20;
+const FOR_REPEATS = 3;
+// each page looks at all of the log, so what is counted comes in as few as may be; the server gives no more entries at once
+const AT_ONCE = 5_000;
 // the page keeps some entries fewer of the feed than it had; so many of these, and the search is made again
 const LOST = 5_000;
 
@@ -38,16 +40,9 @@ interface Options {
 /** The search of the log for a filter line; an empty line asks nothing. */
 export function useSearch({ run, line, by, oldest, end, whole }: Options): Search {
   const enabled = line !== "" && run !== "";
-  useRefresh(["counted"], end, PACE);
-  const counted = useQuery({
-    queryKey: ["counted", run, by, line],
-    queryFn: ({ signal }) => get<SearchPage>("/search", { filter: line, by, limit: 0 }, signal),
-    enabled,
-    placeholderData: keepPreviousData,
-  });
   const { data, error, isFetching, hasNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: ["search", run, by, line, Math.floor(oldest / LOST)],
-    queryFn: ({ signal, pageParam }) => get<SearchPage>("/search", { filter: line, by, before: pageParam }, signal),
+    queryKey: ["search", run, by, line, whole, Math.floor(oldest / LOST)],
+    queryFn: ({ signal, pageParam }) => get<SearchPage>("/search", { filter: line, by, before: pageParam, limit: whole ? AT_ONCE : null }, signal),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: ({ next }, _pages, before) => (next === null || next === before ? undefined : next),
     enabled,
@@ -56,6 +51,16 @@ export function useSearch({ run, line, by, oldest, end, whole }: Options): Searc
   });
   const pages = enabled ? data?.pages : undefined;
   const count = pages?.length ?? 0;
+  const first = pages?.[0];
+  useRefresh(["counted"], end, PACE);
+  // the search has counted too: it is asked again only of a log that has grown since
+  const counted = useQuery({
+    queryKey: ["counted", run, by, line],
+    queryFn: ({ signal }) => get<SearchPage>("/search", { filter: line, by, limit: 0 }, signal),
+    enabled: enabled && first !== undefined && first.last < end,
+    placeholderData: keepPreviousData,
+  });
+  const counts = counted.isPlaceholderData ? (first ?? counted.data) : (counted.data ?? first);
   useEffect(() => {
     if (count > 0 && count < (whole ? FOR_REPEATS : BY_ITSELF) && hasNextPage && !isFetching) void fetchNextPage();
   }, [count, whole, hasNextPage, isFetching, fetchNextPage]);
@@ -64,7 +69,7 @@ export function useSearch({ run, line, by, oldest, end, whole }: Options): Searc
     return [...bySeq.values()].toSorted((a, b) => a.seq - b.seq);
   }, [pages, run]);
   return {
-    counts: enabled && counted.data !== undefined ? counted.data : null,
+    counts: enabled && counts !== undefined ? counts : null,
     entries,
     busy: isFetching,
     error: error?.message ?? null,

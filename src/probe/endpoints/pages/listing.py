@@ -107,11 +107,16 @@ EVENTS_NDJSON = Route(
 
 FILTER = Parameter("filter", 'A filter line: `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`.')
 BY = Parameter("by", "The unit of a search: an `exchange`, the default, with all of its entries, or an `entry`.")
+AT_ONCE = Parameter(
+    "limit",
+    "At most so many entries, `api_page` by default, `api_scan` and `api_page_bytes` at most; 0: only the counts.",
+    _NUMBER,
+)
 SEARCH = Route(
     "/api/search",
     "how much of the log a filter line passes, and the newest of it",
     answers.SearchPage,
-    own=(FILTER, BY, BEFORE, LIMIT),
+    own=(FILTER, BY, BEFORE, AT_ONCE),
 )
 
 WAIT = Parameter("wait", "Answer once a rule has this verdict on a subject, `RULE:VERDICT`, or the time is over.")

@@ -26,7 +26,8 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
     @app.get(listing.SEARCH.rule)
     async def search() -> Response:
         query = read(listing.SEARCH.own)
-        limit = min(query.number("limit", limits.api_page), limits.api_page)
+        # A page has more of them than others where that is asked for: each looks at all of the log.
+        limit = min(query.number("limit", limits.api_page), limits.api_scan)
         # One more than any entry has: all of the log.
         before = query.number("before", log.last + 1)
         wanted = SearchRequest(read_line(query.own.get("filter", "")), _by(query), before, limit)

@@ -1,0 +1,116 @@
+"""The exchanges of a log, put together from its entries as they come.
+
+An **exchange** is an HTTP request with its messages and its answer, a message on a pipe with what answers it, or one
+message that belongs to neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from .. import events
+from ..log import Entry
+from .words import Key
+
+_WIRE: Final = (
+    "http",
+    "message",
+    "request",
+    "host.message",
+    "host.misuse",
+    "connection",
+    "client.misuse",
+    "limit",
+    "stream.lost",
+    "socket.refused",
+)
+_MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
+_ANSWERS: Final = ("response", "error")
+
+
+def is_on_wire(event: events.Event) -> bool:
+    """Whether an entry tells of something on the wire, or of what went wrong there."""
+    if isinstance(event, events.WebSocketFrame):
+        return event.refused is not None
+    return event.kind.startswith(_WIRE) and not isinstance(event, events.MessagesDelivered)
+
+
+@dataclass(slots=True)
+class LoggedExchange:
+    """One exchange: its entries, and what they say of all of it."""
+
+    entries: list[Entry] = field(default_factory=list)
+    on_wire: bool = False
+    clients: set[str] = field(default_factory=set)
+    tools: set[str] = field(default_factory=set)
+    outcomes: set[str] = field(default_factory=set)
+    statuses: set[str] = field(default_factory=set)
+    begun: bool = False
+
+    def named(self, key: Key) -> Iterator[str]:
+        """The values that a word of this key is compared with."""
+        if key == "client":
+            return iter(self.clients)
+        if key == "tool":
+            return iter(self.tools)
+        if key == "status":
+            return iter(self.statuses)
+        return iter(self.outcomes or ({"running"} if self.begun else ()))
+
+
+class ExchangeFold:
+    """Takes the entries of a log in their order. `entry_of` finds one by its number, None where the log has it no more.
+
+    `names` are the names that clients give themselves, by their labels.
+    """
+
+    def __init__(self, entry_of: Callable[[int], Entry | None], names: Mapping[str, str]) -> None:
+        self.exchanges: dict[int, LoggedExchange] = {}
+        self._entry_of = entry_of
+        self._names = names
+
+    def add(self, entry: Entry) -> LoggedExchange:
+        """Take one entry; returns its exchange, which has it now."""
+        context, fact = entry.context, entry.fact
+        key = self.key(entry)
+        exchange = self.exchanges.get(key)
+        if exchange is None:
+            exchange = self.exchanges[key] = LoggedExchange()
+        exchange.entries.append(entry)
+        exchange.on_wire = exchange.on_wire or is_on_wire(fact)
+        if context.session is not None and context.session not in exchange.clients:
+            exchange.clients |= {context.session, self._names.get(context.session, context.session)}
+        if context.label is not None:
+            exchange.clients.add(context.label)
+        if isinstance(fact, events.CallStarted):
+            exchange.begun = True
+            if fact.tool is not None:
+                exchange.tools.add(fact.tool)
+        elif isinstance(fact, events.CallSettled):
+            exchange.outcomes.add(fact.outcome)
+        elif isinstance(fact, events.HttpResponse):
+            exchange.statuses.add(str(fact.status))
+        return exchange
+
+    def key(self, entry: Entry) -> int:
+        """The exchange of an entry: its number, else below 0 the message that it answers, or the entry itself."""
+        if entry.context.exchange is not None:
+            return entry.context.exchange
+        asked = self.question(entry)
+        return -(entry.seq if asked is None else asked.seq)
+
+    def question(self, entry: Entry) -> Entry | None:
+        """The request that an entry answers, where the log has it."""
+        if entry.cause is None or not isinstance(entry.fact, _MESSAGES) or entry.fact.rpc not in _ANSWERS:
+            return None
+        asked = self._entry_of(entry.cause)
+        return asked if asked is not None and isinstance(asked.fact, _MESSAGES) else None
+
+    def method(self, entry: Entry) -> str | None:
+        """The method of a message, of an answer that of its request, and of a call."""
+        if isinstance(entry.fact, events.CallStarted):
+            return entry.fact.method
+        told = self.question(entry) or entry
+        return told.fact.method if isinstance(told.fact, _MESSAGES) else None
