@@ -102,7 +102,7 @@ def test_the_judge_of_the_documents_says_what_they_show(tmp_path: Path) -> None:
     first, second = shown.splitlines()[:2]
     assert counts.sub("N", first) in counts.sub("N", said)
     assert counts.sub("N", second) in counts.sub("N", said)
-    assert re.search(r"^    sampling_demo: .*sampling\.declared-served", said, re.MULTILINE)
+    assert re.search(r"^    call sampling_demo: .*sampling\.declared-served", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("example", SHELL, ids=lambda example: name(example.page))
