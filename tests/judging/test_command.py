@@ -124,6 +124,7 @@ def test_warnings_count_where_they_are_told_to(client: list[str], capfd: pytest.
             "until is a date",
         ),
         ('rule = "nope"\nverdict = "FAIL"\nreason = "known"', 2, "there is no rule 'nope'"),
+        ('rule = "page.empty-cursor"\nverdict = "WARN"\nreason = "known"', 2, "'page.empty-cursor' needs a drill"),
         ('rule = "jsonrpc.version"\nverdict = "FAIL"', 2, "a reason is needed"),
         ("rule = ", 2, "no TOML"),
     ],
@@ -238,3 +239,37 @@ def test_nothing_that_a_client_has_started_survives_and_nothing_else_is_ended(
 def _runs(pid: int) -> bool:
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+SESSION = textwrap.dedent(
+    """
+    import json, subprocess, sys, urllib.request
+
+    def send(value, method="POST", **headers):
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
+        body = None if value is None else json.dumps({"jsonrpc": "2.0", **value}).encode()
+        return urllib.request.urlopen(urllib.request.Request(sys.argv[-1], body, headers, method=method))
+
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "tester", "version": "1"}}
+    opened = send({"id": 1, "method": "initialize", "params": about})
+    session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+    send({"method": "notifications/initialized"}, **session)
+    if sys.argv[1] == "deletes":
+        send(None, "DELETE", **session)
+    if sys.argv[1] == "leaves a part":
+        subprocess.Popen(["sleep", "600"])
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("how", "verdict"), [("deletes", "PASS"), ("forgets", "WARN"), ("leaves a part", "INCONCLUSIVE")]
+)
+def test_a_session_that_the_end_of_its_client_leaves_open(
+    how: str, verdict: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program, saved = tmp_path / "client.py", tmp_path / "report.json"
+    program.write_text(SESSION)
+    judged(capfd, "--json", str(saved), "--", sys.executable, str(program), how)
+    [subject] = report(saved)["subjects"]
+    assert [each["verdict"] for each in subject["verdicts"] if each["rule"] == "session.deleted"] == [verdict]
