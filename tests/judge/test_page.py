@@ -89,6 +89,7 @@ def test_a_client_that_has_left_will_not_ask_for_more(uses: bool, what: str, sta
         read(session)
     if uses:
         session.call("progress")
+    session.delete()
     log.process(what, status)
     expect(log, "page.followed", verdict)
 

@@ -89,6 +89,8 @@ class ClientRun:
     async def _clear(self, group: int) -> None:
         """End what the client has left: its servers on standard streams may write their logs before they are killed."""
         if self._left.end(signal.SIGTERM):
+            # A part of the client has not ended by its own will, so nothing says what it would have sent.
+            self._record("killed", group, by=signal.SIGTERM.name)
             with trio.move_on_after(_END_S):
                 await self._wait_gone()
         _signal_group(group, signal.SIGKILL)
