@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 NODE = os.environ.get("PROBE_NODE", "node")
 TYPESCRIPT = (NODE, str(HERE / "typescript-sdk.mjs"))
 AI_SDK = (NODE, str(HERE / "ai-sdk.mjs"))
+OPENAI_AGENTS = (NODE, str(HERE / "openai-agents.mjs"), "{package}")
 BRIDGE = (*TYPESCRIPT, "mcp-sdk-1.24.0", "pipe", NODE, str(HERE / "node_modules" / "{package}" / "dist" / "proxy.js"))
 TO_HERE = ("{url}", "--allow-http", "--transport", "http-only")
 
@@ -96,6 +97,23 @@ BUGS = (
         old="ai-sdk-mcp-1.0.72",
         fixed="ai-sdk-mcp-1.0.74",
         client=(*AI_SDK, "{package}", "pages"),
+        options=("--page-size", "5"),
+    ),
+    Bug(
+        name="openai-agents-js#837",
+        rule="session.deleted",
+        verdict="WARN",
+        old="openai-agents-core-0.2.0",
+        fixed="openai-agents-core-0.4.0",
+        client=OPENAI_AGENTS,
+    ),
+    Bug(
+        name="openai-agents-js#1556",
+        rule="page.followed",
+        verdict="WARN",
+        old="openai-agents-core-0.14.0",
+        fixed="openai-agents-core-0.16.0",
+        client=OPENAI_AGENTS,
         options=("--page-size", "5"),
     ),
     Bug(
