@@ -256,6 +256,19 @@ async def test_what_is_refused_before_the_upgrade_gets_a_whole_response(start, d
     assert app.sent == 1
 
 
+async def test_an_application_that_closes_before_it_accepts_refuses_with_403(start, dial) -> None:
+    """ASGI says so of a `websocket.close` in place of a `websocket.accept`."""
+
+    async def turn_away(receive: Any, send: Any, app: App) -> None:
+        await receive()
+        await send({"type": "websocket.close"})
+
+    peer = Peer(await dial.wire(await start(App(turn_away))))
+    await peer.wire.send(asking())
+    status, headers = await peer.head()
+    assert (status, headers["content-length"], headers["connection"]) == (403, "0", "close")
+
+
 async def test_a_peer_that_leaves_during_the_handshake(start, dial) -> None:
     async def slow(receive: Any, send: Any, app: App) -> None:
         await receive()
