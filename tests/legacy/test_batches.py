@@ -52,6 +52,26 @@ async def test_the_answers_of_a_batch_are_an_array_in_the_order_of_the_requests(
     assert messages[2]["error"]["code"] == -32601
 
 
+@pytest.mark.parametrize(
+    ("methods", "delivered"),
+    [
+        (["ping", "ping"], [(1, 2, None)]),
+        (["ping", "ping", "tools/call", "ping"], [(1, 2, None), (3, 3, "c1"), (4, 4, None)]),
+        (["tools/call", "tools/call"], [(1, 1, "c1"), (2, 2, "c2")]),
+    ],
+)
+async def test_the_delivery_of_a_batch_is_one_entry_for_each_call_in_turn(
+    methods: list[str], delivered: list[tuple[int, int, str | None]], probe: Probe
+) -> None:
+    client = await probe.client(REVISION)
+    before = len(probe.events("message.delivered"))
+    params = {"ping": None, "tools/call": {"name": "no such tool"}}
+    async with client.post([client.request(name, params[name], id) for id, name in enumerate(methods)]) as answer:
+        assert len(await answer.json()) == len(methods)
+    facts = probe.events("message.delivered")[before:]
+    assert [(fact["first"], fact["last"], fact["call"]) for fact in facts] == delivered
+
+
 async def test_a_batch_of_one_request_is_answered_by_an_array_of_one(probe: Probe) -> None:
     client = await probe.client(REVISION)
     async with client.post([client.request("ping", id=1)]) as answer:
