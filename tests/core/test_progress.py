@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 
@@ -73,6 +74,11 @@ def test_nothing_passes_after_the_end() -> None:
     assert (it.due, it.flush(), it.take(5.0)) == (None, None, None)
     assert it.report(Report(3), 5.0) is None
     assert (counts(it), it.latest) == ({"reported": 2, "emitted": 1, "late": 1}, Report(2))
+
+
+def test_the_largest_double_is_a_report() -> None:
+    it, most = gate(burst=9), Report(sys.float_info.max, sys.float_info.max)
+    assert it.report(most, 0.0) == most
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,8 @@ def test_a_token_cannot_be_moved_to_another_key() -> None:
 def test_keys_from_a_setting() -> None:
     assert keys_from("") == keys_from(" , ") == []
     assert keys_from(f" {NEW.hex()},{OLD.hex().upper()} ") == [NEW, OLD]
+    every_digit = "0123456789abcdefABCDEF" + "0" * (2 * KEY_BYTES - 22)
+    assert keys_from(every_digit) == [bytes.fromhex(every_digit)]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,14 @@ async def test_a_record_counts_what_was_emitted_and_what_was_delivered(
         assert probe.record()["delivered"] == 4, "what is sent again counts once"
 
 
+async def test_the_answer_to_a_poll_is_about_the_call_of_the_stream(link: Link, autojump_clock: MockClock) -> None:
+    stream = await link.start("progress", SLOW, id="it", token="t")
+    await link.poll(stream)
+    (call,) = {event["call"] for event in link.probe.events("call.started")}
+    polls = [event for event in link.probe.events("message.emitted") if "pendingMessages" in str(event["message"])]
+    assert [event["call"] for event in polls] == [call]
+
+
 def row(probe: Probe) -> Any:
     """The row of the one draft stream in the table of streams."""
     probe.engine.observer.catch_up()

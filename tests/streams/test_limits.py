@@ -203,6 +203,27 @@ async def test_all_streams_together_are_bounded_and_finished_ones_go_first(
         assert shape(await link.rest(link.resume(waiting)))[-2:] == ["waits", END]
 
 
+async def test_who_holds_most_loses_the_largest_unread_stream_and_not_who_grows(
+    transport: str, autojump_clock: MockClock
+) -> None:
+    async with (
+        running(toolsets=ALL, draft_stream_bytes=2 * LITTLE) as probe,
+        linked(probe, transport) as link,
+        linked(probe, transport) as other,
+    ):
+        small = await link.start("shout", {"times": 2, "bytes": 20_000, "waitMs": 12_000}, id="small")
+        large = await link.start("shout", {"times": 2, "bytes": 50_000, "waitMs": 12_000}, id="large")
+        link = await link.back(13)
+        growing = await other.start("shout", {"times": 4, "bytes": 20_000, "waitMs": 1000}, id="grows")
+        await other.until(is_method(END))
+        assert (await other.poll(growing))["status"] == "completed"
+        assert await lost(link, large) == {"reason": "server_full"}
+        assert (await link.poll(small))["status"] == "live"
+        assert [event["why"] for event in probe.events("stream.lost")] == ["server_full"]
+        assert outcome(probe, "large")[:2] == ("disconnected", "disconnect")
+        assert probe.engine.streams._bytes == kept(probe)
+
+
 async def test_a_lost_stream_is_lost_also_to_its_reader_whose_connection_goes_on(
     transport: str, autojump_clock: MockClock
 ) -> None:
