@@ -137,6 +137,24 @@ async def test_a_subscription_to_what_never_changes_is_fine_and_silent(probe: Pr
         nursery.cancel_scope.cancel()
 
 
+async def test_a_session_has_so_many_subscriptions_and_one_more_is_refused_and_recorded(
+    autojump_clock: MockClock,
+) -> None:
+    async with running(max_subscriptions=2) as probe:
+        client = await probe.client()
+        for number in (1, 2, 2):
+            await client.call("resources/subscribe", {"uri": f"test://template/{number}/data"})
+        assert probe.events("limit.reached") == []
+        with pytest.raises(RpcError, match=r"the limit max_subscriptions is 2") as caught:
+            await client.call("resources/subscribe", {"uri": "test://template/3/data"})
+        assert caught.value.code == -32000
+        assert [(event["limit"], event["value"]) for event in probe.events("limit.reached")] == [
+            ("max_subscriptions", 2)
+        ]
+        await client.call("resources/unsubscribe", {"uri": "test://template/1/data"})
+        assert await client.call("resources/subscribe", {"uri": "test://template/3/data"}) == {}
+
+
 async def test_one_sessions_subscription_is_not_anothers(probe: Probe, autojump_clock: MockClock) -> None:
     client, other = await probe.client(), await probe.client()
     async with trio.open_nursery() as nursery:
