@@ -19,7 +19,6 @@ import signal
 import socket
 import sys
 import time
-import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -351,6 +350,9 @@ def _local(url: str) -> str:
 
 
 async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
+    # A hundredth of the imports, that only this option needs.
+    import webbrowser
+
     # In a thread, as a browser for terminals has it until it ends.
     if not await trio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
         announce(f"no browser could be started here; open {url}")

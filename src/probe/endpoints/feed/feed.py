@@ -21,7 +21,7 @@ from ...wire import sse
 from ...wire.jsonrpc import encode
 from ..asgi import Headers, Receive, Scope, Send, start
 from ..exchange import EVENT_HEADERS
-from ..pages.answers import FeedGap, FeedHello, FeedReader
+from .feed_answers import FeedGap, FeedHello, FeedReader
 from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, FeedFrame, PackedEnd, Pieces, tail_start
 from .feed_query import Wishes, place, read
 from .readers import Readers, write

@@ -15,6 +15,7 @@ from ...observe.audit.status import AuditStatus
 from ...observe.log import Entry, Gap
 from ...observe.records import CallRecord
 from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow
+from ..feed.feed_answers import FeedReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +228,6 @@ class LogInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedReader:
-    """A reader of the feed: since when, the entry it has reached, and how many it is behind the newest."""
-
-    since: float
-    position: int
-    behind: int
-
-
-@dataclass(frozen=True, slots=True)
 class ToolHostsInfo:
     """Tool hosts: whether the server has a secret that lets them in, and how many are connected now."""
 
@@ -319,27 +311,6 @@ class ToolList:
     """Every tool that this server has, in the order in which clients see them."""
 
     tools: list[ToolInfo]
-
-
-@dataclass(frozen=True, slots=True)
-class FeedHello:
-    """First on every connection of the feed. `resumed`: it goes on right behind the id that was given."""
-
-    run: str
-    version: str
-    started_at: float
-    first: int
-    last: int
-    resumed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FeedGap:
-    """Entries that this reader of the feed does not get; null where nothing is known of what came between."""
-
-    reason: Literal["evicted", "skipped", "restarted"]
-    first: int | None
-    last: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ...observe.tables.rows import CountsRow, HostRow, RefusalRow, SessionRow, S
 from ...wire.gateway_report import GatewayReport
 from ...wire.jsonrpc import Json
 from .. import problem_details
+from ..feed import feed_answers
 from . import answers, listing, media
 from .queries import Parameter
 from .schemas import Schemas, closed, discriminated, reference
@@ -141,8 +142,8 @@ def _add_calls(schemas: Schemas) -> None:
 
 
 def _add_feed(schemas: Schemas) -> None:
-    schemas.of(answers.FeedHello)
-    schemas.of(answers.FeedGap)
+    schemas.of(feed_answers.FeedHello)
+    schemas.of(feed_answers.FeedGap)
     rows = {
         table: schemas.add(
             f"Changed{table.title()}",

@@ -19,6 +19,7 @@ from ...settings import Limits, Settings, described
 from ...wire.jsonrpc import encode
 from ...wire.revisions import LEGACY, MODERN
 from ..asgi import Scope
+from ..feed.feed_answers import FeedReader
 from ..reached import base_of
 from . import answers, listing, media, openapi, responses
 from .queries import read
@@ -36,7 +37,7 @@ class Beside:
     websockets: Callable[[], int]
     unsent_bytes: Callable[[], int]
     readers: Callable[[], int]
-    feed_readers: Callable[[], Sequence[answers.FeedReader]]
+    feed_readers: Callable[[], Sequence[FeedReader]]
     takes_files: Callable[[Scope], bool]
 
 
