@@ -30,7 +30,7 @@ import trio
 
 from . import listener
 from .core.addresses import NetworksError
-from .endpoints.metrics import Metrics
+from .endpoints.monitoring import Metrics
 from .endpoints.pages.opened_files import FilePages
 from .endpoints.paths import Paths
 from .endpoints.pipes.lines import LineWire, StreamsClosedError, standard_streams

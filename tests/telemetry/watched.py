@@ -9,7 +9,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from probe.endpoints.metrics import Metrics
+from probe.endpoints.monitoring import Metrics
 from probe.endpoints.paths import Paths
 from probe.telemetry.printer import Printer
 from probe.telemetry.requests import ObservedRequest, Requests, RequestStep

@@ -22,8 +22,8 @@ from .exchange import CONNECTION, EndpointExchanges, Exchange
 from .feed.feed import Feed
 from .feed.readers import Readers
 from .forwarding import forwarding_endpoint
-from .health import Health
 from .mcp_http import McpHttp
+from .monitoring import Health
 from .pages.opened_files import FilePages, OpenedFiles
 from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
