@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
@@ -196,7 +195,7 @@ def _alone(items: Items, without: str) -> list[Entry]:
     """The entries without those of one client, which has never been: its numbers go to others."""
     kept = [each for each in items if isinstance(each, Entry) and each.context.label != without]
     numbers = {each.seq: at for at, each in enumerate(kept, 1)}
-    return [replace(each, seq=numbers[each.seq], cause=numbers.get(each.cause or 0)) for each in kept]
+    return [each._replace(seq=numbers[each.seq], cause=numbers.get(each.cause or 0)) for each in kept]
 
 
 @given(logs(), st.data())
@@ -225,7 +224,7 @@ def test_what_is_missing_accuses_nobody_and_excuses_nobody(log: Log, data: st.Da
 
 @given(logs(), st.sampled_from([-1024.0, 2.0**14, 2.0**20]))
 def test_when_it_was_does_not_matter(log: Log, shift: float) -> None:
-    moved = [replace(each, at=each.at / 2, mono=each.mono + shift) for each in log.items if isinstance(each, Entry)]
+    moved = [each._replace(at=each.at / 2, mono=each.mono + shift) for each in log.items if isinstance(each, Entry)]
     assert verdicts(judged(moved)) == verdicts(judged(log.items))
 
 

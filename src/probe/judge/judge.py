@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, TypeAlias
 
@@ -60,7 +60,7 @@ class JudgedLog:
         if self._first is None:
             self._first = entry.mono
         cause = None if entry.cause is None else entry.cause + self.offset
-        return replace(entry, seq=entry.seq + self.offset, mono=self.began + entry.mono - self._first, cause=cause)
+        return entry._replace(seq=entry.seq + self.offset, mono=self.began + entry.mono - self._first, cause=cause)
 
 
 class _RuleSet:

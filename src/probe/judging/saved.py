@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -111,5 +110,5 @@ def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) ->
         if here:
             with path.open("rb") as file:
                 for entry in ndjson.entries(_lines(file), here):
-                    found[entry.seq + offset] = replace(entry, seq=entry.seq + offset)
+                    found[entry.seq + offset] = entry._replace(seq=entry.seq + offset)
     return found

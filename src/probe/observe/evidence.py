@@ -80,9 +80,15 @@ class _Known:
 
     def add(self, seq: int, *, visiting: bool, ends: bool) -> bool:
         """Returns whether there is one entry more."""
-        if seq in self.entries:
+        entries = self.entries
+        if seq in entries:
             return False
-        own = len(self.entries) - self.visiting
+        if len(entries) < _MOST_VISITING:
+            # No bound is near, as in nearly all calls.
+            entries[seq] = None
+            self.visiting += visiting
+            return True
+        own = len(entries) - self.visiting
         full = self.visiting >= _MOST_VISITING if visiting else own >= _MOST_ENTRIES + (_MOST_ENDS if ends else 0)
         if full:
             self.cut = True
@@ -185,16 +191,17 @@ class EvidenceIndex:
         return known
 
     def _own(self, known: _Known, entry: Entry) -> None:
-        kind, exchange, cause = type(entry.fact), entry.context.exchange, entry.cause
+        kind, exchange, cause, entries = type(entry.fact), entry.context.exchange, entry.cause, known.entries
         asked_in = None if cause is None else self._requests.get(cause)
-        if cause is not None and cause not in known.entries:
-            self._add(known, cause, visiting=asked_in not in (None, known.exchange))
+        if cause is not None and cause not in entries:
+            self._add(known, cause, visiting=asked_in is not None and asked_in != known.exchange)
         if asked_in is not None:
             self._join(known, asked_in)
         if exchange is not None and kind in _JOINING and exchange != asked_in:
             self._join(known, exchange)
-        visiting = exchange not in (None, known.exchange)
-        self._add(known, entry.seq, visiting=visiting, ends=not visiting and kind in _ENDS)
+        visiting = exchange is not None and exchange != known.exchange
+        if entry.seq not in entries:
+            self._add(known, entry.seq, visiting=visiting, ends=not visiting and kind in _ENDS)
 
     def _join(self, known: _Known, exchange: int) -> None:
         joined = self._exchanges.get(exchange) or self._exchange(exchange)
@@ -207,9 +214,11 @@ class EvidenceIndex:
         number = entry.context.exchange
         if number is None or not _is_of_exchange(entry):
             return ()
-        exchange = self._exchange(number)
+        exchange = self._exchanges.get(number) or self._exchange(number)
         if len(exchange.facts) < _MOST_OF_EXCHANGE:
             exchange.facts.append(entry.seq)
+        if not exchange.calls:
+            return ()
         known = [self._calls[call] for call in exchange.calls if call in self._calls]
         for each in known:
             visiting = number != each.exchange
@@ -317,6 +326,8 @@ class EvidenceIndex:
 
 def _is_of_exchange(entry: Entry) -> bool:
     fact, context = entry.fact, entry.context
+    if type(fact) in _OF_EXCHANGE:
+        return context.call is None
     if type(fact) in _OF_REQUEST:
         return True
     if context.call is not None:
@@ -326,4 +337,4 @@ def _is_of_exchange(entry: Entry) -> bool:
     if isinstance(fact, events.MessageEmitted):
         # The refusal of a whole request.
         return context.stream is None and fact.rpc == "error" and fact.id is None
-    return type(fact) in _OF_EXCHANGE
+    return False

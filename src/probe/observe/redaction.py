@@ -117,17 +117,18 @@ def _hidden(name: str, equals: str, value: str, session_ids: Sequence[str]) -> s
 
 def has_secret(value: Any) -> bool:
     """Whether any member of a JSON value has a secret name."""
-    if isinstance(value, dict):
-        if not SECRET_MEMBERS.isdisjoint(value):
-            return True
-        items: Iterable[Any] = value.values()
-    else:
-        items = value if isinstance(value, list) else ()
-    # Only containers are looked into: most members of most messages are none, and a call for each would cost most. So
-    # would a generator for `any`: every message passes here several times.
-    for item in items:  # noqa: SIM110
-        if isinstance(item, _CONTAINERS) and has_secret(item):
-            return True
+    # Most members of most messages are no containers, and a call for each container would cost most: every message
+    # passes here several times.
+    left = [value] if isinstance(value, _CONTAINERS) else []
+    for each in left:
+        items: Iterable[Any] = each
+        if isinstance(each, dict):
+            if not SECRET_MEMBERS.isdisjoint(each):
+                return True
+            items = each.values()
+        for item in items:
+            if isinstance(item, _CONTAINERS):
+                left.append(item)  # noqa: PERF401  a comprehension is a call of its own
     return False
 
 

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard
 
 from pydantic_core import from_json, to_json
 
@@ -43,8 +43,7 @@ class MalformedError(ValueError):
         self.id = id
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A call that must be answered once."""
 
     id: RequestId

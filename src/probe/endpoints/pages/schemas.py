@@ -1,4 +1,4 @@
-"""JSON Schemas made from the types in which this program says what it tells: dataclasses, with their docstrings.
+"""JSON Schemas made from the types in which this program says what it tells, with their docstrings.
 
 Written here and not left to a library, so that what is published changes only when the vocabulary does.
 """
@@ -34,7 +34,7 @@ class Schemas:
 
     def of(self, hint: Any) -> Json:
         """The schema of a type, a reference where it has a name. Raises `TypeError` for what has no JSON."""
-        if is_dataclass(hint):
+        if is_dataclass(hint) or hasattr(hint, "_fields"):
             return self._named(hint)
         if hint in _PLAIN:
             return {"type": _PLAIN[hint]}
@@ -42,10 +42,14 @@ class Schemas:
             return {"description": "Any JSON value."}
         return self._generic(get_origin(hint), get_args(hint), hint)
 
-    def object_of(self, owner: type, extra: Mapping[str, Json] = {}) -> Json:
-        """The schema of an object with the fields of a dataclass, all of them required, and `extra` ones."""
+    def object_of(self, owner: Any, extra: Mapping[str, Json] = {}) -> Json:
+        """The schema of an object with the fields of a type, all of them required, and `extra` ones.
+
+        The type is a dataclass or a named tuple.
+        """
         hints = get_type_hints(owner)
-        properties = {**extra, **{spec.name: self.of(hints[spec.name]) for spec in fields(owner)}}
+        names = [spec.name for spec in fields(owner)] if is_dataclass(owner) else owner._fields
+        properties = {**extra, **{name: self.of(hints[name]) for name in names}}
         return closed(properties, inspect.cleandoc(owner.__doc__ or ""))
 
     def _named(self, owner: Any) -> Json:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Literal, Self, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 import trio
 
@@ -31,8 +30,7 @@ _Later = TypeVar("_Later")
 OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required", "task"]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The end of the work: a result or a JSON-RPC error, whether or not it is sent to anybody.
 
     `input_required` and `task` are answers that are no end of the work. `encoded` is the result's JSON, where it was

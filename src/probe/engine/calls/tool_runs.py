@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from itertools import count
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate
@@ -23,8 +22,7 @@ from .running_request import Work
 from .scope import CallScope, run
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallRequest:
+class ToolCallRequest(NamedTuple):
     """A `tools/call` as it was sent. The tool may not exist, and the arguments may not fit."""
 
     request_id: RequestId
