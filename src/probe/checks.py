@@ -1,12 +1,14 @@
 """Checks of settings beyond the bounds of numbers: the syntax, and what goes with another setting.
 
-Each check raises `SettingError`; the message is the one line for the operator.
+Each check raises `SettingError`; the message is the one line for the operator. `did_you_mean` is the end of such a
+line where a name was misspelt.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final, TypeAlias
 
@@ -119,13 +121,20 @@ def check_secret(name: str, value: str) -> None:
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """One of a few words."""
     if value not in choices:
-        raise SettingError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        hint = did_you_mean(value, choices)
+        raise SettingError(f"{name} must be one of {', '.join(choices)}, got {value!r}{hint}")
 
 
 def check_order(lower: str, low: float, upper: str, high: float) -> None:
     """Two settings of which one must not be above the other."""
     if low > high:
         raise SettingError(f"{lower} must be at most {upper}, got {low} and {high}")
+
+
+def did_you_mean(wanted: str, names: Iterable[str]) -> str:
+    """The end of a message about a name that there is not: the known names that look like it, or nothing."""
+    near = difflib.get_close_matches(wanted, [*names], n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def for_large(most: int) -> int:

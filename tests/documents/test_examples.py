@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -131,24 +130,3 @@ def test_the_tool_host_of_the_documents_offers_its_tool(url: str, tmp_path: Path
                 time.sleep(0.1)
         finally:
             process.terminate()
-
-
-@pytest.mark.parametrize("word", ["port is in use", "did you mean progress?", "no server answers at"])
-def test_messages_of_the_program_are_in_the_page_for_troubles(word: str) -> None:
-    (page,) = (page for page in PAGES if page.name == "troubleshooting.md")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        commands = {
-            "port is in use": ["serve", "--port", str(port)],
-            "did you mean progress?": ["serve", "--port", "0", "--tools", "progres"],
-            "no server answers at": ["tail", "http://127.0.0.1:1"],
-        }
-        done = subprocess.run(
-            [sys.executable, "-m", "probe", *commands[word]],
-            check=False,
-            text=True,
-            stderr=subprocess.PIPE,
-            timeout=PATIENCE_S,
-        )
-    assert word in done.stderr
-    assert word in page.read_text()

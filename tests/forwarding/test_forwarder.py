@@ -93,7 +93,9 @@ async def test_a_collector_that_is_gone_or_refuses_costs_the_client_nothing() ->
         assert written == []
         assert said.endswith(f" entries of the log were not forwarded to {server.url}\n")
     async with collecting(forward_secret="another-secret-than-that") as server, forwarder(server.url) as process:
-        refused = f"the log is not forwarded: {server.url}: it answers with status 401"
+        refused = (
+            f"the log is not forwarded: {server.url}: it answers with status 401: its --forward-secret is another one"
+        )
         assert {HELLO, refused} == {await process.said(), await process.said()}
         assert "result" in await process.ask("tools/call", {"name": "simple_tool", "arguments": {}})
 

@@ -32,6 +32,7 @@ def listening() -> tuple[str, ...]:
         (["--probe", "http://127.0.0.1:1"], "--through URL says where the gateway is"),
         (["--through", "http://127.0.0.1:1/mcp"], "--listen PORT or --probe URL says where the probe is"),
         (["--only", "colour"], "there is no check 'colour'; known are stream.held"),
+        (["--only", "stream.lat"], "there is no check 'stream.lat'; did you mean stream.late"),
         (["--allow", "/nowhere"], "/nowhere cannot be read"),
         (["--from", "/nowhere"], "/nowhere"),
         (["--observe"], "--observe reads the log of --probe URL"),

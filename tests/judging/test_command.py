@@ -144,10 +144,14 @@ def test_expected_faults(
         (["--for", "nan", "--", "true"], "--for must be a number of seconds"),
         (["--junit", "/nonexistent/report.xml", "--", "true"], "No such file or directory"),
         ([], "give the command of a client behind --, or saved logs with --log"),
-        (["--", "no-such-program"], "no-such-program cannot be started"),
+        (["--", "no-such-program"], "no-such-program cannot be started: No such file or directory"),
+        (["--", __file__], "A script needs its interpreter before it"),
         (["--label", "two words", "--", "true"], "label must be 1 to 64 characters"),
         (["--require", "nope", "--", "true"], "there is no rule 'nope'"),
+        (["--require", "ping.answred", "--", "true"], "did you mean ping.answered"),
         (["--", "true"], "no request of a client came"),
+        (["--", "true"], "did it get the URL?"),
+        (["--stdio", "--", "true"], "did it start the server?"),
         (["--", "sh", "-c", "kill -9 $$"], "the client ended: SIGKILL"),
     ],
 )
@@ -167,6 +171,7 @@ def test_logs_that_cannot_be_judged(tmp_path: Path, client: list[str], capfd: py
     lines = log.read_bytes().splitlines(keepends=True)
     for text, said in (
         (b"", "a log begins with"),
+        (b"\x89PNG\r\n", "line 1: no JSON, so it is no event log"),
         (lines[0].replace(b'"version":2', b'"version":1'), "version 1 of the format"),
         (b"".join(lines[:-1]), "was cut off"),
         (b"".join([*lines[:3], *lines[5:]]), "lacks entries"),

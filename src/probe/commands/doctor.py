@@ -29,7 +29,8 @@ def command(url: str, cafile: str | None, hold: float) -> int:
         target = ProbeAddress(url, cafile)
         checks.check_health(target)
     except (WrongError, OSError, ValueError) as error:
-        raise click.ClickException(f"no probe answers at {url}: {error}") from None
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise click.ClickException(f"no probe answers at {url}: {why}") from None
     broken = False
     for name, wrong, _ in checks.outcomes(target, checks.BRIEF):
         broken = broken or wrong is not None

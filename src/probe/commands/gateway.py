@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import click
 
 from .. import __version__
+from ..checks import did_you_mean
 
 if TYPE_CHECKING:
     from ..gateway.breaker import Plan
@@ -56,7 +57,7 @@ class _Given:
     seed: int | None
 
 
-@click.command("gateway")
+@click.command("gateway", short_help="Say how a gateway or proxy changes the protocol.")
 @click.option("--listen", type=click.IntRange(1, 65535), metavar="PORT", help="Start a probe on this port for the run.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="The address on which --listen and --breaker listen."
@@ -178,7 +179,8 @@ def _chosen(only: Sequence[str], skip: Sequence[str]) -> set[int]:
         for part in (each.strip() for value in parts for each in value.split(",")):
             found = {number for name, number in names.items() if name == part or name.startswith(f"{part}.")}
             if not found:
-                raise click.ClickException(f"there is no check {part!r}; known are {', '.join(names)}")
+                hint = did_you_mean(part, names) or f"; known are {', '.join(names)}"
+                raise click.ClickException(f"there is no check {part!r}{hint}")
             wanted = wanted | found if keep else wanted - found
     return wanted
 
@@ -201,9 +203,9 @@ def _execute(given: _Given, chosen: set[int]) -> Run:
     import trio
 
     if given.through is None:
-        raise click.ClickException("--through URL says where the gateway is")
+        raise click.UsageError("--through URL says where the gateway is")
     if given.listen is None and given.probe is None:
-        raise click.ClickException("--listen PORT or --probe URL says where the probe is")
+        raise click.UsageError("--listen PORT or --probe URL says where the probe is")
     headers = [_header(value) for value in given.headers]
     _naming(given)
     from ..gateway.behind import BehindError

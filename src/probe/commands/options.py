@@ -91,10 +91,11 @@ def with_settings(*, shown: Collection[str] | None = None) -> Callable[[Callable
     return decorate
 
 
-MORE = (
-    "These are the usual settings. `mcp-probe settings` lists all of them, `mcp-probe settings WORD` those about "
-    "something. Each is a flag and a variable: --max-sessions is MCP_PROBE_MAX_SESSIONS."
-)
+MORE = """\b
+These are the usual settings. `mcp-probe settings` lists all of them, and
+`mcp-probe settings WORD` those about a word. Each is a flag and a variable:
+--max-sessions is MCP_PROBE_MAX_SESSIONS.
+"""
 """The end of a help text."""
 
 

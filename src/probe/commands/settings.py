@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..checks import did_you_mean
 from ..settings import Described
 from .options import every_setting
 
@@ -52,8 +52,7 @@ def _wrapped(text: str, width: int, first: str) -> list[str]:
 def _unknown(words: Sequence[str]) -> click.ClickException:
     names = [spec.name.replace("_", "-") for spec in every_setting()]
     wanted = "-".join(words).lower().strip("-").replace("_", "-")
-    near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = did_you_mean(wanted, names) or "; `mcp-probe settings` lists all"
     return click.ClickException(f"no setting is about {' '.join(words)!r}{hint}")
 
 

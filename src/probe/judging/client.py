@@ -18,6 +18,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import trio
 
@@ -69,7 +70,7 @@ class ClientRun:
         try:
             process = await trio.lowlevel.open_process(self._command, env=self._environment, process_group=0)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            raise ClientStartError(f"{self._command[0]} cannot be started: {error}") from None
+            raise ClientStartError(_not_started(self._command[0], error)) from None
         self._record("started", process.pid, asked=shown(self._command))
         with _in_the_foreground(process.pid):
             try:
@@ -135,6 +136,14 @@ class ClientRun:
     ) -> None:
         if self._recorder is not None:
             self._recorder.append(ClientProcess(what, pid, status, by, asked))  # type: ignore[arg-type]
+
+
+def _not_started(program: str, error: Exception) -> str:
+    """Why a program was not started; of a file that is no program, what people forget before it."""
+    why = getattr(error, "strerror", None) or str(error)
+    if isinstance(error, FileNotFoundError | PermissionError) and Path(program).is_file():
+        why += ". A script needs its interpreter before it: mcp-probe judge -- python my_client.py"
+    return f"{program} cannot be started: {why}"
 
 
 def shown(command: Sequence[str]) -> str:

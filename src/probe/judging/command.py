@@ -16,6 +16,7 @@ from typing import Final
 
 import click
 
+from ..checks import did_you_mean
 from ..core.client_label import LABEL_RULE, is_client_label
 from ..judge.catalogue import catalogue
 from ..judge.outcome.comparison import compare
@@ -39,6 +40,9 @@ from .saved import judge_files
 
 _NONE: Final = "none"
 _STANDARD_OUTPUT: Final = Path("-")
+# The usual mistake when a client has sent nothing.
+_NO_URL: Final = "did it get the URL? It is the last argument of the command, or stands in place of {url}"
+_NO_SERVER: Final = "did it start the server? Its command line is the end of the command; {config} is a file with it"
 # Lines are read well up to this width, also on a wider terminal.
 _WIDEST: Final = 110
 
@@ -120,7 +124,7 @@ def _check(options: JudgeOptions) -> None:
     known = [*MINIMUM, _NONE, *PREDICATES, *(f"{rule.partition('.')[0]}.*" for rule in PREDICATES)]
     for wanted in options.require:
         if wanted not in known:
-            raise click.UsageError(f"--require: there is no rule {wanted!r}")
+            raise click.UsageError(f"--require: there is no rule {wanted!r}{did_you_mean(wanted, known)}")
 
 
 def _check_outputs(options: JudgeOptions) -> None:
@@ -215,6 +219,8 @@ def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
             status, reasons = FOUND, [f"the client ended: {how}"]
     for reason in reasons:
         _say(reason)
+    if options.client and not any(subject.requests for subject in judged.report.subjects):
+        _say(_NO_SERVER if options.stdio else _NO_URL)
     return status
 
 

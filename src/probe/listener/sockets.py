@@ -114,7 +114,7 @@ def _load(context: ssl.SSLContext, certfile: str, keyfile: str) -> None:
     try:
         context.load_cert_chain(certfile, keyfile or None, password=no_password)
     except ssl.SSLError as error:
-        reason = (error.reason or "not a PEM certificate and key").replace("_", " ").lower()
+        reason = error.reason.replace("_", " ").lower() if error.reason else "not a PEM certificate and key"
         raise ListenError(f"cannot use certificate {certfile}: {reason}") from error
     except OSError as error:
         raise ListenError(f"cannot read certificate {certfile} or its key: {error.strerror}") from error

@@ -98,7 +98,10 @@ class LogReader:
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines = ((number, raw) for number, raw in enumerate(lines, 1) if raw.strip(_SPACE))
         number, first = next(self._lines, (1, b"{}"))
-        self.header = _named(number, _header, first)
+        try:
+            self.header = _named(number, _header, first)
+        except _NotJsonError:
+            raise NdjsonError(f"line {number}: no JSON, so it is no event log, or one that is cut off") from None
         self.end: End | None = None
 
     def __iter__(self) -> Iterator[Item]:

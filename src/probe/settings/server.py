@@ -176,7 +176,7 @@ class Settings:
         unit="16 characters or more",
         reason="a process that forwards its log sends it, the server must have the same; empty: there is no /forward",
         begins="Logs of other processes",
-        help="The secret that lets `stdio --forward` send its log here.",
+        help="Lets processes forward logs that know it.",
     )
     client_request_s: float = setting(
         300.0,

@@ -38,6 +38,10 @@ _PIECE_BYTES: Final = 256 * 1024
 _FINAL_S: Final = 2.0
 _SECURE: Final = {"http": False, "https": True, "ws": False, "wss": True}
 _TOO_MANY, _SERVER_ERROR = 429, 500
+_MEANING: Final = {
+    401: ": its --forward-secret is another one",
+    404: ": it takes no forwarded logs (--forward-secret), or is no MCP Probe",
+}
 _NORMAL: Final = 1000
 # The collector closes with one of these where a message breaks its rules, and would again.
 _REFUSALS: Final = frozenset({1002, 1003, 1007, 1008, 1009})
@@ -164,7 +168,8 @@ class _Forwarder:
                 await trio.aclose_forcefully(stream)
         except* ConnectionRejected as group:
             status = _first(group).status_code
-            lost = _Lost(f"it answers with status {status}", again=status >= _SERVER_ERROR or status == _TOO_MANY)
+            why = f"it answers with status {status}{_MEANING.get(status, '')}"
+            lost = _Lost(why, again=status >= _SERVER_ERROR or status == _TOO_MANY)
         except* ConnectionClosed as group:
             reason = _first(group).reason
             if reason is not None:

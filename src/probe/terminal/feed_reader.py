@@ -59,7 +59,7 @@ def follow(url: str, tail: int, lost: Callable[[str], None]) -> Iterator[Entry |
                     yield _entry(data)
             why = "the server has closed the feed"
         except (OSError, HTTPException) as error:
-            why = str(error) or type(error).__name__
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             if place is None:
                 raise FeedError(f"no server answers at {server.scheme}://{server.netloc}: {why}") from None
         lost(why)
