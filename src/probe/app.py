@@ -20,7 +20,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -245,8 +245,11 @@ async def running(
         metrics = None if page is None else Metrics(page.content_type, page.text)
         # Before any socket is open: it is what can refuse its settings.
         paths = Paths(engine, metrics=metrics, show=_pages_of if opened is None else None)
-        sockets = listener.open_sockets(settings)
-        async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
+        async with (
+            _listening_sockets(settings) as sockets,
+            _last_resort(engine, announce, printer) as leaving,
+            trio.open_nursery() as root,
+        ):
             await root.start(engine.serve)
             if paths.opened is not None:
                 await root.start(paths.opened.serve)
@@ -306,8 +309,11 @@ async def serve_stdio(
         forwarded,
     ):
         metrics = None if page is None else Metrics(page.content_type, page.text)
-        sockets = [] if dashboard is None else listener.open_sockets(settings)
-        async with _last_resort(engine, announce, printer) as leaving, trio.open_nursery() as root:
+        async with (
+            _listening_sockets(None if dashboard is None else settings) as sockets,
+            _last_resort(engine, announce, printer) as leaving,
+            trio.open_nursery() as root,
+        ):
             await root.start(engine.serve)
             urls: list[str] = []
             if sockets:
@@ -342,6 +348,13 @@ def _forwarded(
     except CollectorError as error:
         raise StartError(str(error)) from None
     return forwarding(engine, collector, options.label, announce)
+
+
+@asynccontextmanager
+async def _listening_sockets(settings: Settings | None) -> AsyncIterator[list[socket.socket]]:
+    """The sockets of some settings, none without any; closed also where the server ends before it serves them."""
+    with ExitStack() as opened:
+        yield [opened.enter_context(found) for found in (listener.open_sockets(settings) if settings else ())]
 
 
 def _local(url: str) -> str:
