@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urljoin
 
 import pytest
 import trio
@@ -34,6 +35,13 @@ def test_it_is_a_valid_description() -> None:
     from openapi_spec_validator import OpenAPIV31SpecValidator
 
     OpenAPIV31SpecValidator(openapi.document()).validate()
+
+
+@pytest.mark.parametrize("base", ["http://127.0.0.1:8000", "https://gateway.example/tools/probe"])
+def test_its_server_is_where_it_was_got_from_also_below_a_path(base: str) -> None:
+    (server,) = openapi.document()["servers"]
+    resolved = urljoin(f"{base}{listing.OPENAPI.path}", server["url"])
+    assert f"{resolved.rstrip('/')}{listing.SERVER.path}" == f"{base}/api/server"
 
 
 def test_the_committed_one_is_not_stale() -> None:

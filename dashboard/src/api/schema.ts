@@ -4888,6 +4888,8 @@ export interface operations {
                 direction?: "in" | "out";
                 /** @description The number of an HTTP request with its response, or of a message on another transport. */
                 exchange?: number;
+                /** @description A filter line: `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`. */
+                filter?: string;
                 /** @description A kind, or what stands before a dot for all that begin so; several with commas. */
                 kind?: string;
                 /** @description The name of a client, which `?client=NAME` or `MCP_PROBE_CLIENT` gave it. */

@@ -8,6 +8,14 @@ import time
 import click
 
 
+def complete(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
+    """Whole lines that the last word of a filter line may become, for the shell."""
+    from ..observe.search.words import completions
+
+    before, space, word = begun.rpartition(" ")
+    return [f"{before}{space}{each}" for each in completions(word)]
+
+
 @click.command("tail")
 @click.argument("url", default="http://127.0.0.1:8000")
 @click.option(
@@ -15,29 +23,43 @@ import click
     metavar="NAME",
     help="Only this client: its label in the log (s1, m1), the name it gives itself, or the one in ?client=.",
 )
+@click.option(
+    "--filter",
+    "line",
+    metavar="LINE",
+    default="",
+    shell_complete=complete,
+    help="Only exchanges that pass this filter line, as on the dashboard: 'tool:progress -outcome:completed'.",
+)
 @click.option("--findings", is_flag=True, help="Only what a client did wrong: violations and refusals.")
 @click.option(
     "--last", default=100, show_default=True, type=click.IntRange(min=0), metavar="N", help="Begin with N entries."
 )
-def command(url: str, client: str | None, last: int, *, findings: bool) -> int:
+def command(url: str, client: str | None, line: str, last: int, *, findings: bool) -> int:
     """Show each exchange of a running server.
 
     A line says who asked what, and how it went. URL is the address of the server, http://127.0.0.1:8000 without one.
     Ctrl-C ends it.
     """
+    from ..observe.query import QueryError
+    from ..observe.search.words import read
     from ..terminal.exchanges import Exchanges
     from ..terminal.feed_reader import FeedError, Missing, follow
     from ..terminal.screen import Screen
     from ..terminal.watch import missing
 
-    screen, exchanges = Screen(sys.stdout), Exchanges(client=client, findings=findings)
+    try:
+        words = read(line)
+    except QueryError as error:
+        raise click.BadParameter(f"{error}{error.hint}", param_hint="--filter") from None
+    screen, exchanges = Screen(sys.stdout), Exchanges(client=client, findings=findings, words=words)
     try:
         for item in follow(url, last, lambda why: click.echo(f"{why}; trying again", err=True)):
             if isinstance(item, Missing):
                 screen.show(missing(time.time(), item.first, item.last))
             else:
-                for line in exchanges.take(item):
-                    screen.show(line)
+                for shown in exchanges.take(item):
+                    screen.show(shown)
     except FeedError as error:
         raise click.ClickException(str(error)) from None
     except (KeyboardInterrupt, BrokenPipeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 
 from ..wire.jsonrpc import clip
@@ -13,12 +14,19 @@ _MOST_DIGITS = 15
 class QueryError(ValueError):
     """A query asks for what there is not; the message says what there is.
 
-    `known` are the parameters, or the values of one, that there are, where an unknown one was given.
+    `known` are the parameters, or the values of one, that there are, where an unknown one was `given`.
     """
 
-    def __init__(self, message: str, known: Iterable[str] = ()) -> None:
+    def __init__(self, message: str, known: Iterable[str] = (), given: str = "") -> None:
         super().__init__(message)
         self.known = tuple(known)
+        self._given = given
+
+    @property
+    def hint(self) -> str:
+        """What was probably meant, to be said behind the message; empty where nothing is near."""
+        near = difflib.get_close_matches(self._given.lower(), self.known, n=1)
+        return f"; did you mean {near[0]}?" if near else ""
 
 
 def unknown(name: str, known: Iterable[str]) -> QueryError:

@@ -23,6 +23,9 @@ from pydantic_core import from_json
 from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.log import Entry
+from ..observe.search.conditions import Conditions
+from ..observe.search.exchanges import ExchangeFold
+from ..observe.search.words import Word
 from ..telemetry.escaping import cut, shown
 from ..wire.errors import CLIENT_CODES, Refusal
 
@@ -78,11 +81,17 @@ class Exchanges:
     """Fed with the entries of one log, in their order.
 
     With `client`, only what concerns that one: the label of a session or of a modern client (`s1`, `m1`), the name that
-    the client gives itself, or the one that it was given by `?client=`. With `findings`, only findings.
+    the client gives itself, or the one that it was given by `?client=`. With `findings`, only findings. With the
+    `words` of a filter line, only exchanges that pass it, as far as they have come when they have their line.
     """
 
-    def __init__(self, *, client: str | None = None, findings: bool = False) -> None:
+    def __init__(self, *, client: str | None = None, findings: bool = False, words: Sequence[Word] = ()) -> None:
         self._client = client
+        # Only what a question is, and so has no entry before it here, is not known: it is its own exchange then.
+        self._asked: Newest[int, Entry] = Newest(_MOST)
+        self._fold = ExchangeFold(self._asked.get, {}, _MOST)
+        self._conditions = Conditions(words, self._fold) if words else None
+        self._found: Newest[int, set[int]] = Newest(_MOST)
         self._findings = findings
         self._names: Newest[str, str] = Newest(_MOST)
         self._requests: Newest[int, _OpenRequest] = Newest(_MOST)
@@ -116,11 +125,24 @@ class Exchanges:
         """The lines of an entry: none, one, or several where a response has several errors."""
         take = self._takers.get(type(entry.fact))
         lines = None if take is None else take(entry, entry.fact)
-        if lines is None or not self._concerns(entry):
+        passes = self._conditions is None or self._passes(entry, self._conditions)
+        if lines is None or not passes or not self._concerns(entry):
             return
         for line in (lines,) if isinstance(lines, Line) else lines:
             if line.finding or not self._findings:
                 yield line
+
+    def _passes(self, entry: Entry, conditions: Conditions) -> bool:
+        """Whether the exchange of an entry passes the filter line, as far as it has come."""
+        if isinstance(entry.fact, (events.MessageReceived, events.MessageEmitted)) and entry.fact.rpc == "request":
+            self._asked.store(entry.seq, entry)
+        exchange, key = self._fold.add(entry), self._fold.key(entry)
+        found = self._found.get(key)
+        if found is None:
+            found = set()
+            self._found.store(key, found)
+        conditions.look(entry, found)
+        return conditions.passes_exchange(exchange, found)
 
     def _concerns(self, entry: Entry) -> bool:
         session = entry.context.session

@@ -16,6 +16,7 @@ from ... import __version__
 from ...core.inbound import HttpHead
 from ...engine.protocols import WatchedEngine
 from ...observe.feed import FeedCursor, Missed
+from ...observe.search.following import FollowedExchanges, LineFilter
 from ...observe.tables.tables import TableName
 from ...wire import sse
 from ...wire.jsonrpc import encode
@@ -41,6 +42,7 @@ class Feed:
         self._pieces = Pieces(engine.run, engine.log, engine.observer.tables)
         self._ticks = _Ticks(engine)
         self._readers = readers
+        self._exchanges = FollowedExchanges(engine.log, engine.observer.tables.client_names)
 
     @property
     def readers(self) -> list[FeedReader]:
@@ -53,7 +55,9 @@ class Feed:
         await self._readers.serve(scope, receive, send, self._open)
 
     def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
-        return _Reader(self._engine, self._pieces, self._ticks, read(head, query), send)
+        wishes = read(head, query)
+        wanted = LineFilter(wishes.wanted, wishes.words, self._exchanges)
+        return _Reader(self._engine, self._pieces, self._ticks, wishes, wanted, send)
 
 
 class _Ticks:
@@ -102,7 +106,15 @@ class _Table:
 class _Reader:
     """One reader: its place in the log and in the tables it asked for, and how its response is written."""
 
-    def __init__(self, engine: WatchedEngine, pieces: Pieces, ticks: _Ticks, wishes: Wishes, send: Send) -> None:
+    def __init__(
+        self,
+        engine: WatchedEngine,
+        pieces: Pieces,
+        ticks: _Ticks,
+        wishes: Wishes,
+        wanted: LineFilter,
+        send: Send,
+    ) -> None:
         settings = engine.settings
         self._engine = engine
         self._log = engine.log
@@ -110,6 +122,7 @@ class _Reader:
         self._pieces = pieces
         self._ticks = ticks
         self._wishes = wishes
+        self._wanted = wanted
         self._send = send
         self._since = engine.clock.both()[0]
         self._tables = [_Table(name) for name in wishes.tables]
@@ -156,6 +169,7 @@ class _Reader:
 
     async def _begin(self) -> None:
         asked = self._wishes.since
+        await self._wanted.reach(self._log.last)
         known = None if asked is None else place(asked, self._engine.run, self._log.last)
         self._cursor = self._cursor_at(await self._tail() if known is None else known)
         # The first rows are as far as the `last` that is told here.
@@ -177,11 +191,11 @@ class _Reader:
     async def _tail(self) -> int:
         """Find the place from which as many entries follow as were asked for, unless finding them costs too much."""
         wishes, at = self._wishes, self._log.last
-        if wishes.wanted.passes_all:
+        if self._wanted.passes_all:
             return self._log.tail(wishes.tail)
         left, may = wishes.tail, float(self._engine.settings.limits.feed_burst)
         while left and may > 0 and at >= self._log.first:
-            at, found, cost = tail_start(self._log, wishes.wanted, at, left)
+            at, found, cost = tail_start(self._log, self._wanted, at, left)
             left, may = left - found, may - cost
             await trio.lowlevel.checkpoint()
         # Entries that went while this looked were never promised.
@@ -197,6 +211,7 @@ class _Reader:
 
     async def _take_entries(self) -> bool:
         """Fill the chunk; whether it is full, and not yet all is in it."""
+        await self._wanted.reach(self._ticks.end)
         while len(self._chunk) < _CHUNK_BYTES:
             step = self._cursor.next(self._log.first, self._ticks.end, trio.current_time())
             if step is None:
@@ -204,7 +219,7 @@ class _Reader:
             if isinstance(step, Missed):
                 self._tell(step)
                 continue
-            piece = self._pieces.entries(step, self._wishes.wanted)
+            piece = self._pieces.entries(step, self._wanted)
             self._cursor.took(piece.reached, piece.cost)
             self._append(piece)
             await self._pieces.let_others_run()

@@ -13,6 +13,7 @@ import trio
 from ...observe.event_filter import EventFilter
 from ...observe.feed import PIECE, Span
 from ...observe.log import EventLog
+from ...observe.search.following import LineFilter
 from ...observe.tables.tables import TableName, Tables
 from ...wire import sse
 from ...wire.jsonrpc import encode
@@ -107,12 +108,12 @@ class Pieces:
         """The event id of a place in the log."""
         return f"{self._run}-{seq}"
 
-    def entries(self, span: Span, wanted: EventFilter) -> FeedFrame:
+    def entries(self, span: Span, wanted: EventFilter | LineFilter) -> FeedFrame:
         """The entries of a span that pass a filter, or of the beginning of the span."""
         key = (span, wanted)
         return self._kept.get(key) or self._keep(key, self._entries(span, wanted))
 
-    def _entries(self, span: Span, wanted: EventFilter) -> FeedFrame:
+    def _entries(self, span: Span, wanted: EventFilter | LineFilter) -> FeedFrame:
         self._made = True
         page = self._log.since(span.after, span.last - span.after)
         # Of a file numbers may be left out behind the span.
@@ -169,7 +170,7 @@ class Pieces:
         return piece
 
 
-def tail_start(log: EventLog, wanted: EventFilter, before: int, count: int) -> tuple[int, int, float]:
+def tail_start(log: EventLog, wanted: EventFilter | LineFilter, before: int, count: int) -> tuple[int, int, float]:
     """Look for entries that pass, backwards from `before`, over one piece: where that ends, how many, what it cost."""
     entries = log.until(before, PIECE)
     after = entries[0].seq - 1 if entries else log.first - 1

@@ -9,10 +9,12 @@ from urllib.parse import parse_qsl
 from ...core.inbound import HttpHead
 from ...observe.event_filter import EventFilter, parse
 from ...observe.query import QueryError, twice, whole_number
+from ...observe.search.words import Word
+from ...observe.search.words import read as read_line
 from ...observe.tables.tables import TABLES, TableName
 from ...wire.jsonrpc import clip
 
-OWN = ("since", "tail", "tables")
+OWN = ("since", "tail", "tables", "filter")
 """The parameters of the feed beside the filters of events."""
 
 _TAIL = 100
@@ -22,10 +24,11 @@ _TAIL = 100
 class Wishes:
     """`since` is the event id behind which to go on, None for the newest `tail` entries that pass.
 
-    `packed`: the reader takes gzip.
+    Entries pass that are `wanted` and pass the `words` of the filter line. `packed`: the reader takes gzip.
     """
 
     wanted: EventFilter
+    words: tuple[Word, ...]
     tables: tuple[TableName, ...]
     tail: int
     since: str | None
@@ -45,7 +48,8 @@ def read(head: HttpHead, query: str) -> Wishes:
     # The query of an EventSource stays as it is when it connects again; the header says where it had come to.
     since = head.get("last-event-id") or own.get("since")
     packed = _takes_gzip(head.all("accept-encoding"))
-    return Wishes(wanted, _tables(own.get("tables")), _tail(own.get("tail")), since, packed)
+    words = read_line(own.get("filter", ""))
+    return Wishes(wanted, words, _tables(own.get("tables")), _tail(own.get("tail")), since, packed)
 
 
 def _tables(value: str | None) -> tuple[TableName, ...]:

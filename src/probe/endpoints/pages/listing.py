@@ -197,6 +197,7 @@ FEED = Route(
         Parameter("since", "Go on behind this id, `RUN-SEQ`; the header Last-Event-ID does the same."),
         Parameter("tail", "Without an id: begin with so many of the newest entries.", _NUMBER),
         Parameter("tables", f"Send rows of these that change: {', '.join(TABLES)}; several with commas."),
+        FILTER,
     ),
     filters=EVENT_FILTER,
     refuses=(406, 503),

@@ -74,7 +74,8 @@ def document() -> Json:
             "description": "A record of all that the server saw and did. Every page is read-only.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "servers": [{"url": "/"}],
+        # Readers resolve it against /api/openapi.json, where they got this: a gateway may have a path before that.
+        "servers": [{"url": ".."}],
         "paths": paths,
         "components": {"schemas": schemas.collected()},
     }

@@ -9,7 +9,7 @@ has all else itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -71,12 +71,19 @@ class Conditions:
         row = RowText(entry.encoded()) if self.texts else None
         return row is None or all(_has_text(row, word) != word.negated for word in self.texts)
 
-    def passes_exchange(self, exchange: LoggedExchange) -> bool:
-        """Whether an exchange passes, looked at in one piece."""
-        if not self.around(exchange) or not all(ask.met(ask.finds(exchange.entries)) for ask in self.asks):
-            return False
-        rows = [RowText(entry.encoded()) for entry in exchange.entries] if self.texts else []
-        return all(any(_has_text(row, word) for row in rows) != word.negated for word in self.texts)
+    def look(self, entry: Entry, found: set[int]) -> None:
+        """Add to `found` the words about entries and texts of which this entry has what they look for."""
+        found.update(place for place, ask in enumerate(self.asks) if place not in found and ask.finds((entry,)))
+        texts = [pair for pair in enumerate(self.texts, len(self.asks)) if pair[0] not in found]
+        if texts:
+            row = RowText(entry.encoded())
+            found.update(place for place, word in texts if _has_text(row, word))
+
+    def passes_exchange(self, exchange: LoggedExchange, found: Collection[int]) -> bool:
+        """Whether an exchange passes, in whose entries `look` has found these words."""
+        asked = all(ask.met(place in found) for place, ask in enumerate(self.asks))
+        texts = enumerate(self.texts, len(self.asks))
+        return asked and all((place in found) != word.negated for place, word in texts) and self.around(exchange)
 
 
 def _has_text(row: RowText, word: Word) -> bool:

@@ -6,11 +6,13 @@ message that belongs to neither.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from .. import events
+from ..bounded import Newest
 from ..log import Entry
 from .words import Key
 
@@ -39,7 +41,7 @@ def is_on_wire(event: events.Event) -> bool:
 
 @dataclass(slots=True)
 class LoggedExchange:
-    """One exchange: its entries, and what they say of all of it."""
+    """One exchange: what its entries say of all of it, and the `entries` that somebody has kept for it."""
 
     entries: list[Entry] = field(default_factory=list)
     on_wire: bool = False
@@ -61,25 +63,36 @@ class LoggedExchange:
 
 
 class ExchangeFold:
-    """Takes the entries of a log in their order. `entry_of` finds one by its number, None where the log has it no more.
+    """Takes the entries of a log in their order, and keeps the newest exchanges: at most `most`, or all.
 
-    `names` are the names that clients give themselves, by their labels.
+    `entry_of` finds an entry by its number, None where the log has it no more. `names` are the names that clients give
+    themselves, by their labels; those that the entries tell are learned.
     """
 
-    def __init__(self, entry_of: Callable[[int], Entry | None], names: Mapping[str, str]) -> None:
-        self.exchanges: dict[int, LoggedExchange] = {}
+    def __init__(
+        self, entry_of: Callable[[int], Entry | None], names: Mapping[str, str], most: int = sys.maxsize
+    ) -> None:
+        self.exchanges: Newest[int, LoggedExchange] = Newest(most)
         self._entry_of = entry_of
-        self._names = names
+        self._names: Newest[str, str] = Newest(most)
+        self.learn(names)
+
+    def learn(self, names: Mapping[str, str]) -> None:
+        """More names that clients give themselves, by their labels."""
+        for label, name in names.items():
+            self._names.store(label, name)
 
     def add(self, entry: Entry) -> LoggedExchange:
-        """Take one entry; returns its exchange, which has it now."""
+        """Take one entry; returns its exchange. Of its entries the exchange keeps none by itself."""
         context, fact = entry.context, entry.fact
         key = self.key(entry)
         exchange = self.exchanges.get(key)
         if exchange is None:
-            exchange = self.exchanges[key] = LoggedExchange()
-        exchange.entries.append(entry)
+            exchange = LoggedExchange()
+            self.exchanges.store(key, exchange)
         exchange.on_wire = exchange.on_wire or is_on_wire(fact)
+        if isinstance(fact, (events.SessionOpened, events.ClientSeen)) and context.session is not None:
+            self._names.store(context.session, fact.client_name or context.session)
         if context.session is not None and context.session not in exchange.clients:
             exchange.clients |= {context.session, self._names.get(context.session, context.session)}
         if context.label is not None:

@@ -70,7 +70,7 @@ class Search:
         while at < last:
             page = self._log.since(at, min(_PIECE, last - at))
             for entry in page.entries:
-                self._fold.add(entry)
+                self._fold.add(entry).entries.append(entry)
             at = max(page.next, at + 1)
             await self._done(_PIECE * _COST)
         exchanges = self._fold.exchanges.values()

@@ -149,7 +149,7 @@ def _value(line: str, at: int, *, commas: bool) -> tuple[str, int]:
 def _checked(key: str, values: list[str]) -> Key:
     if key not in KEYS:
         what = f'known are {", ".join(KEYS)}; a text with a colon stands in quotes: "{clip(key)}:{clip(values[0])}"'
-        raise QueryError(f"{clip(key)}: is no word of the filter; {what}", KEYS)
+        raise QueryError(f"{clip(key)}: is no word of the filter; {what}", KEYS, key)
     for value in values:
         if not value:
             raise QueryError(f"{key}: has no value")
@@ -160,15 +160,27 @@ def _checked(key: str, values: list[str]) -> Key:
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"direction": _DIRECTIONS, "problem": PROBLEMS, "outcome": OUTCOMES}
 
 
+def completions(begun: str) -> list[str]:
+    """The words of a line that begin like this: keys, and the values of those that have few."""
+    sign, word = ("-", begun[1:]) if begun.startswith("-") else ("", begun)
+    key, colon, value = word.partition(":")
+    if not colon:
+        return [f"{sign}{name}:" for name in KEYS if name != "text" and name.startswith(word.lower())]
+    *before, last = value.split(",")
+    values = {**_CHOICES, "kind": KIND_HEADS}.get(key.lower(), ())
+    given = "".join(f"{one}," for one in before)
+    return [f"{sign}{key}:{given}{each}" for each in values if each.startswith(last.lower())]
+
+
 def _check_value(key: Key, value: str) -> None:
     choices = _CHOICES.get(key)
     if choices is not None and "*" not in value and value.lower() not in choices:
-        raise QueryError(f"{key}:{clip(value)} is not known; {key} is one of {', '.join(choices)}", choices)
+        raise QueryError(f"{key}:{clip(value)} is not known; {key} is one of {', '.join(choices)}", choices, value)
     if key == "status" and _STATUS.fullmatch(value) is None:
         raise QueryError(f"status:{clip(value)} is no status; it would be 404, >=400 or <300")
     head = value.lower().split(".", 1)[0]
     if key == "kind" and "*" not in value and head not in KIND_HEADS:
-        raise QueryError(f"kind:{clip(value)} is not known; kinds begin with {', '.join(KIND_HEADS)}", KIND_HEADS)
+        raise QueryError(f"kind:{clip(value)} is not known; kinds begin with {', '.join(KIND_HEADS)}", KIND_HEADS, head)
 
 
 def matcher(word: Word) -> Callable[[str], bool]:
