@@ -10,7 +10,7 @@ import pytest
 
 from probe.judge.verdicts import Verdict
 
-from .logs import HttpSession, Log, Pipe, expect
+from .logs import HttpSession, Log, Pipe, expect, judged
 
 REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
 
@@ -203,6 +203,30 @@ def test_the_last_page_may_be_read_again_later_and_a_gap_hides_whether_it_was():
     read(session)
     log.idle(7)
     expect(log, "page.stops", Verdict.NOT_OBSERVED)
+
+
+@pytest.mark.parametrize("again", [0, 1])
+def test_nothing_more_comes_of_a_list_where_its_session_or_the_client_has_ended(again: int):
+    verdict = Verdict.INCONCLUSIVE if again else Verdict.PASS
+    for transport in ("http", "websocket"):
+        log, session = opened(transport)
+        read(session)
+        for _ in range(again + 1):
+            read(session, NEXT)
+        assert judged(log)["acme"]["page.stops"] is verdict
+        assert judged(log, end=False)["acme"]["page.stops"] is Verdict.NOT_OBSERVED
+        session.delete() if isinstance(session, HttpSession) else session.close()
+        found = judged(log, end=False)["acme"]
+        assert found["page.stops"] is verdict
+        log.idle(6)
+        assert judged(log)["acme"].evidence["page.stops"] == found.evidence["page.stops"]
+    log = Log()
+    pipe = log.websocket()
+    first, last = ({**page, "ttlMs": 0} for page in (FIRST, LAST))
+    pipe.answer(pipe.modern("resources/list"), first)
+    pipe.answer(pipe.modern("resources/list", {"cursor": NEXT}), last)
+    pipe.close()
+    assert judged(log, end=False)["acme"]["page.stops"] is Verdict.PASS
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

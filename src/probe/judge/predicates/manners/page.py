@@ -9,7 +9,7 @@ from typing import Any, Final
 from ....observe.bounded import Newest
 from ...listings import LISTS, Lists
 from ...predicate import Predicate, judges
-from ...views import Message, ProcessChange, Scope
+from ...views import Message, Pipe, ProcessChange, Scope, Session
 
 _LISTS: Final = frozenset(LISTS)
 _USES: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
@@ -129,7 +129,10 @@ def _decoded(cursor: str) -> str | None:
 
 @judges("page.stops")
 class PageStops(Predicate):
-    """Ends a list where there is no nextCursor."""
+    """Ends a list where there is no nextCursor.
+
+    A client that wants more asks within seconds. Where its session or connection ends before, nothing more can come.
+    """
 
     methods = _LISTS
 
@@ -156,6 +159,24 @@ class PageStops(Predicate):
         if known is None or self.now - (known[0].answered or 0) > self.allowances.settle_s:
             self._ends.store(key, (request, 0))
             self.wait(self.now + self.allowances.settle_s, self._look, key, request, of=request)
+
+    def on_session_end(self, session: Session) -> None:
+        self._over(session.scope)
+
+    def on_pipe_end(self, pipe: Pipe) -> None:
+        self._over(pipe.scope)
+        if pipe.session is not None:
+            self._over(pipe.session.scope)
+
+    def on_end(self) -> None:
+        self.settle()
+
+    def _over(self, scope: Scope) -> None:
+        for wait in self._waits:
+            key, request = wait.arguments
+            if key[0] is scope and not wait.over:
+                wait.cancel()
+                self._look(key, request)
 
     def _look(self, key: tuple[Scope, str, str], request: Message) -> None:
         end, count = self._ends.get(key, (request, 0))
