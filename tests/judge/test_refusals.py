@@ -287,6 +287,17 @@ async def test_on_a_pipe(probe: Probe) -> None:
     assert found.faults == {"refused.by-server": Verdict.WARN}
 
 
+@pytest.mark.parametrize(("method", "verdict"), [("ping", Verdict.INCONCLUSIVE), ("vendor/x", Verdict.WARN)])
+async def test_a_ping_may_come_before_initialize(method: str, verdict: Verdict, probe: Probe) -> None:
+    async with pipe(probe.engine) as client:
+        for _ in range(2):
+            await client.say(client.legacy(method))
+            assert "error" in await client.hear()
+        await client.initialize()
+    (found,) = verdicts(probe).values()
+    assert found["refused.by-server"] is verdict
+
+
 async def test_a_client_without_a_fault_is_refused_nothing(probe: Probe) -> None:
     client = await session(probe)
     await client.call("tools/list")

@@ -112,6 +112,9 @@ class RefusedByServer(Predicate):
             self._method(message, words)
         elif name in _EXCUSED:
             self.unclear(message, f"{_EXCUSED[name]}: {words}")
+        elif message.method == "ping" and message.pipe is not None and message.session is None:
+            # 2025-11-25 basic/lifecycle: no "requests other than pings" before the answer to `initialize`.
+            self.unclear(message, f"a ping may come before initialize: {words}")
         elif name == Refusal.INVALID_PARAMS.name and message.method in _NAMING:
             self.unclear(message, f"a model or a person may have named it: {words}")
         else:
