@@ -57,8 +57,8 @@ class FakeContext:
     async def elicit_url(self, message: str, key: str | None = None) -> Json:
         return await self._ask(key, "elicit_url", message)
 
-    async def sample(self, params: Json, key: str | None = None) -> Json:
-        return await self._ask(key, "sample", params)
+    async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
+        return await self._ask(key, "sample", params, *(["progress"] if progress else []))
 
     async def list_roots(self, key: str | None = None) -> Json:
         return await self._ask(key, "roots")

@@ -403,7 +403,7 @@ CHOICES = [
     ("routed_tool", "region", "eu-north", ["eu-north", "us-east", "ap-south"]),
 ]
 
-BOOLEANS = [("routed_tool", "dry_run"), ("silent_call", "keepAlive")]
+BOOLEANS = [("routed_tool", "dry_run"), ("silent_call", "keepAlive"), ("sampling_demo", "progress")]
 
 LABELS = [("simple_tool", "label"), ("progress", "label"), ("silent_call", "label")]
 

@@ -273,6 +273,12 @@ async def test_sampling_demo_returns_the_text_itself(autojump_clock: MockClock, 
     assert "ocean" in message["content"]["text"]
 
 
+async def test_sampling_demo_asks_for_progress_where_it_is_told_to(autojump_clock: MockClock) -> None:
+    context = FakeContext(answer={"role": "assistant", "content": _SAID, "model": "m"})
+    await call(sampling_demo.TOOL, {"progress": True}, context)
+    assert [rest for _, *rest in context.of("sample")] == [["progress"]]
+
+
 async def test_sampling_demo_joins_several_blocks(autojump_clock: MockClock) -> None:
     two = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     assert texts(await call(sampling_demo.TOOL, context=FakeContext(answer={"content": two}))) == ["one\ntwo"]

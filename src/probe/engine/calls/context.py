@@ -193,9 +193,10 @@ class CallContext:
             raise ClientRequestError(f"The page {page.url} was accepted, but not confirmed in time")
         return answer
 
-    async def sample(self, params: Json, key: str | None = None) -> Json:
+    async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
         """Ask the client's model."""
-        return await self._ask("sampling/createMessage", params, key)
+        name = self._key(key)
+        return (await self.ask({name: Ask("sampling/createMessage", params, progress)}))[name]
 
     async def list_roots(self, key: str | None = None) -> Json:
         """Ask for the client's roots."""

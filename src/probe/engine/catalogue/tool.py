@@ -25,10 +25,14 @@ ListKind: TypeAlias = Literal["tools", "prompts", "resources"]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request to the client: `elicitation/create`, `sampling/createMessage` or `roots/list`, with its params."""
+    """A request to the client: `elicitation/create`, `sampling/createMessage` or `roots/list`, with its params.
+
+    `progress` asks for progress notifications about it, which a client can send until 2025-11-25.
+    """
 
     method: str
     params: Json
+    progress: bool = False
 
 
 class ToolFailureError(Exception):
@@ -114,8 +118,11 @@ class ToolContext(Protocol):
         confirmed within the time that a person is given.
         """
 
-    async def sample(self, params: Json, key: str | None = None) -> Json:
-        """Ask the client's model: a `CreateMessageResult`. Raises `ClientRequestError`."""
+    async def sample(self, params: Json, key: str | None = None, *, progress: bool = False) -> Json:
+        """Ask the client's model: a `CreateMessageResult`. Raises `ClientRequestError`.
+
+        `progress` asks for progress notifications about it as well; they stand in the event log.
+        """
 
     async def list_roots(self, key: str | None = None) -> Json:
         """Ask for the client's roots: a `ListRootsResult`. Raises `ClientRequestError`."""

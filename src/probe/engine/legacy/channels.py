@@ -88,7 +88,14 @@ class _LegacyChannel:
 
     async def ask(self, asks: Mapping[str, Ask]) -> Mapping[str, Json]:
         """Ask one after the other: most people can look at one form at a time."""
-        return {key: await self.ask_one(ask.method, ask.params) for key, ask in asks.items()}
+        return {key: await self.ask_one(ask.method, self._params(key, ask)) for key, ask in asks.items()}
+
+    def _params(self, key: str, ask: Ask) -> Json:
+        if not ask.progress:
+            return ask.params
+        # 2025-11-25 basic/utilities/progress: tokens "MUST be unique across all active requests".
+        token = f"{self._call.recorder.context.call}-{key}"
+        return {**ask.params, "_meta": {"progressToken": token}}
 
     async def ask_one(self, method: str, params: Json) -> Json:
         """Send a request and wait for its result."""
@@ -105,7 +112,7 @@ class _LegacyChannel:
         """Ask on a given stream; `meta` goes into the request's `_meta`."""
         settings, session = self._settings, self._session
         person = method in ("sampling/createMessage", "elicitation/create")
-        sent = {**params, "_meta": meta} if meta else params
+        sent = {**params, "_meta": {**params.get("_meta", {}), **meta}} if meta else params
 
         def put(id: RequestId) -> Recorder | None:
             return self._emit(stream, request(id, method, sent))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...engine.catalogue.params import Choice, Integer
+from ...engine.catalogue.params import Boolean, Choice, Integer
 from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, content, text
 from ..shared import READ_ONLY, output, sampled_text, sampling_request
 
@@ -19,7 +19,8 @@ async def run(context: ToolContext) -> ToolResult:
     """Ask for a short text and return it as it came."""
     form, theme = _FORMS[context.arguments["style"]], context.arguments["theme"]
     prompt = f"Write {form} about {theme}. Answer with nothing else."
-    answer = sampled_text(await context.sample(sampling_request(prompt, context.arguments["maxTokens"])))
+    request = sampling_request(prompt, context.arguments["maxTokens"])
+    answer = sampled_text(await context.sample(request, progress=context.arguments["progress"]))
     # The text itself, not its JSON beside the structure: this is prose for a person to read.
     return {**content([text(answer)]), "structuredContent": {"text": answer}}
 
@@ -38,6 +39,7 @@ TOOL = Tool(
         Choice("theme", ("nature", "space", "ocean", "technology"), "nature", "What to write about"),
         Choice("style", tuple(_FORMS), "haiku", "What to write"),
         Integer("maxTokens", 16, 256, 64, "The longest answer to ask for, in tokens"),
+        Boolean("progress", False, "Ask for progress notifications from your client, too (until 2025-11-25)"),
     ),
     output_schema=output(text={"type": "string"}),
     annotations=READ_ONLY,
