@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 
-from .breaks import ACTS, BEGINNINGS, STDIO, perform
+from .breaks import ACTS, BEGINNINGS, STDIO, WATCHED, perform
 from .client import MODERN, Client
 from .story import tell
 from .wire import Http, Stdio, WebSocket, Wire
@@ -23,7 +23,7 @@ def _wire(given: argparse.Namespace) -> Wire:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--revision", default=MODERN)
-    parser.add_argument("--break", dest="rule", choices=[*ACTS, *BEGINNINGS, *STDIO], metavar="RULE")
+    parser.add_argument("--break", dest="rule", choices=[*ACTS, *BEGINNINGS, *STDIO, *WATCHED], metavar="RULE")
     parser.add_argument("--websocket", action="store_true")
     parser.add_argument("--stdio", action="store_true")
     parser.add_argument("server", nargs=argparse.REMAINDER)

@@ -44,7 +44,20 @@ from .acts import (
     with_said,
     without,
 )
+from .answers import begins_anew, ends_at_errors, gives_streams_up, leaves_at_comments, loses_much, undeclared
 from .client import INFO, Client
+from .ends import (
+    answers_withdrawn,
+    bytes_in_place_of_text,
+    calls_again,
+    comes_back_to_the_dead,
+    deaf_to_pings,
+    does_not_wait,
+    floods,
+    hangs_up,
+    leaves_sessions,
+    speaks_both,
+)
 from .faults import (
     as_text,
     churn,
@@ -283,6 +296,18 @@ ACTS: Final[dict[str, Act]] = {
     "resume.stops-when-answered": many_times(4, resumed_when_answered),
     "security.session-id-kept": with_query("session", lambda client: str(client.session)),
     "security.secrets-not-in-query": posted_with("token=abc"),
+    "http.both-answer-forms": gives_streams_up,
+    "http.sse-empty-data": begins_anew,
+    "http.sse-comments": leaves_at_comments,
+    "session.dead-id-abandoned": comes_back_to_the_dead,
+    "session.deleted": leaves_sessions,
+    "resume.no-second-call": calls_again,
+    "websocket.text-frames": bytes_in_place_of_text,
+    "websocket.answers-pings": deaf_to_pings,
+    "tools.error-survived": ends_at_errors,
+    "tools.large-result": loses_much,
+    "cancel.server-withdrawal": answers_withdrawn,
+    "tasksx.declared": undeclared,
     "refused.by-server": lambda client: (
         client.http.request("PUT", client.headers(None), b"{}")
         if client.is_http
@@ -315,8 +340,17 @@ STDIO: Final[dict[str, Act]] = {
     "stdio.one-line-each": lambda client: client.send(json.dumps(client.message("tools/list"), indent=1).encode()),
     "stdio.no-responses": lambda client: client.send({"jsonrpc": "2.0", "id": 1, "result": {}}),
     "stdio.closes-input-first": terminates,
+    "stdio.probes-with-discover": speaks_both,
+    "lifecycle.waits-for-initialize": does_not_wait,
+    "polite.call-rate": floods,
 }
-"""What only a server on standard streams sees."""
+"""What only a server on standard streams sees, and what is only broken there."""
+WATCHED: Final[dict[str, Act]] = {"websocket.closes-in-order": hangs_up}
+"""What is only known of a client that the judge has started itself."""
+SHORT: Final = frozenset(
+    {"http.sse-comments", "session.dead-id-abandoned", "session.deleted", "websocket.answers-pings"}
+)
+"""Rules that are broken at a server that waits a second or less where it would wait for minutes."""
 REVISIONS: Final = dict.fromkeys(
     (
         "jsonrpc.notification-without-id", "jsonrpc.params-object", "jsonrpc.no-batch", "cancel.own-request",
@@ -324,10 +358,14 @@ REVISIONS: Final = dict.fromkeys(
         "cancel.in-progress", "listen.relists", "logging.level", "polite.no-list-polling", "elicit.declared-served",
         "sampling.declared-served", "roots.declared-served", "polite.reconnect-rate", "resume.comes-back",
         "resume.gives-up",
-        "polite.completion-debounced", "elicit.defaults",
+        "polite.completion-debounced", "elicit.defaults", "http.sse-empty-data", "tools.error-survived",
+        "tools.large-result",
     ),
     "2025-11-25",
-)  # fmt: skip
+) | {
+    # In the next revision such a stream has an empty event as well.
+    "http.both-answer-forms": "2025-06-18"
+}  # fmt: skip
 """Rules that are broken in another revision than the newest that they know, where no other rule is broken with them."""
 PIPES: Final = frozenset(
     {"cache.fresh-kept", "version.era-remembered", "polite.reconnect-rate"}
@@ -340,8 +378,19 @@ CROWDED: Final = {
     "page.not-across-sessions": "needs two sessions of one client, and a process has one",
     "polite.reconnect-rate": "needs many processes of one client",
     "tasks.polls-to-end": "the server tells the end of a task, and whoever was told need not ask",
+    "tools.error-survived": "needs several processes of one client",
+    "tools.large-result": "needs several processes of one client",
 }
 """Rules that one client on the standard streams of one server cannot break, and why."""
+ONE: Final = {
+    # Only this revision has arrays of messages.
+    "lifecycle.waits-for-initialize": "2025-03-26",
+    # The server withdraws the questions of tasks, which only this revision has.
+    "cancel.server-withdrawal": "2025-11-25",
+    # It takes thousands of requests, and arrays make them cheap.
+    "polite.call-rate": "2025-03-26",
+}
+"""Rules that are broken on standard streams in one revision alone."""
 ALSO: Final = {
     "polite.refused-not-hammered": {"refused.by-server"},
     "version.era-remembered": {"cache.fresh-kept"},
@@ -349,17 +398,25 @@ ALSO: Final = {
 """Rules that are broken together: what is repeated was refused, and each probe fetches again what may be kept."""
 
 
+_FIRST: Final = ("stdio.probes-with-discover", "lifecycle.waits-for-initialize")
+"""Rules about the beginning of a client on standard streams."""
+_LAST: Final = frozenset({"stdio.closes-input-first", "websocket.closes-in-order"})
+"""Rules about the end of a client, after which nothing comes."""
+
+
 def perform(client: Client, rule: str) -> None:
     """Break one rule, in a short life."""
-    beginnings = BEGINNINGS if client.is_modern else {**BEGINNINGS, **LEGACY}
+    beginnings = {**BEGINNINGS, **{each: STDIO[each] for each in _FIRST}}
+    if not client.is_modern:
+        beginnings |= LEGACY
     if rule in beginnings:
         beginnings[rule](client)
     else:
         client.connect()
         if not rule.startswith("page."):
             client.pages("tools/list")
-        {**ACTS, **STDIO}[rule](client)
-    if rule != "stdio.closes-input-first":
+        {**ACTS, **STDIO, **WATCHED}[rule](client)
+    if rule not in _LAST:
         if client.session or client.is_modern or not client.is_http:
             client.call("chatty")
         client.end()

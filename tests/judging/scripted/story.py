@@ -29,6 +29,17 @@ def attempt(client: Client, tool: str, arguments: Any = None) -> None:
         return
 
 
+def probe(client: Client) -> None:
+    """Ask which era the server speaks, and then use both."""
+    client.connect()
+    legacy = Client(client.wire, "2025-11-25")
+    legacy.ids = client.ids
+    legacy.connect()
+    client.ids = legacy.ids
+    client.call("simple_tool")
+    client.end()
+
+
 def _common(client: Client) -> None:
     client.call("simple_tool")
     client.call("progress", {"steps": 3, "step_ms": 20}, _meta={"progressToken": "one"})

@@ -18,17 +18,22 @@ from ...support.forks import forking
 from .client import Client
 from .wire import Stdio
 
+ENTRY_S: Final = 0.005
+"""The time that an entry takes by a clock of marks."""
 _AT_ONCE: Final = 8
-_ENTRY_S: Final = 0.005
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a client does in one revision. `timed`: its log has the clock of the machine, else one of its marks."""
+    """What a client does in one revision.
+
+    `timed`: its log has the clock of the machine, else one of its marks, and of so many seconds for each entry.
+    """
 
     revision: str
     act: Callable[[Client], object]
     timed: bool = False
+    entry_s: float = ENTRY_S
 
 
 def judged_alone(scenes: Mapping[str, Scene], folder: Path) -> dict[str, Judged]:
@@ -49,12 +54,13 @@ def judged_alone(scenes: Mapping[str, Scene], folder: Path) -> dict[str, Judged]
             [file] = log.iterdir()
             with file.open("rb") as lines:
                 items = ndjson.LogReader(lines)
-                return name, judged(recorded(items if scene.timed else _marked(items, wire.pauses)))[name]
+                told = items if scene.timed else _marked(items, wire.pauses, scene.entry_s)
+                return name, judged(recorded(told))[name]
 
         return dict(pool.map(perform, scenes))
 
 
-def _marked(items: Iterator[Entry | Gap], pauses: Iterable[tuple[int, float]]) -> Iterator[Entry | Gap]:
+def _marked(items: Iterator[Entry | Gap], pauses: Iterable[tuple[int, float]], entry_s: float) -> Iterator[Entry | Gap]:
     """The items of a log, whose clock goes on at the marks of the client, and a little with each entry.
 
     No verdict depends on how busy the machine was.
@@ -63,7 +69,7 @@ def _marked(items: Iterator[Entry | Gap], pauses: Iterable[tuple[int, float]]) -
     left = list(pauses)
     for item in items:
         if isinstance(item, Entry):
-            now += _ENTRY_S
+            now += entry_s
             if isinstance(item.fact, MessageReceived | MessageUnreadable) and item.context.exchange != seen:
                 seen = item.context.exchange or 0
                 lines += 1

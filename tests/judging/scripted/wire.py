@@ -10,12 +10,13 @@ import http.client
 import json
 import socket
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from wsproto import ConnectionType, WSConnection
-from wsproto.events import AcceptConnection, CloseConnection, Ping, Request, TextMessage
+from wsproto.connection import ConnectionState
+from wsproto.events import AcceptConnection, CloseConnection, Event, Ping, Request, TextMessage
 
 Json: TypeAlias = dict[str, Any]
 _BOUND_S = 30.0
@@ -23,7 +24,10 @@ _POSTED = {"content-type": "application/json", "accept": "application/json, text
 
 
 class Reply:
-    """What came back: the status of HTTP (200 elsewhere), the headers, and the messages. `close` stops listening."""
+    """What came back: the status of HTTP (200 elsewhere), the headers, and the messages. `close` stops listening.
+
+    `lines` has an event stream as it stands, for whoever does not want its messages.
+    """
 
     def __init__(
         self, status: int, headers: Mapping[str, str], messages: Iterator[Json], closed: Sequence[Any] = ()
@@ -31,6 +35,7 @@ class Reply:
         self.status = status
         self.headers = headers
         self.last_event: str | None = None
+        self.lines: Iterable[bytes] = ()
         self._messages = messages
         self._closed = closed
 
@@ -98,9 +103,10 @@ class Http:
             connection.close()
             raise
         names = {name.lower(): value for name, value in answer.getheaders()}
-        reply = Reply(answer.status, names, iter(()), (answer, connection))
+        reply = Reply(answer.status, names, iter(()), self._closed_with(answer, connection))
         self._open.append(reply)
         if names.get("content-type", "").startswith("text/event-stream"):
+            reply.lines = answer
             reply._messages = _events(answer, reply)
         else:
             raw = answer.read()
@@ -118,9 +124,31 @@ class Http:
         for each in self._open:
             each.close()
 
+    def _closed_with(self, answer: http.client.HTTPResponse, connection: http.client.HTTPConnection) -> Sequence[Any]:
+        """What is closed with a reply."""
+        return answer, connection
+
     def _connection(self) -> http.client.HTTPConnection:
         assert self._url.hostname is not None
         return http.client.HTTPConnection(self._url.hostname, self._url.port or 80, timeout=_BOUND_S)
+
+
+class OneConnection(Http):
+    """One server over HTTP, on one connection: each reply has to be read to its end before the next request."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._only = super()._connection()
+
+    def _closed_with(self, answer: http.client.HTTPResponse, connection: http.client.HTTPConnection) -> Sequence[Any]:
+        return (answer,)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        return self._only
+
+    def close(self) -> None:
+        super().close()
+        self._only.close()
 
 
 def _events(answer: http.client.HTTPResponse, reply: Reply) -> Iterator[Json]:
@@ -148,6 +176,14 @@ class Pipe:
 
     def send(self, message: Any, headers: Mapping[str, str | None] = {}) -> Reply:
         self.write(encoded(message))
+        return self._reply(message)
+
+    def send_together(self, messages: Sequence[Any]) -> list[Reply]:
+        """Send messages at once."""
+        self.write(*(encoded(message) for message in messages))
+        return [self._reply(message) for message in messages]
+
+    def _reply(self, message: Any) -> Reply:
         wanted = message.get("id") if isinstance(message, dict) and "method" in message else None
         return Reply(200, {}, iter(()) if wanted is None else self._until(wanted))
 
@@ -166,11 +202,15 @@ class Pipe:
             if "method" not in message:
                 return
 
-    def write(self, data: bytes) -> None:
-        """Send bytes as one message."""
+    def write(self, *messages: bytes) -> None:
+        """Send bytes, each as one message and all at once."""
 
     def read(self) -> Json:
         """The next message. Raises `EOFError` at the end."""
+        return dict(self.read_value())
+
+    def read_value(self) -> Any:
+        """The next message or array of messages. Raises `EOFError` at the end."""
         raise NotImplementedError
 
 
@@ -187,6 +227,7 @@ class WebSocket(Pipe):
         target = f"/ws?{parts.query}"
         self.socket.sendall(self._connection.send(Request(parts.netloc, target, subprotocols=["mcp"])))
         self._text = ""
+        self.answers_pings = True
         self._events: deque[Any] = deque()
         assert isinstance(self._next(), AcceptConnection)
 
@@ -199,21 +240,34 @@ class WebSocket(Pipe):
             self._events.extend(self._connection.events())
         return self._events.popleft()
 
-    def write(self, data: bytes) -> None:
-        self.socket.sendall(self._connection.send(TextMessage(data.decode())))
+    def write(self, *messages: bytes) -> None:
+        self.put(*(TextMessage(message.decode()) for message in messages))
 
-    def read(self) -> Json:
+    def put(self, *frames: Event) -> None:
+        """Send frames at once."""
+        self.socket.sendall(b"".join(self._connection.send(frame) for frame in frames))
+
+    def read_to_end(self) -> None:
+        """Read until the connection is over, whatever comes."""
+        try:
+            while True:
+                self.read()
+        except (EOFError, OSError):
+            self.socket.close()
+
+    def read_value(self) -> Any:
         while True:
             event = self._next()
             if isinstance(event, Ping):
-                self.socket.sendall(self._connection.send(event.response()))
+                if self.answers_pings and self._connection.state is ConnectionState.OPEN:
+                    self.put(event.response())
             elif isinstance(event, CloseConnection):
                 raise EOFError  # noqa: TRY004 - no type is wrong: the connection is over
             elif isinstance(event, TextMessage):
                 self._text += event.data
                 if event.message_finished:
                     text, self._text = self._text, ""
-                    return dict(json.loads(text))
+                    return json.loads(text)
 
     def let_pass(self, seconds: float) -> None:
         Http(self.url).let_pass(seconds)
@@ -256,18 +310,19 @@ class Stdio(Pipe):
         self.pauses: list[tuple[int, float]] = []
         self._lines = 0
 
-    def write(self, data: bytes) -> None:
+    def write(self, *messages: bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(data + b"\n")
+        data = b"".join(message + b"\n" for message in messages)
+        self.process.stdin.write(data)
         self.process.stdin.flush()
-        self._lines += data.count(b"\n") + 1
+        self._lines += data.count(b"\n")
 
-    def read(self) -> Json:
+    def read_value(self) -> Any:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
             raise EOFError
-        return dict(json.loads(line))
+        return json.loads(line)
 
     def let_pass(self, seconds: float) -> None:
         self.pauses.append((self._lines, seconds))
