@@ -235,5 +235,5 @@ def test_what_can_be_read_once_is_no_log(tmp_path: Path, capfd: pytest.CaptureFi
 def test_a_connection_without_a_name_is_no_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     log = Log()
     _use(log, 0, 0)
-    log.items = [replace(item, context=item.context._replace(connection="")) for item in log.items]  # type: ignore[union-attr, type-var]
+    log.items = [item._replace(context=item.context._replace(connection="")) for item in log.items]  # type: ignore[union-attr]
     assert main(["judge", "--log", str(written(tmp_path / "log.ndjson", log))]) == 0, capfd.readouterr().err

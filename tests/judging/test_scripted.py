@@ -12,7 +12,6 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,7 +70,7 @@ def _put_forward(items: Iterable[Entry | Gap]) -> Iterator[Entry | Gap]:
         if isinstance(item, Entry):
             if isinstance(item.fact, HttpRequest) and item.fact.path.startswith(_PAUSE):
                 passed += float(item.fact.path.removeprefix(_PAUSE))
-            yield replace(item, mono=item.mono + passed)
+            yield item._replace(mono=item.mono + passed)
         else:
             yield item
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -77,6 +77,6 @@ def _marked(items: Iterator[Entry | Gap], pauses: Iterable[tuple[int, float]], e
                 lines += 1
             while left and left[0][0] < lines:
                 now += left.pop(0)[1]
-            yield replace(item, mono=now)
+            yield item._replace(mono=now)
         else:
             yield item
