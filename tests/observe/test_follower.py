@@ -129,4 +129,4 @@ async def test_it_pauses_behind_each_piece() -> None:
 
     follower = LogFollower(reader.log, reader.take, lambda first, last: None, pause=pause)
     await follower.reach(reader.log.last)
-    assert seen == [250, 500, 600]
+    assert seen == [100, 200, 300, 400, 500, 600]

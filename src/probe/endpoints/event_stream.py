@@ -45,26 +45,24 @@ class EventStream:
 
     async def run(self, receive: Receive, send: Send) -> None:
         """Write until the end; the head of the response has been sent. Watches for the client's going meanwhile."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch, receive, nursery.cancel_scope)
-            await self._write(send)
-            nursery.cancel_scope.cancel()
 
-    async def write(self, send: Send) -> None:
-        """Write until the end; for a caller that watches for the client's going itself, and then cancels this."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._keep_alive, trio.sleep_forever)
-            await self._write(send)
-            nursery.cancel_scope.cancel()
-
-    async def _watch(self, receive: Receive, scope: trio.CancelScope) -> None:
         async def learn() -> None:
             by = await wait_disconnect(receive, self._ask_whether_it_reads)
             # A disconnect is told after each complete response, too: whoever went first ended it.
             if self.ended_by == "server":
                 self.ended_by = by
 
-        await self._keep_alive(learn)
+        await self.write(send, learn)
+
+    async def write(self, send: Send, wait_gone: Callable[[], Awaitable[None]]) -> None:
+        """Write until the end, or until `wait_gone` returns; that is cancelled and called again at times."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch, wait_gone, nursery.cancel_scope)
+            await self._write(send)
+            nursery.cancel_scope.cancel()
+
+    async def _watch(self, wait_gone: Callable[[], Awaitable[None]], scope: trio.CancelScope) -> None:
+        await self._keep_alive(wait_gone)
         scope.cancel()
 
     async def _keep_alive(self, wait: Callable[[], Awaitable[None]]) -> None:

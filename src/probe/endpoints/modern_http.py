@@ -81,7 +81,8 @@ class _RunningResponse:
 
     run               the exchange's own task: the writer
       running.run     the call, in its own nursery and scope
-      _watch          the client's going cancels the call, and the writer
+      _watch          until it shows whether there is a stream: the client's going cancels the call
+      EventStream     the same, as long as there is one
     """
 
     def __init__(self, exchange: Exchange, started: Started, keep_alive_s: float) -> None:
@@ -95,22 +96,26 @@ class _RunningResponse:
         lone = False
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._started.running.run)
-            async with trio.open_nursery() as writing:
-                writing.start_soon(self._watch, writing.cancel_scope)
+            async with trio.open_nursery() as waiting:
+                waiting.start_soon(self._watch, waiting.cancel_scope)
                 lone = await self._is_lone_answer()
-                if not lone:
-                    await self._write_events()
-                writing.cancel_scope.cancel()
+                waiting.cancel_scope.cancel()
+            if not lone and self._gone is None:
+                await self._write_events()
         if lone:
             await self._write_answer()
         elif self._gone is not None:
             self._exchange.close(self._gone)
 
-    async def _watch(self, writing: trio.CancelScope) -> None:
+    async def _watch(self, waiting: trio.CancelScope) -> None:
+        await self._wait_gone()
+        waiting.cancel()
+
+    async def _wait_gone(self) -> None:
+        """Wait until the client has gone, which cancels the call."""
         self._gone = await wait_disconnect(self._exchange.receive)
         client = self._gone == "client"
         self._cancel("the client closed the response stream" if client else f"the connection ended: {self._gone}")
-        writing.cancel()
 
     def _cancel(self, why: str) -> None:
         # ASGI servers tell of a disconnect after each complete response, too; there is nothing to cancel then.
@@ -142,7 +147,7 @@ class _RunningResponse:
         writer = EventStream(reading, retry_ms=0, keep_alive_s=self._keep_alive_s)
         try:
             await exchange.start_events(stream)
-            await writer.write(exchange.send)
+            await writer.write(exchange.send, self._wait_gone)
         except OSError:
             # Only where a server's head can fail: our listener tells of it by the disconnect alone.
             self._gone = self._gone or "client"
@@ -152,5 +157,5 @@ class _RunningResponse:
             by = self._gone if self._gone and writer.ended_by == "server" else writer.ended_by
             exchange.close(by, writer.written)
             reading.close("the connection is gone")
-        if not stream.replay.closed:
+        if self._gone is None and not stream.replay.closed:
             self._cancel("the client read too slowly: messages were lost before it got them")

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 # to cost nothing beside the calls.
 _INTERVAL_S: Final = 0.1
 # Entries between two checkpoints, and the bytes of their messages: about a millisecond.
-_PIECE: Final = 250
+_PIECE: Final = 100
 _PIECE_BYTES: Final = 1024 * 1024
 # A defect in the code behind `take` raises one of these.
 _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
