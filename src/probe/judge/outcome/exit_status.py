@@ -135,7 +135,7 @@ def _not_observed(report: Judgement, demands: Demands) -> Iterator[str]:
 
 _MISSING: Final = {
     "message": "no request of a client came",
-    "list": "the client asked for no list",
+    "list": "the client asked for no list; with --require call it need not",
     "call": "the client called no tool, and used no prompt or resource",
 }
 
