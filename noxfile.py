@@ -38,6 +38,7 @@ ENVIRONMENTS = ROOT / ".nox"
 TESTS = ROOT / "tests"
 NODE = TESTS / "node"
 BUGS = TESTS / "bugs"
+FRAMEWORKS = TESTS / "clients" / "frameworks"
 DASHBOARD = ROOT / "dashboard"
 # The programs that put load on a server in the benchmark, and the packages of Debian that have them.
 LOAD = {"wrk": "wrk", "h2load": "nghttp2-client"}
@@ -266,6 +267,7 @@ def thorough(session: nox.Session) -> None:
     session.run(python, "-m", "pytest", "tests/conformance", *EVERYWHERE, env=suite)
     npm_ci(session, BUGS)
     session.run(python, "-m", "pytest", "tests/bugs", *EVERYWHERE, env=node(session))
+    session.run(python, "-m", "pytest", str(FRAMEWORKS), env=frameworks_environment(session))
 
 
 @nox.session
@@ -277,13 +279,30 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def interop(session: nox.Session) -> None:
     """Today's official clients, Python and TypeScript, against this server."""
-    pytest(session, "dev", "tests/clients", "--ignore=tests/clients/legacy", *EVERYWHERE, **node_environment(session))
+    elsewhere = ("--ignore=tests/clients/legacy", f"--ignore={FRAMEWORKS}")
+    pytest(session, "dev", "tests/clients", *elsewhere, *EVERYWHERE, **node_environment(session))
 
 
 @nox.session
 def interop_legacy(session: nox.Session) -> None:
     """The last 1.x of the official Python client against this server."""
     pytest(session, "interop-legacy", "tests/clients/legacy")
+
+
+def frameworks_environment(session: nox.Session) -> dict[str, str]:
+    """Install the frameworks that have an MCP client; returns the variable that names their interpreter."""
+    home = ENVIRONMENTS / "frameworks"
+    lock = REQUIREMENTS / "frameworks.txt"
+    with made_once(home, digest([lock])) as missing:
+        if missing:
+            create(session, home, ("--require-hashes", "-r", str(lock)))
+    return {"PROBE_FRAMEWORKS": str(home / "bin" / "python")}
+
+
+@nox.session
+def frameworks(session: nox.Session) -> None:
+    """What the judge says of frameworks with an MCP client; a part of `thorough`."""
+    pytest(session, "dev", str(FRAMEWORKS), **frameworks_environment(session))
 
 
 @nox.session
@@ -503,6 +522,7 @@ def lock(session: nox.Session) -> None:
         "infra": ["pyproject.toml", "--group=infra", "--constraint=requirements/run.txt"],
         "audit": ["--group=audit"],
         "docs": ["--group=docs"],
+        "frameworks": ["--group=frameworks"],
         "gateways": ["--group=gateways"],
         "uv": ["--group=uv"],
     }
