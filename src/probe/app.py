@@ -432,8 +432,8 @@ async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
 def _ending_signals() -> Sequence[signal.Signals]:
     """The signals that end this server.
 
-    SIGHUP comes when the terminal or the SSH connection goes. Whoever starts a program with `nohup` has it ignored, so
-    that the program stays.
+    SIGHUP comes when the terminal or the SSH connection goes. A program that was started
+    with `nohup` ignores it, and stays.
     """
     always = (signal.SIGINT, signal.SIGTERM)
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*always, signal.SIGHUP)

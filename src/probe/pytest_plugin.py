@@ -39,7 +39,7 @@ class McpProbe:
     """One test's view of the probe: what a client needs to connect, and what was seen of it.
 
     `url` is for clients over HTTP; `stdio_command` for clients that start their server: a program and its arguments.
-    What came over either is judged together.
+    Everything that came over either is judged together.
     """
 
     label: str

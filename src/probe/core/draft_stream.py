@@ -21,7 +21,7 @@ DONE); `taken` takes all there is; `expire` comes at or after the deadline, if t
     GONE   -     -         GONE  GONE   GONE     GONE        GONE    GONE  GONE  GONE
     LOST   -     -         LOST  LOST   LOST     LOST        -       -     LOST  LOST
 
-Without a row: `LostError` in LOST, else `core.replay.LogClosedError`. What is refused changes nothing, except that an
+Without a row: `LostError` in LOST, else `core.replay.LogClosedError`. A refused call changes nothing, except that an
 overflow loses the stream.
 
 AWAY, LEFT, expire: "If a client fails to resume or poll a stream within the `resumeInterval.max` period, the server may

@@ -1,6 +1,6 @@
 """The rate limit of clients: a token bucket for each, in a table of bounded size.
 
-A bucket holds `burst` tokens and gets `rate` a second. Who was away long enough to have a full one needs no entry, so
+A bucket holds `burst` tokens and gets `rate` a second. A client whose bucket is full again needs no entry, so
 the table only has clients that came lately.
 """
 

@@ -1,7 +1,7 @@
 """The amounts that each client holds of what all share, and whether it may hold more.
 
-A share is a part of a limit that holds for all clients together. Whoever gives something out asks first, counts it,
-and gives it back when it is over. Nothing is kept of a client that holds nothing, so the table is as bounded as the
+A share is a part of a limit that holds for all clients together. The code that gives something out asks first, counts
+it, and gives it back when it is over. Nothing is kept of a client that holds nothing, so the table is as bounded as the
 limits are.
 """
 
@@ -47,7 +47,7 @@ class Shares:
         return 0 if holder is None else self._held.get((kind, holder), 0)
 
     def has_room(self, kind: str, holder: str | None, total: float, amount: int = 1) -> bool:
-        """Whether somebody may hold so much more. Who holds nothing may always have one thing, however large."""
+        """Whether somebody may hold so much more. A holder of nothing may always have one thing, of any size."""
         held = self.held(kind, holder)
         return held == 0 or held + amount <= self.most(total)
 

@@ -13,10 +13,10 @@
     STOPPED       STOPPED*      STOPPED*      STOPPED       -           -             STOPPED
     UNANSWERED    UNANSWERED*   UNANSWERED*   UNANSWERED    -           -             UNANSWERED
 
-What is marked * comes too late and goes nowhere, but for the answer that says that the work has stopped. A dispatch
-takes a place of its host while it is RUNNING or CANCELLED, because the work does; one that is cancelled and never
-answered gives it back after `linger_s`. A call is answered by a dispatch that goes from RUNNING to ANSWERED or LOST,
-and by no other, so exactly once.
+A message that is marked * comes too late and is dropped, but for the answer that says that the work has stopped. A
+dispatch takes a place of its host while it is RUNNING or CANCELLED, because the work does; one that is cancelled and
+never answered gives it back after `linger_s`. A call is answered by a dispatch that goes from RUNNING to ANSWERED or
+LOST, and by no other, so exactly once.
 """
 
 from __future__ import annotations

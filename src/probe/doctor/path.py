@@ -145,7 +145,7 @@ def _judged(came: list[float]) -> Finding:
         return Finding(
             "stream", "bad", f"all messages came at the end, after {came[0]:.1f} s: something buffers the stream"
         )
-    # Without a common clock: how much more than the first each one was late. What came early, came after a late one.
+    # Without a common clock: how much more than the first each one was late. An early one followed a late one.
     late = [at - came[0] - number * _STEP_S for number, at in enumerate(came)]
     off = max(late) - min(late)
     if off > _HELD_S:

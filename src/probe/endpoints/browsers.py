@@ -85,9 +85,9 @@ class Browsers:
         return bool(name) and (name == self._secure_name or (tls and name != "localhost"))
 
     def _sharing(self, scope: Scope) -> Headers:
-        """CORS. Who may not call gets none of it, and its browser keeps the refusal to itself.
+        """The headers of CORS. A page that may not call gets none, and its browser keeps the refusal from it.
 
-        `Vary` also only here: no cache keeps what a POST or an event stream answers.
+        `Vary` is sent only here, too: no cache keeps the answer to a POST, or an event stream.
         """
         origin = _trusted_origin(self._policy, scope)
         if origin is None:

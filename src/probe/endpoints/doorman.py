@@ -47,7 +47,7 @@ class Doorman:
         """The scope with the client's own address.
 
         Beyond ASGI, the client's port is None where a proxy speaks for it; then `peer` is the proxy's address and port.
-        What a trusted proxy says of the way there is beside it (`reached.py`).
+        The scheme and the path prefix that a trusted proxy names are beside it (`reached.py`).
         """
         if not self._trusted:
             return scope

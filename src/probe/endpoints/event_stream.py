@@ -135,7 +135,7 @@ class EventStream:
         try:
             await send({"type": "http.response.body", "body": body, "more_body": more})
         except OSError:
-            # The client has gone. Who watches for that is told so too, with the reason, and cancels this.
+            # The client has gone. The task that watches for that is told so too, with the reason, and cancels this one.
             await trio.sleep_forever()
         self._sent_at = trio.current_time()
         self._silent = False

@@ -1,6 +1,6 @@
 """`/forward`: processes that `mcp-probe stdio --forward` has started send their logs here, with the shared secret.
 
-One connection is one process. Whatever a process sends, it only adds entries to the log, about itself.
+One connection is one process. A process can only add entries about itself to the log, and nothing else.
 """
 
 from __future__ import annotations

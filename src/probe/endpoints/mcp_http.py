@@ -1,7 +1,7 @@
 """`/mcp`: Streamable HTTP of both eras, as a plain ASGI callable.
 
-What does not depend on the era is judged here, in the order of `core.inbound`; then the request goes to the era that it
-belongs to. Each request is one exchange in the event log.
+The checks that do not depend on the era are made here, in the order of `core.inbound`; then the request goes to the era
+that it belongs to. Each request is one exchange in the event log.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ FORWARDED: Final = "probe.forwarded"
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _MOST_PREFIX = 200
 
-# What proxies add to a request that they pass on: RFC 9110 section 7.6.3, RFC 7239, and what came before it.
+# The headers that proxies add to a request that they pass on: RFC 9110 section 7.6.3, RFC 7239, and what came before
+# it.
 _OF_PROXIES = re.compile(rb"via|forwarded|x-forwarded-.*|x-real-ip|.*-connecting-ip|.*-client-ip")
 
 

@@ -19,7 +19,7 @@ head, byte for byte, mostly has the same mapping, which the listener keeps and b
 
 
 class ReadHead:
-    """What follows from the head of a request alone.
+    """Everything that follows from the head of a request alone.
 
     `headers` and `hidden` are those of an `http.request` without a query. `label` is the `?client=` of the query,
     whatever it is. `sessions` are the values of `Mcp-Session-Id`. `judged`: it has passed the rungs before the body.

@@ -1,6 +1,6 @@
 """`/toolhost`: tool hosts connect here, by WebSocket and with the shared secret (docs/tool-hosts.md).
 
-What the messages mean is `hosting`'s business.
+`hosting` reads the messages.
 """
 
 from __future__ import annotations

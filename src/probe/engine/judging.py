@@ -2,7 +2,7 @@
 
 It may use a twentieth of the time that passes. Under a load that fills the log faster than that, entries are pushed out
 of the log before the judge has read them; it is told of the gap, and whatever that leaves undecided is INCONCLUSIVE.
-Whoever asks for a report waits until the judge has read all entries that are there.
+A request for a report waits until the judge has read all entries that are there.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class CallFollower(Protocol):
 class Observer:
     """The records, the evidence and the tables of one engine's log.
 
-    `records`, `evidence` and `tables` have every entry of the log at the moment in which they are asked for. Whoever
-    keeps one of them sees it grow whenever the observer takes entries, and may call `catch_up` to have that happen.
+    `records`, `evidence` and `tables` have every entry of the log at the moment in which they are asked for. One that
+    is kept grows whenever the observer takes entries, and `catch_up` has it take those that are there.
     """
 
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:

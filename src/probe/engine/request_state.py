@@ -9,7 +9,7 @@ A token is URL-safe Base64 of
     12 bytes  nonce
     the rest  AES-256-GCM     of payload and expiry; the binding to the request is associated data, not sent at all
 
-What is sealed can be used again until it expires; that it is used once, nothing here promises.
+A sealed state can be used again until it expires: nothing here promises that it is used once only.
 """
 
 from __future__ import annotations

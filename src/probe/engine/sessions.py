@@ -150,7 +150,7 @@ class Session:
             self.machine.hold()
 
     def drop(self, stream: Stream) -> None:
-        """That stream is gone."""
+        """Forget a stream that is gone."""
         if self._streams.pop(stream.id, None) is not None:
             self.machine.release(self._clock.now())
 
@@ -313,8 +313,8 @@ class SessionService:
         """A new session with an unguessable id.
 
         The recorder of `context`, which is that of its `initialize`, is then bound to the session. Raises `LimitError`
-        when there are as many as there may be, or as many of this address. What a client says about itself may be large
-        and is kept for long: only what is read again is, and that as text.
+        when there are as many as there may be, or as many of this address. The `initialize` of a client may be
+        large and the session long, so only the parts that are read again are kept, as text.
         """
         limits = self._settings.limits
         self._limit.acquire(context.holder, context.recorder)

@@ -1,7 +1,7 @@
 """Limits that all clients share, and the share of them that one client address may hold (`address_share`).
 
-Whoever gives something out acquires a place, and releases it when it is over. A refusal is recorded, and says whether
-all places are taken or those of this address: the one is HTTP 503, the other 429, and both are JSON-RPC errors.
+The code that gives something out acquires a place, and releases it when it is over. A refusal is recorded, and says
+whether all places are taken or those of this address: the one is HTTP 503, the other 429, and both are JSON-RPC errors.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Archive:
     """One file in the making: entries and gaps in order, `end_log`, rows of calls, `finish`.
 
     `take` gives what was packed since it was asked last; nothing waits for the end. `saved_at` is seconds since the
-    epoch. Whoever makes one closes it, whether it is finished or not.
+    epoch. The caller closes it, whether it is finished or not.
     """
 
     def __init__(self, extract: Extract, header: Header, saved_at: float) -> None:

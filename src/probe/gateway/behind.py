@@ -2,8 +2,8 @@
 
 A gateway may change ids, tokens, headers and sessions, and may repeat a request; arguments come through all of them. So
 a call is found by the label in its arguments, and from it, by the context of its entries, its exchange, its session and
-its connection. What has no arguments, as `initialize` has none, is found by a header, or else by the name of the
-client.
+its connection. A request without arguments, such as `initialize`, is found by a header, or else by the name of
+the client.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ class Naming:
     def of(self, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
         """The name of each of our tools there; tools that are not there are left out.
 
-        What is not given is found by its prefix; without a prefix by the same name, or by the only one that ends with
-        it, `-` for `_`: an aggregator may have tools of others, of any name. Raises `NamingError` where nothing of what
-        was given is there.
+        A tool that is not given is found by its prefix; without a prefix by the same name, or by the only one that ends
+        with it, `-` for `_`: an aggregator may have tools of others, of any name. Raises `NamingError` where nothing of
+        what was given is there.
         """
         there = set(theirs)
         known = {own: name for own, name in self.given.items() if own in ours and name in there}

@@ -305,7 +305,10 @@ class HostConnection:
 
 
 def _without_instance(value: Any) -> Any:
-    """A message for the log. Whoever knows a host's instance can take its name over; garbage may hold it too."""
+    """A message for the log, without the `instance`: with it anybody could take the name of the host over.
+
+    A message that is malformed may have one in any place.
+    """
     if isinstance(value, list):
         return [_without_instance(item) for item in value]
     params = value.get("params") if isinstance(value, dict) else None

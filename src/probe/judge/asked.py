@@ -1,8 +1,8 @@
 """The questions of the server to one subject, by their session and id: also for answers that it could not take.
 
-The server links an answer to its question (`Message.question`) only where it took it. What is malformed, comes twice or
-comes too late is linked to nothing, so the rules about answers look for the id themselves. A question is known from its
-emission on: its answer can be in the log before its delivery.
+The server links an answer to its question (`Message.question`) only where it took it. An answer that is malformed,
+comes twice or comes too late is linked to nothing, so the rules about answers look for the id themselves. A question is
+known from its emission on: its answer can be in the log before its delivery.
 """
 
 from __future__ import annotations

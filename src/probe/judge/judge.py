@@ -1,6 +1,6 @@
 """The judge: entries of a log go in, verdicts come out.
 
-Time is that of the entries. Whatever a predicate waits for is due at a time of the log; waits end in the order of their
+Time is that of the entries. Each wait of a predicate is due at a time of the log; waits end in the order of their
 time, their subject and their rule, before the entry whose time is later. So a living log and a saved one give the same
 verdicts for the same entries: `tick` only ends the waits that the next entry would have ended anyway.
 """
@@ -218,9 +218,9 @@ class Judge:
     def begin(self, header: Header, *, living: bool = False) -> None:
         """A log begins, which may go on as long as it is `living`.
 
-        What was open in the log before it stays open, and its subjects live on under their labels. The entries of a
-        later log are numbered on behind those of the earlier ones (`JudgedLog.offset`), and its clock goes on where
-        theirs stood.
+        Everything that was open in the log before it stays open, and its subjects live on under their labels. The
+        entries of a later log are numbered on behind those of the earlier ones (`JudgedLog.offset`), and its clock goes
+        on where theirs stood.
         """
         offset = 0 if not self.logs else self._log.offset + self._log.last
         self._log = JudgedLog(header, offset, self.now, living)
@@ -276,7 +276,7 @@ class Judge:
         self.now = max(self.now, now)
 
     def end(self, end: End | None, *, over: bool | None = None) -> None:
-        """The log is over; None where it was cut off. What is still waited for stays open and has no verdict.
+        """The log is over; None where it was cut off. A wait that is not over stays open and has no verdict.
 
         The log of a server that goes on has an end, too, and says nothing of what its clients will do: only where the
         server or the client has ended, nothing more comes of it. `over` says so in place of the entries.

@@ -1,8 +1,8 @@
 """The lists that the server has delivered: what a client can know of tools and cursors.
 
-The projector feeds one `Lists` for each legacy session, and one for the whole life of a subject. What rules need of a
-page is kept, never the page itself; equal pages are kept once. A page that falls out is remembered as `fell_out`: from
-then on nobody can say that a tool or a cursor was never given.
+The projector feeds one `Lists` for each legacy session, and one for the whole life of a subject. The parts of a
+page that rules need are kept, never the page itself; equal pages are kept once. A page that falls out is remembered as
+`fell_out`: from then on nobody can say that a tool or a cursor was never given.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ A predicate overrides the moments that it wants to hear of and says in them what
             else:
                 self.fail(message, "the member jsonrpc is missing")
 
-Whatever waits does so by `wait`, whose clock is that of the log. So a verdict depends on the entries alone, and a saved
-log is judged as the living one is. A moment about a message is told only to the rules of its revision and transport.
+A predicate waits by `wait` alone, whose clock is that of the log. So a verdict depends on the entries alone, and a
+saved log is judged as the living one is. A moment about a message is told only to the rules of its revision and
+transport.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     misfit("2025-11-25", "ElicitResult", message.result, message.hidden, at="/result")
 
-`definition` is a name in the schema; `request_of` gives that of a method. What is known to be wrong in the schemas is
-mended before they are used, never in their files:
+`definition` is a name in the schema; `request_of` gives that of a method. Known errors of the schemas are mended
+before they are used, never in their files:
 
 * They are made from TypeScript, which has one type for numbers. Where no annotation says more, the schema says
   `integer`, and the page of the revision says `number`: a `ttl` of 1.5 and a number in the content of `ElicitResult`
@@ -71,7 +71,7 @@ def misfit(
 ) -> Misfit | None:
     """The first place where a value does not fit a definition of a revision; None where it fits.
 
-    `hidden` is that of the message, `at` the JSON pointer of the value in it. What redaction hid fits everything.
+    `hidden` is that of the message, `at` the JSON pointer of the value in it. A hidden value fits everything.
     Raises `KeyError` where the revision has no such definition.
     """
     return next(iter(misfits(revision, definition, value, hidden, at=at)), None)

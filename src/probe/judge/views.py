@@ -1,8 +1,8 @@
 """The view of one subject for predicates: exchanges, messages of both sides, streams, sessions and pipes.
 
 The projector makes these from the entries of the log and alone changes them; a predicate only reads them. Times are the
-monotonic clock of the server in seconds, `seq` is the number of an entry. What the server sent counts as had by the
-client from `delivered` on: then the socket took it, which does not say that the client has read it.
+monotonic clock of the server in seconds, `seq` is the number of an entry. A message of the server counts as had by
+the client from `delivered` on: then the socket took it, which does not say that the client has read it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Pipe:
 
     @property
     def revision(self) -> str | None:
-        """That of its session, else the newest without sessions that was named on it."""
+        """The revision of its session, else the newest without sessions that was named on it."""
         return self.modern if self.session is None else self.session.revision
 
 
@@ -165,7 +165,7 @@ class Exchange:
 
     @property
     def revision(self) -> str | None:
-        """That of its session, else the one that its head names."""
+        """The revision of its session, else the one that its head names."""
         return self.spoken if self.session is None else self.session.revision
 
     def __post_init__(self) -> None:
@@ -201,7 +201,7 @@ class Unreadable:
 
     @property
     def revision(self) -> str | None:
-        """That of its pipe."""
+        """The revision of its pipe; None without one."""
         return None if self.pipe is None else self.pipe.revision
 
 
@@ -434,7 +434,7 @@ class Frame:
 
     @property
     def revision(self) -> str | None:
-        """That of its pipe."""
+        """The revision of its pipe; None without one."""
         return self.pipe.revision
 
 
@@ -455,7 +455,7 @@ class ProcessChange:
 
     @property
     def revision(self) -> str | None:
-        """That of its pipe."""
+        """The revision of its pipe; None without one."""
         return None if self.pipe is None else self.pipe.revision
 
 

@@ -5,7 +5,7 @@ asked      SIGTERM to the group: its time is over, or this program was told to s
 killed     SIGKILL to the group, `_END_S` after it was asked, or at the second signal
 exited     the process that was started is over; whatever it started itself and left is asked to end, and killed then
 
-What it started and put into a group or session of its own is found on Linux only (`descendants.py`).
+Processes that it put into a group or session of their own are found on Linux only (`descendants.py`).
 """
 
 from __future__ import annotations

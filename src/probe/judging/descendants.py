@@ -38,7 +38,7 @@ class Descendants:
         return any(self._is_marked(number) for number in _numbers())
 
     def _is_marked(self, number: int) -> bool:
-        # That of a process which is over, and not yet waited for, is empty.
+        # The environment of a process that is over, and not yet waited for, is empty.
         try:
             return self._line in (_PROC / str(number) / "environ").read_bytes().split(b"\0")
         except OSError:

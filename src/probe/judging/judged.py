@@ -1,4 +1,4 @@
-"""What comes of a run: the report with the entries that it names, and the log as a file."""
+"""The results of a run: the report with the entries that it names, and the log as a file."""
 
 from __future__ import annotations
 

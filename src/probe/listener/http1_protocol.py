@@ -43,7 +43,7 @@ class RequestParser:
     """Takes the requests of one connection apart, one after the other.
 
     `receive_data` takes bytes; `next_head` gives the next request, after which `next_part` gives its body until
-    `complete`. What stands behind a request waits, in `buffered` bytes, until `next_head` is called again, which may be
+    `complete`. The bytes behind a request wait, `buffered` of them, until `next_head` is called again, which may be
     done when the request is `complete`. A head that is among the `known` ones, and whose body has come, is not parsed
     again.
     """

@@ -19,7 +19,7 @@ def fit(settings: Settings) -> Settings:
     """The settings, with as many connections and WebSockets as this process may have descriptors for.
 
     Raises the soft limit of open files as far as the settings need it and the hard limit allows. Not further: some hard
-    limits are 1e9, and what leaks descriptors is to be noticed before. What does not fit is told by one warning.
+    limits are 1e9, and what leaks descriptors is to be noticed before. One warning names the limits that do not fit.
     """
     limits = settings.limits
     others = _open_now() + _reserved(limits)

@@ -180,7 +180,7 @@ class Transport:
 
     @property
     def _number(self) -> int:
-        """That of the socket; raises `trio.ClosedResourceError` where it is closed."""
+        """The number of the socket; raises `trio.ClosedResourceError` where it is closed."""
         assert isinstance(self.stream, trio.SocketStream)
         number = self.stream.socket.fileno()
         if number < 0:

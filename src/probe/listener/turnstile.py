@@ -17,9 +17,9 @@ class Turnstile:
 
     trio runs everything that is ready before it looks at sockets and clocks again, and a request needs several of these
     passes. If hundreds of connections went ahead in each, every pass would take long, and whoever comes would wait for
-    all of them several times: so each waits once, before there is a call, and passes stay short. What waits is in
-    the buffers of connections and of the kernel, which are bounded; no call has been made for it, or, on a WebSocket,
-    the call has not been told of it.
+    all of them several times: so each waits once, before there is a call, and passes stay short. Requests that
+    wait are in the buffers of connections and of the kernel, which are bounded; no call has been made for them, or, on
+    a WebSocket, the call has not been told of them.
 
     Those who wait in one lane go in the order in which they came, and the lanes take turns: a client with a thousand
     connections delays the others by no more than one with a single one. Every second turn is for requests, and every

@@ -1,7 +1,7 @@
 """The tool calls that a reader wants, as the query of an URL says it (docs/observation.md).
 
-A filter has two parts. Conditions on fields of a row are data, so that memory and SQLite decide by the same ones. What
-looks inside JSON, by a path or a text, is decided here alone, for whoever has the row.
+A filter has two parts. Conditions on fields of a row are data, so that memory and SQLite decide by the same ones.
+Conditions inside JSON, by a path or a text, are decided here alone, for every reader that has the row.
 """
 
 from __future__ import annotations

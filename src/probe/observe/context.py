@@ -1,8 +1,8 @@
 """The context of log entries, and the recorder that is bound to one.
 
 A fact says what happened. Its context says on which connection, in which exchange, for which client, session, call,
-task and stream it happened, and its cause is the entry because of which it happened. Whoever learns one of these
-binds it:
+task and stream it happened, and its cause is the entry because of which it happened. The code that learns one of
+these binds it:
 
     exchange = recorder.bind(connection="tcp4", exchange=7)
     request = exchange.having(MessageReceived(...))
@@ -68,7 +68,7 @@ NO_CONTEXT: Final = Context()
 
 
 class Fact(Protocol):
-    """What a recorder has to know of the classes in `events`: nothing but that they are facts, each of one kind."""
+    """A class in `events`, of which a recorder has to know nothing but that it is a fact of one kind."""
 
     kind: ClassVar[str]
 

@@ -216,7 +216,7 @@ def cost_of(fact: Event) -> int:
         elif value and kind is not int:
             size += _size(value)
     if shape.pairs is not None and (pairs := getattr(fact, shape.pairs)):
-        # What `_size` says of them: the tuple, each pair, and the two texts of that.
+        # The same as `_size` finds: the tuple, each pair, and the two texts of that.
         size += _ITEM_OVERHEAD * (1 + 3 * len(pairs)) + sum(map(len, chain.from_iterable(pairs)))
     return size
 

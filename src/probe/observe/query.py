@@ -24,7 +24,7 @@ class QueryError(ValueError):
 
     @property
     def hint(self) -> str:
-        """What was probably meant, to be said behind the message; empty where nothing is near."""
+        """The end of the message, with the name that was probably meant; empty where none is near."""
         near = difflib.get_close_matches(self._given.lower(), self.known, n=1)
         return f"; did you mean {near[0]}?" if near else ""
 

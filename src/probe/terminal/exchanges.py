@@ -9,7 +9,7 @@
     a limit that refused           each time
 
 Lines that speak of what a client has done wrong are *findings*: `client.misuse`, errors because of what was sent
-(`wire.errors.CLIENT_CODES`), and HTTP statuses that refuse. What a limit has caused is none.
+(`wire.errors.CLIENT_CODES`), and HTTP statuses that refuse. A refusal by a limit is none.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
     run(Host("hello", [greet]), "ws://127.0.0.1:8000/toolhost", secret)
 
-What is named here is what others may use; it logs to `probe.toolhost`.
+Only the names of this module are for others; the library logs to `probe.toolhost`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class QueuedMessage(NamedTuple):
 
 
 class SendQueue:
-    """First in, first out. Whoever sends waits until it is written, which bounds what waits here; replies do not."""
+    """First in, first out. A sender waits until its message is written, which bounds the queue; replies do not wait."""
 
     def __init__(self) -> None:
         self._entries: deque[QueuedMessage] = deque()
@@ -36,7 +36,7 @@ class SendQueue:
     async def send(self, *messages: Make) -> None:
         """Put messages in line and wait until the last is written, or until there is no connection for it any more.
 
-        Whoever is cancelled while waiting leaves the messages in line.
+        A sender that is cancelled while it waits leaves the messages in line.
         """
         if self._closed:
             return

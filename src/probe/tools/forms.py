@@ -124,7 +124,7 @@ def _is_date(value: str) -> bool:
 
 
 def _is_date_time(value: str) -> bool:
-    """RFC 3339 date-time. What a browser's datetime-local field gives has no offset and is none."""
+    """RFC 3339 date-time. The value of a browser's datetime-local field has no offset and is none."""
     time = r"([0-9]{2}:[0-9]{2}):(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
     found = re.fullmatch(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})[Tt]{time}(?:[Zz]|([+-][0-9]{{2}}:[0-9]{{2}}))", value)
     # Seconds are judged above, leap seconds among them, which Python does not read.

@@ -2,8 +2,8 @@
 
 One loop for each reader: wait for something new, sleep until the next tick, send all of it in one piece. All readers
 wake at the same ticks, so they ask for the same pieces, which are made once. A reader that does not read holds one
-chunk and its place in the log, nothing else; the listener disconnects it. Who reads has the log up to the entry
-`stopped`, and then its end.
+chunk and its place in the log, nothing else; the listener disconnects it. A reader that reads gets the log up
+to the entry `stopped`, and then its end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Endpoints whose answer lasts: event streams for whoever watches the server. What they have in common is here, once.
+"""Endpoints whose answer lasts, such as event streams for dashboards: everything that they have in common.
 
 Each has a function that makes a reader of a request. `Readers` refuses with a problem, counts those that read, over all
 streams, and ends each when its client goes, or when it has what the server had to say.
@@ -114,5 +114,5 @@ async def write(send: Send, text: bytes, *, more: bool = True) -> None:
     try:
         await send({"type": "http.response.body", "body": text, "more_body": more})
     except OSError:
-        # The reader has gone. Who watches for that is told so too, and cancels this.
+        # The reader has gone. The task that watches for that is told so too, and cancels this one.
         await trio.sleep_forever()

@@ -50,7 +50,7 @@ class Query:
 def read(own: Sequence[Parameter] = (), filters: Sequence[Parameter] = ()) -> Query:
     """The query of the present request. Raises `QueryError` for an unknown name and for an own one given twice.
 
-    What may stand twice among the filters is for them to say.
+    The filters themselves decide which of their names may be given twice.
     """
     names, beside = {item.name for item in own}, {item.name for item in filters if item.pattern is None}
     prefixes = tuple(f"{item.name}." for item in filters if item.pattern is not None)

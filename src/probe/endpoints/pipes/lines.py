@@ -110,7 +110,7 @@ class _LineCutter:
         self._skipping = False
 
     def feed(self, piece: bytes | bytearray) -> None:
-        """More bytes. Whoever feeds takes until there is nothing to take."""
+        """Add bytes. The caller then takes messages until there are none left."""
         self._rest += piece
 
     def end(self) -> None:

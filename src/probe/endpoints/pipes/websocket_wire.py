@@ -81,7 +81,7 @@ class WebSocketWire:
         await self._send({"type": "websocket.send", "text": message.decode()})
 
     async def close(self, code: int, why: str) -> Closed:
-        """Close, unless it is over: the peer has some seconds to answer. What it still sends is for nobody."""
+        """Close, unless it is over: the peer has some seconds to answer. Messages that it still sends are dropped."""
         await self._send({"type": "websocket.close", "code": code, "reason": why})
         while self.closed is None:
             try:

@@ -2,8 +2,8 @@
 
     await run(call, work)
 
-opens the call's nursery under its scope, runs the work in it and settles the machine. Whoever wants the work stopped
-calls `CallScope.cancel`; whether it was heard in time is decided by `core.call` and by nothing else.
+opens the call's nursery under its scope, runs the work in it and settles the machine. To stop the work, call
+`CallScope.cancel`; whether it was heard in time is decided by `core.call` and by nothing else.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ class CallScope:
         """Mark that the deadline of the scope has passed, if it has.
 
         trio decides that at the deadline and tells nobody until the scope exits, which work that cleans up in a shield
-        can put off. Whoever asks how the call stands asks here first, so nothing comes between decision and mark.
+        can put off. Every question about the state of the call comes here first, so nothing comes between decision and
+        mark.
         """
         machine, scope = self.machine, self._scope
         if machine.cause is None and not machine.settled and scope is not None and scope.cancel_called:
@@ -226,7 +227,7 @@ class CallScope:
     def give_up(self) -> None:
         """The server ends, and work that was told to stop goes on: settle the call, and answer for it.
 
-        What the work comes to later is for nobody.
+        A later result of the work is dropped.
         """
         if self.machine.cause is not None and not self.machine.settled:
             answer = self.answer

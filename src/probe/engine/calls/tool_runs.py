@@ -1,4 +1,4 @@
-"""Running one tool: its beginning in the log, its deadlines, its context. What a call may be is for its era to say."""
+"""Running one tool: its beginning in the log, its deadlines, its context. Its era decides which calls there may be."""
 
 from __future__ import annotations
 

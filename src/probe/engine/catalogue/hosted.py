@@ -1,6 +1,6 @@
 """The tools of tool hosts: they come and go while the server runs, and clients are told.
 
-Who connects and what is behind a tool is `probe.hosting`'s business; here are only the tools, as every offer sees them.
+`probe.hosting` knows the connections, and the host behind each tool; here are only the tools, as every offer sees them.
 """
 
 from __future__ import annotations

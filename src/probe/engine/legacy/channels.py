@@ -187,7 +187,7 @@ class TaskRoutes:
         self._open.setdefault(task, []).append(stream)
 
     def close(self, task: str, stream: Stream) -> None:
-        """That request is over."""
+        """The request of a stream is over."""
         streams = self._open[task]
         streams.remove(stream)
         if not streams:

@@ -21,7 +21,7 @@ request that it names. An id in flight is in flight for both eras, because the a
 told apart.
 
 The connection ends by the first of five: the peer has closed, it was idle, it reads too slowly, it broke the framing,
-the server has drained. What came before the peer closed is still answered, as it may read on.
+the server has drained. Messages that came before the peer closed are still answered, as it may read on.
 """
 
 from __future__ import annotations

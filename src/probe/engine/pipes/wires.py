@@ -51,12 +51,12 @@ class Peer:
 
     @property
     def holder(self) -> str | None:
-        """By what the peer's share of limits counts. Who started this process shares it with nobody."""
+        """The key by which the peer's share of limits counts; None where it shares with nobody, on standard streams."""
         return None if self.transport == "stdio" else client_key(self.address)
 
     @property
     def timed(self) -> bool:
-        """Whether a silent peer is given up. Who started this process keeps it as long as it wants."""
+        """Whether a silent peer is given up. The client that started this process keeps it as long as it wants."""
         return self.transport != "stdio"
 
 

@@ -1,8 +1,8 @@
 """The memory of all streams that can be resumed: bounded over all sessions, where each of these has bounds of its own.
 
-Whoever holds most loses messages: first those of streams that have ended, oldest first, then those of the largest that
-goes on. So one who hoards takes nothing from others. A reader finds its next message gone, as it does where the bounds
-of a stream push it out.
+The holder of most messages loses some: first those of streams that have ended, oldest first, then those of the
+largest that goes on. So one who hoards takes nothing from others. A reader finds its next message gone, as it does
+where the bounds of a stream push it out.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def _plain(value: Any, *, top: bool = False) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, float) and value.is_integer():
-        # JSON has one kind of number. What a client is told is checked where the type matters: ids and tokens.
+        # JSON has one kind of number. The type is checked where it matters to a client: in ids and tokens.
         return int(value)
     return value
 

@@ -32,7 +32,7 @@ class Streams:
 async def open_many(to: Target, sendings: Sequence[Sending], seconds: float) -> Streams:
     """Send all of these at once on one connection, as far as the peer's limit lets; wait so many seconds for heads.
 
-    What is beyond the limit waits here, as RFC 9113 section 5.1.2 asks of a client.
+    Requests beyond the limit wait here, as RFC 9113 section 5.1.2 asks of a client.
     """
     try:
         stream, protocol = await connect(to)

@@ -21,7 +21,7 @@ _READ_BYTES = 64 * 1024
 async def converse(to: Target, name: str, messages: Sequence[Any], answers: int, seconds: float = 5.0) -> Exchange:
     """Open a WebSocket, send these messages, and wait for so many answers; then close it.
 
-    What goes wrong is in the record: a refused handshake has its status, another failure the reason.
+    The record has each failure: the status of a refused handshake, else the reason.
     """
     draft = Draft(name, "WebSocket", "GET", 0, time.time())
     try:

@@ -1,4 +1,4 @@
-"""Findings for people and for programs. What came from a gateway is text of a stranger, and is escaped as such."""
+"""Findings for people and for programs. Text that came from a gateway is a stranger's, and is escaped as such."""
 
 from __future__ import annotations
 

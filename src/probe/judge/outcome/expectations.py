@@ -7,8 +7,8 @@
     until = 2027-03-01                # or a version of the catalogue: until = 2
     client = "acme"                   # optional; without it the expectation is about every client
 
-An expected finding that does not come is stale, and so is one whose `until` has passed. What was not observed, or could
-not be decided, makes nothing stale.
+An expected finding that does not come is stale, and so is one whose `until` has passed. A rule that was not
+observed, or not decided, makes nothing stale.
 """
 
 from __future__ import annotations

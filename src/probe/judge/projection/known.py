@@ -18,7 +18,7 @@ Key: TypeAlias = tuple[str, str]
 """The kind of a subject (`Life.kind`), and its label."""
 
 Takers: TypeAlias = Mapping[type, Callable[[Life, Entry, Any], None]]
-"""What is done with a fact of each kind: given its subject, its entry, and the fact."""
+"""The function for a fact of each kind, which gets its subject, its entry, and the fact."""
 
 UNATTRIBUTED: Final[Key] = ("nothing", "unattributed")
 

@@ -235,7 +235,7 @@ class MessageViews:
             lists.deliver(digest, page, sent.delivered, request.revision, label)
 
     def _tell_all(self, life: Life, moments: Iterator[tuple[str, Any]]) -> None:
-        """Tell the moments of a dialogue. What it has to read may have made room: then it is missing as in a gap."""
+        """Tell the moments of a dialogue. A message that made room for others is missing, as in a gap."""
         try:
             for moment, about in moments:
                 self._tell(life, moment, about)

@@ -9,7 +9,7 @@ until an entry of the exchange says so; where its response does not, they belong
     message.received   held with it
     session.opened     says whose they are: both are taken now, and this entry after them
 
-Whatever a cause names is remembered for as long as another entry can name it, and no longer than the newest 20,000.
+An entry that causes may name is remembered for as long as another entry can name it, the newest 20,000 at most.
 """
 
 from __future__ import annotations

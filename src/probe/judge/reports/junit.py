@@ -1,7 +1,7 @@
 """A report as JUnit XML: one suite for each subject and group of rules.
 
-A FAIL is a `failure`, and so is a WARN where warnings count (`strict`), else its text is in `system-out`. What was not
-observed, or could not be decided, is `skipped` with the reason.
+A FAIL is a `failure`, and so is a WARN where warnings count (`strict`), else its text is in `system-out`. A rule that
+was not observed, or not decided, is `skipped` with the reason.
 """
 
 from __future__ import annotations

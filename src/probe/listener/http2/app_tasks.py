@@ -129,7 +129,7 @@ class _Response:
 def _pieces(message: Message) -> Iterator[Message]:
     """The message, or several of them where its body is large.
 
-    What waits for a slow peer is held by who sends it. In one piece it would be held a second time, in the outbox.
+    The application holds the rest of a body while a slow peer reads; in one piece the outbox would hold it again.
     """
     body = message.get("body") or b""
     at = 0

@@ -1,7 +1,7 @@
 """hypercorn's HTTP/2 protocol with its defects contained.
 
-What hypercorn does per stream (`HTTPStream`), its sending task and its order of sending are kept; how bytes are
-buffered, what a frame from the peer causes and how a stream ends are ours.
+hypercorn's own are the work per stream (`HTTPStream`), the sending task and the order of sending; the buffers of bytes,
+the effect of each frame from the peer and the end of a stream are ours.
 """
 
 from __future__ import annotations
@@ -344,7 +344,8 @@ class ContainedH2(H2Protocol):
 def _connection_error(error: ProtocolError) -> ErrorCodes:
     """The code of the GOAWAY for what h2 has raised."""
     # RFC 9113 section 4.3: "A decoding error in a field block MUST be treated as a connection error (Section 5.4.1) of
-    # type COMPRESSION_ERROR." h2 has another code for it. What is too large, though well encoded, keeps its own.
+    # type COMPRESSION_ERROR." h2 has another code for it. A block that is too large, though well encoded, keeps its
+    # own.
     undecodable = isinstance(error.__cause__, HPACKError) and not isinstance(error, DenialOfServiceError)
     return ErrorCodes.COMPRESSION_ERROR if undecodable else error.error_code
 

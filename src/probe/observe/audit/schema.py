@@ -9,8 +9,8 @@ The fields that filters ask for stand in `calls`, apart from the rows themselves
 
 `number` orders the calls of all runs: the number of the run, and within it the place in the log.
 
-What an earlier version wrote is never written anew, because a file may have gigabytes of it. It stays byte for byte,
-and `audit_reading` shows it in the form of today (`audit_older`).
+Rows of an earlier version are never written anew, because a file may have gigabytes of them. They stay byte for byte,
+and `audit_reading` shows them in the form of today (`audit_older`).
 """
 
 from __future__ import annotations
@@ -64,4 +64,4 @@ MIGRATIONS: Sequence[str] = (
     CREATE INDEX calls_label ON calls (label, number);
     """,
 )
-"""The one at place n makes version n + 1 of version n. What has been released is never changed, only followed."""
+"""The one at place n makes version n + 1 of version n. A released one is never changed, only followed."""

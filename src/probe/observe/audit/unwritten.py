@@ -92,7 +92,7 @@ class Unwritten:
     def take(self) -> tuple[CallRecord, int] | None:
         """The next call to write, and how many entries of its evidence were written before; None where none waits.
 
-        What was taken still counts as unwritten, until `commit`.
+        A call that was taken still counts as unwritten, until `commit`.
         """
         if not self._waiting:
             return None

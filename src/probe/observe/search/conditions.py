@@ -1,4 +1,4 @@
-"""What the words of a filter line ask of exchanges and of their entries.
+"""The conditions that the words of a filter line put on exchanges and on their entries.
 
 An **exchange** passes where, for each word, one of its entries has what the word asks for, and for each negated word
 none has; of kinds that are not wanted it needs an entry on the wire that is none of them.

@@ -1,8 +1,8 @@
 """Resources of every kind: text, bytes, one that changes, one that asks, a family, and enough for a second page.
 
 Their scheme is `probe`, not registered and not `https`, as the contents come through MCP alone (2025-11-25
-server/resources, Common URI Schemes). What follows it is lower case: URL parsers of clients may change the case of what
-they take for a host.
+server/resources, Common URI Schemes). The rest is lower case: URL parsers of clients may change the case of
+what they take for a host.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ LIST_TTL_MS: Final = 60_000
 CHANGING_TTL_MS: Final = 0
 """Some resources change at any moment, and so do the tools of tool hosts: none may be taken from a cache."""
 
-# Lists are the same for every caller of one URL. What a resource says at one moment is for the one who asked for it;
-# as it is stale at once, sharing would gain nothing.
+# Lists are the same for every caller of one URL. The contents of a resource are for the client that asked: they are
+# stale at once, so sharing them would gain nothing.
 _LISTED: Json = {"ttlMs": LIST_TTL_MS, "cacheScope": "public"}
 _CACHE: Mapping[str, Json] = {
     "server/discover": _LISTED,

@@ -164,7 +164,7 @@ class MrtrKeys(Predicate):
 class MrtrAnswerShape(Predicate):
     """Writes each input as the result of its question.
 
-    What a more special rule has found is left to it: an unknown action, a sampled message without its members.
+    Faults with a rule of their own are left to it: an unknown action, a sampled message without its members.
     """
 
     general = True

@@ -23,7 +23,7 @@ _MISSING: Final = object()
 class _Calls(Predicate):
     """Looks at the calls of tools whose list was delivered to this subject before the call began.
 
-    What another client was told nobody else knows, so only one client can be accused.
+    Nobody else knows a list that another client was given, so only one client can be accused.
     """
 
     methods = frozenset({"tools/call"})

@@ -174,7 +174,7 @@ class _ListRequests:
 class PoliteNoListPolling(Predicate):
     """Does not ask for lists again and again.
 
-    Most clients list once a turn, and a turn has calls. What may be kept for a time is judged by `cache.fresh-kept`.
+    Most clients list once a turn, and a turn has calls. `cache.fresh-kept` judges lists that may be kept for a time.
     """
 
     methods = frozenset({*LISTS, *CHANGES, "tools/call", "resources/read", "prompts/get", "completion/complete"})

@@ -20,8 +20,8 @@ class JsonrpcIdUnusedBefore(Predicate):
     """Never uses a request id twice in one session.
 
     A transport that believes a POST lost sends the same bytes again, on another connection and whether or not it was
-    answered, so equal bytes count only on one connection where the first request was answered, and in one batch. What a
-    limit of the server refused is sent again by design.
+    answered, so equal bytes count only on one connection where the first request was answered, and in one batch. A
+    request that a limit of the server refused is sent again by design.
     """
 
     def on_request(self, message: Message) -> None:

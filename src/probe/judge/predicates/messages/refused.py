@@ -50,9 +50,9 @@ class RefusedByServer(Predicate):
     """Sends nothing that the server refuses.
 
     This is the rule for refusals that no other rule explains, so it comes last, and waits for rules that wait. A
-    message over HTTP is judged with its response, as other rules may see the fault there only. What a limit or the end
-    of the server caused is none; what a model, a person or a restart may have caused, and a method that is tried once,
-    is not decided.
+    message over HTTP is judged with its response, as other rules may see the fault there only. A refusal that
+    a limit or the end of the server caused is none; one that a model, a person or a restart may have caused, and that
+    of a method that is tried once, is not decided.
     """
 
     general = True

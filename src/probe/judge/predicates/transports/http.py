@@ -95,8 +95,8 @@ def _was_declined(session: Session) -> bool:
 class HttpVersionHeader(Predicate):
     """Names the protocol version on every request after initialize.
 
-    What was under way when the answer was delivered could not know the version. An `initialize` in a session is the
-    business of another rule.
+    A request that was under way when the answer was delivered could not name the version. An `initialize` in a session
+    is the business of another rule.
     """
 
     def on_exchange(self, exchange: Exchange) -> None:

@@ -51,7 +51,7 @@ class _Answers:
 class HttpBothAnswerForms(Predicate):
     """Understands JSON answers and event streams.
 
-    A cancellation that comes long after the answer says that its sender still waited. That a call is repeated says
+    A cancellation that comes long after the answer says that its sender still waited. A repeated call says
     nothing: people, models and scripts repeat calls.
     """
 
@@ -113,7 +113,7 @@ def _is_repetition(message: Message, request: Message) -> bool:
 class HttpSseEmptyData(Predicate):
     """Takes an event without data for what it is.
 
-    What goes wrong shows only later: the request is cancelled although its answer came, or the session is begun anew on
+    The fault shows only later: the request is cancelled although its answer came, or the session is begun anew on
     the same connection. A new process begins a session as well, and has a connection of its own.
     """
 

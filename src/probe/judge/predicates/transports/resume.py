@@ -122,7 +122,7 @@ class _Losses(Predicate):
 class ResumeComesBack(_Losses):
     """Comes back for a stream the server closed.
 
-    Whoever is not seen long after it should have come back may have ended.
+    A client that is not seen long after it should have come back may have ended.
     """
 
     def lost(self, loss: _Loss) -> None:
@@ -199,8 +199,9 @@ class ResumePositionTrue(Predicate):
 class ResumeStopsWhenAnswered(Predicate):
     """Stops coming back once it has the answer.
 
-    One request may be under way, or the last bytes were lost on the way: it takes two for one stream. Whoever names the
-    event of the answer as its last one has read the answer, so two of those are enough on any streams, and at any time.
+    One request may be under way, or the last bytes were lost on the way: it takes two for one stream. A client that
+    names the event of the answer as its last one has read the answer, so two of those are enough on any streams, and at
+    any time.
     """
 
     def setup(self) -> None:
@@ -254,7 +255,7 @@ _FEW: Final = 4
 class ResumeGivesUp(Predicate):
     """Gives up when a stream cannot be resumed.
 
-    Whoever waits longer each time is polite, however often it comes.
+    A client that waits longer each time is polite, however often it comes.
     """
 
     def setup(self) -> None:

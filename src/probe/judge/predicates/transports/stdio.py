@@ -106,7 +106,8 @@ def _is_one_message(run: Sequence[Line]) -> bool:
 class StdioOnlyMessages(_Lines):
     """Writes nothing but messages to standard input.
 
-    What another rule has found in a line, or in several, is left to that, and so is what it could not decide.
+    Faults that another rule has found in a line, or in several, are left to it, and so are those that it could not
+    decide.
     """
 
     general = True
@@ -188,7 +189,7 @@ class StdioClosesInputFirst(Predicate):
 class StdioNoResponses(Predicate):
     """Writes no responses.
 
-    Inside a session on the same pipe answers are legal. What a WebSocket may carry is this server's own choice.
+    Inside a session on the same pipe answers are legal. The rules of a WebSocket are this server's own choice.
     """
 
     def on_message(self, message: Message) -> None:
