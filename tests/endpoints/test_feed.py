@@ -14,7 +14,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.inbound import HttpHead
-from probe.endpoints.feed import feed, feed_pieces
+from probe.endpoints.feed import feed_pieces
 from probe.endpoints.feed.feed_pieces import Pieces
 from probe.observe.context import Context
 from probe.observe.event_filter import EVERYTHING, parse
@@ -343,9 +343,8 @@ async def test_a_reader_that_looks_before_the_tables_do_does_not_sleep(autojump_
             await trio.lowlevel.checkpoint()
 
         client = await probe.client()
-        reader = feed.read(HttpHead("GET", []), "tables=calls&tail=0")
         app = probe.app.feed
-        it = feed._Reader(probe.engine, app._pieces, app._ticks, reader, send)
+        it = app._open(HttpHead("GET", []), "tables=calls&tail=0", send)
         # Another reader has asked where this tick ends.
         await trio.sleep(0.25)
         assert app._ticks.end == probe.engine.log.last
