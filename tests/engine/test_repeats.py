@@ -26,7 +26,6 @@ class Sent:
         seq = recorder.append(MessageReceived(None, "request", "tools/call", 1, b"{}"))
         return self._repeats.note(Request(1, "tools/call", {}), RequestContext(recorder.caused_by(seq)))
 
-
     @property
     def latest(self) -> Event:
         """The latest fact."""

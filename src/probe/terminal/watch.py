@@ -26,7 +26,7 @@ async def watching(engine: WatchedEngine, screen: Screen | None) -> AsyncIterato
     if screen is None:
         yield
         return
-    shown = _Shown(engine, screen)
+    shown = _ScreenLines(engine, screen)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(shown.follower.serve)
@@ -39,7 +39,7 @@ async def watching(engine: WatchedEngine, screen: Screen | None) -> AsyncIterato
             await shown.follower.reach(engine.log.last)
 
 
-class _Shown:
+class _ScreenLines:
     """Lines wait for a thread that writes them: who reads standard output may be slow, and then the log waits."""
 
     def __init__(self, engine: WatchedEngine, screen: Screen) -> None:

@@ -26,7 +26,7 @@ _MOST_DECLARED = 8
 
 
 @dataclass(slots=True)
-class _Client:
+class _LabelledClient:
     """One label, the capabilities in its latest request, and digests of those that it has declared before."""
 
     label: str
@@ -47,7 +47,7 @@ class Clients:
     """The modern clients of one engine, the latest of them."""
 
     def __init__(self, most: int = _MOST) -> None:
-        self._known: Newest[_Key, _Client] = Newest(most)
+        self._known: Newest[_Key, _LabelledClient] = Newest(most)
         self._count = 0
 
     def label(self, recorder: Recorder, address: str, message: Any, transport: str = "http") -> str:
@@ -59,7 +59,7 @@ class Clients:
         about = _members(meta)
         info = _members(about.get(CLIENT_INFO))
         key = (transport, address, _text(info.get("name")), _text(info.get("version")))
-        client = self._known.get(key) or _Client(self.next_label())
+        client = self._known.get(key) or _LabelledClient(self.next_label())
         declared = bounded(_members(about.get(CLIENT_CAPABILITIES)), MOST_CAPABILITIES)
         if client.declares(declared):
             revision = _text(about.get(PROTOCOL_VERSION))
