@@ -114,6 +114,7 @@ def _use(log: Log, faults: int, warns: int) -> None:
         ({}, {"faults": 1}, (), 0, ""),
         ({"warns": 1}, {}, (), 0, ""),
         ({"warns": 1}, {}, ("--strict",), 1, "is WARN, and NOT_OBSERVED there"),
+        ({"warns": 1}, {}, ("--strict", "--require", "cancel.shape"), 2, "--against: cancel.shape was not observed"),
         ({}, {"whole": False}, (), 2, "--against: the log of run b was cut off"),
         ({"faults": 1}, {"whole": False}, (), 2, "--against: the log of run b was cut off"),
         ({"faults": 1}, {"comes": False}, (), 2, "--against: no request of a client came"),

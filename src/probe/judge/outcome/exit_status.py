@@ -6,8 +6,8 @@
    finding may be that of another client under the same name
 
 A comparison of two reports finds only rules that became worse: a FAIL, or a WARN with `--strict`, where the other
-report has a better verdict. It finds none where the other report can be doubted, and calls no rule worse that is
-INCONCLUSIVE there.
+report has a better verdict, or none: many rules have an opportunity only when they are broken. It finds none where the
+other report can be doubted, and calls no rule worse that is INCONCLUSIVE there.
 """
 
 from __future__ import annotations
