@@ -63,6 +63,16 @@ def _show(url: str, name: str) -> None:
     show(_client(url, name, scene.revision, websocket=scene.websocket), name)
 
 
+def _play(url: str, *, short: bool) -> None:
+    """The switches and scenes of one of the two servers, one after the other, as each may put the clock forward."""
+    for rule in (*BEGINNINGS, *ACTS):
+        if (rule in SHORT) is short:
+            _break(url, rule)
+    for name, scene in SCENES.items():
+        if scene.short is short:
+            _show(url, name)
+
+
 def _put_forward(items: Iterable[Entry | Gap]) -> Iterator[Entry | Gap]:
     """The items of a log, whose clock goes on at the marks of the client."""
     passed = 0.0
@@ -81,14 +91,13 @@ def found() -> Mapping[str, Judged]:
     large = ("--tools", "all", "--event-log-events", "200000", "--event-log-bytes", "268435456")
     with served(*large) as url, served(*large, *_SHORT_TIMES) as short:
         stories = [threading.Thread(target=_story, args=(url, name)) for name in STORIES]
-        for story in stories:
-            story.start()
+        waits = threading.Thread(target=_play, args=(short,), kwargs={"short": True})
+        for thread in (*stories, waits):
+            thread.start()
         for story in stories:
             story.join()
-        for rule in (*BEGINNINGS, *ACTS):
-            _break(short if rule in SHORT else url, rule)
-        for name, scene in SCENES.items():
-            _show(short if scene.short else url, name)
+        _play(url, short=False)
+        waits.join()
         return {label: life for each in (url, short) for label, life in _judged(each).items()}
 
 
