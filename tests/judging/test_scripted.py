@@ -36,7 +36,7 @@ STORIES = [f"{kind}-{revision}" for kind in ("http", "websocket") for revision i
 RULES = {id: rule for id, rule in catalogue().rules.items() if not rule.needs_drill}
 PAGE = (Path(__file__).parents[2] / "docs" / "judge.md").read_text()
 _PAUSE = "/pause/"
-_SHORT_TIMES = ("--keep-alive-s", "0.3", "--ws-ping-s", "1", "--session-idle-s", "1", "--stream-retention-s", "1")
+_SHORT_TIMES = ("--keep-alive-s", "0.3", "--ws-ping-s", "1", "--session-idle-s", "2", "--stream-retention-s", "1")
 
 
 def _client(url: str, label: str, revision: str, *, websocket: bool) -> Client:
