@@ -167,6 +167,17 @@ def test_the_command_says_it_in_lines_and_its_exit_code(origin: str, capsys: pyt
     assert "bad  stream " in capsys.readouterr().out
 
 
+def test_another_server_is_told_by_its_status_without_its_page(capsys: pytest.CaptureFixture[str]) -> None:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        answering = Thread(target=server.handle_request)
+        answering.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert main(["doctor", url]) == 2
+        answering.join(30)
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == f"error: no probe answers at {url}: HTTP 501 instead of 200"
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense"])
 def test_where_nobody_answers_one_line_says_so(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", url]) == 2

@@ -51,9 +51,11 @@ class ProbeAddress:
 
 
 def expect(response: HTTPResponse, status: int) -> None:
-    """Raise `WrongError` if this is another status."""
+    """Raise `WrongError` for another status, with what the server says of it unless that is a page for browsers."""
     if response.status != status:
-        raise WrongError(f"HTTP {response.status} instead of {status}: {response.read(300).decode('utf-8', 'replace')}")
+        is_page = response.headers.get_content_type() == "text/html"
+        said = "" if is_page else f": {response.read(300).decode('utf-8', 'replace')}"
+        raise WrongError(f"HTTP {response.status} instead of {status}{said}")
 
 
 def get(target: ProbeAddress, path: str) -> bytes:
