@@ -102,6 +102,12 @@ async def test_what_json_has_no_number_for_is_no_result(network: Network, autoju
         assert (await peer.read())["error"]["data"]["code"] == "invalid_output"
 
 
+async def test_the_words_for_such_numbers_are_text_as_any_other(network: Network, autojump_clock) -> None:
+    async with offered(network, echo) as peer:
+        await peer.dispatch("d1", "echo", text="NaN and -Infinity")
+        assert (await peer.read())["result"] == {"text": "NaN and -Infinity"}
+
+
 def failure(code: str, message: str, **data: Any) -> dict[str, Any]:
     return {"code": 1, "message": message, "data": {"code": code, "retryable": False, **data}}
 
