@@ -20,11 +20,11 @@ class Sent:
         self._log = EventLog(lambda: (0.0, self.now), max_events=100, max_bytes=10**6)
         self._repeats = Repeats(self._log)
 
-    def is_repeat(self, label: str | None) -> bool:
+    def is_repeat(self, label: str | None, transport: str = "http") -> bool:
         """Whether one more of them, from a URL with this `?client=`, is recorded as a repeat."""
         recorder = Recorder(self._log).bind(connection=f"tcp{self._log.last}", session="m1", label=label)
         seq = recorder.append(MessageReceived(None, "request", "tools/call", 1, b"{}"))
-        return self._repeats.note(Request(1, "tools/call", {}), RequestContext(recorder.caused_by(seq)))
+        return self._repeats.note(Request(1, "tools/call", {}), RequestContext(recorder.caused_by(seq), transport))
 
     @property
     def latest(self) -> Event:
@@ -48,6 +48,11 @@ def test_what_comes_on_another_connection_ten_seconds_later_is_no_repeat(later_s
     sent.is_repeat(None)
     sent.now = later_s
     assert sent.is_repeat(None) is repeats
+
+
+def test_nothing_is_a_repeat_where_one_connection_carries_everything() -> None:
+    sent = Sent()
+    assert [sent.is_repeat(None, "websocket"), sent.is_repeat(None, "websocket")] == [False, False]
 
 
 def test_workers_with_labels_of_their_own_repeat_nothing_of_each_other() -> None:

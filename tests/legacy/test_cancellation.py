@@ -140,6 +140,8 @@ async def test_the_same_id_of_another_session_is_not_cancelled(probe: Probe, aut
         await other.cancel("it")
         assert len(messages(await one.read(answer))) == 11
     assert misuses(probe) == ["cancellation without effect"]
+    (settled,) = probe.events("call.settled")
+    assert (settled["cancelled_by"], settled["sent_after_cancel"]) == (None, 0)
 
 
 async def test_a_batch_ends_when_its_uncancelled_requests_are_answered(probe: Probe, autojump_clock: MockClock) -> None:
@@ -165,7 +167,8 @@ async def test_a_second_cancellation_changes_nothing(probe: Probe, autojump_cloc
         ("first", True),
         ("second", False),
     ]
-    assert len(probe.events("call.settled")) == 1
+    (settled,) = probe.events("call.settled")
+    assert settled["cause"] == probe.events("call.cancelled")[0]["seq"]
 
 
 async def test_a_request_that_nobody_reads_is_cancelled_as_well(probe: Probe, autojump_clock: MockClock) -> None:
