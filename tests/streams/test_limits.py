@@ -224,6 +224,18 @@ async def test_who_holds_most_loses_the_largest_unread_stream_and_not_who_grows(
         assert probe.engine.streams._bytes == kept(probe)
 
 
+async def test_a_call_whose_stream_is_lost_under_its_reader_is_answered_on_the_connection(
+    autojump_clock: MockClock,
+) -> None:
+    async with running(toolsets=ALL, draft_stream_bytes=LITTLE) as probe, linked(probe, "pipe") as link:
+        await link.start("shout", {"times": 30, "bytes": 10_000, "waitMs": 1000}, id="it")
+        await trio.sleep(40)
+        answers = [message for message in await link.now() if message.get("id") == "it"]
+        assert [(answer["error"]["code"], answer["error"]["data"]) for answer in answers] == [
+            (1003, {"reason": "server_full"})
+        ]
+
+
 async def test_a_lost_stream_is_lost_also_to_its_reader_whose_connection_goes_on(
     transport: str, autojump_clock: MockClock
 ) -> None:
