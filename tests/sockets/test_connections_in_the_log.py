@@ -11,6 +11,7 @@ import h2.config
 import h2.connection
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
 from probe.endpoints.paths import Paths
@@ -61,6 +62,25 @@ async def test_requests_name_their_connection_and_its_end_counts_them() -> None:
     assert [(entry["connection"], entry["stream_id"]) for entry in probe.events("http.request")] == [
         ("tcp1", None), ("tcp1", None), ("tcp2", None), ("tcp2", None)
     ]  # fmt: skip
+
+
+async def test_the_end_of_the_server_is_why_a_connection_closed() -> None:
+    async with running() as probe:
+        settings = build({"port": 0})
+        sockets, paths = listener.open_sockets(settings), Paths(probe.engine)
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                serve = partial(listener.serve, paths, settings, sockets, hooks=listener.Hooks(paths.sockets))
+                await nursery.start(serve)
+                stream = await trio.open_tcp_stream("127.0.0.1", int(sockets[0].getsockname()[1]))
+                await stream.send_all(MISSING)
+                await stream.receive_some()
+                await wait_all_tasks_blocked()
+                nursery.cancel_scope.cancel()
+        await stream.aclose()
+        assert [(entry["by"], entry["requests"]) for entry in probe.events("socket.closed")] == [
+            ("the server closed it", 1)
+        ]
 
 
 MALFORMED = {
