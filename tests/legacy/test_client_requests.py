@@ -102,6 +102,9 @@ async def test_the_clients_result_reaches_the_tool(
                 await client.answer(asked["id"], result)
                 assert (await response(client, answer))["content"][0]["text"]
         assert misuses(probe) == []
+        (told,) = [event for event in probe.events("message.received") if event["rpc"] == "response"]
+        (asked_by,) = probe.events("call.started")
+        assert told["call"] == asked_by["call"], "the answer is about the call that asked"
 
 
 async def test_a_ping_is_asked_of_every_client() -> None:

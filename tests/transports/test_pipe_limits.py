@@ -97,6 +97,15 @@ async def test_one_that_leaves_less_unread_is_not(era: str, autojump_clock: Mock
 
 
 @both_eras
+async def test_one_answer_alone_is_never_too_much(era: str, autojump_clock: MockClock) -> None:
+    async with running(max_pipe_bytes=64 * KIB) as probe, talking(probe, era) as talk:
+        await talk.client.say(talk.request("tools/list", id="it"))
+        (answer,) = [one for one in await talk.hear_for(LONG_S) if one.get("id") == "it"]
+        assert len(str(answer)) > 32 * KIB
+        assert probe.events("limit.reached") == []
+
+
+@both_eras
 async def test_one_in_flight_too_many_is_refused_and_nothing_else_happens(era: str, autojump_clock: MockClock) -> None:
     async with running(max_in_flight=3) as probe, talking(probe, era) as talk:
         for number in range(3):
