@@ -16,6 +16,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
 from probe.listener import http1
+from probe.listener import sockets as sockets_of_listener
 from probe.settings import build
 
 from .apps import Recorder, echo, part, respond, silent, stream_forever, until_disconnect
@@ -399,6 +400,19 @@ def test_localhost() -> None:
         addresses = {opened.enter_context(found).getsockname()[0] for found in sockets}
     assert addresses
     assert addresses <= {"127.0.0.1", "::1"}
+
+
+def test_a_link_local_address_keeps_its_interface(monkeypatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def resolved(host, port, **kwargs):
+        return [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("fe80::1", port, 0, 7))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    monkeypatch.setattr(sockets_of_listener, "_listening", lambda family, address: asked.append(address))
+    with pytest.raises(listener.ListenError):
+        listener.open_sockets(build({"host": "localhost", "port": 8000}))
+    assert asked == [("fe80::1", 8000, 0, 7)]
 
 
 def test_a_name_with_two_addresses_has_one_port(monkeypatch) -> None:

@@ -228,6 +228,18 @@ async def test_a_batch_is_answered_where_the_revision_has_batches(probe: Probe, 
         await talk.answered(talk.trifle())
 
 
+async def test_a_batch_is_answered_with_half_of_what_may_wait_and_no_more(autojump_clock: MockClock) -> None:
+    async with running(max_pipe_bytes=64 * KIB) as probe, slow_pipe(probe) as client:
+        await client.initialize("2025-03-26", {})
+        talk = Talk(client, "legacy")
+        await client.say([talk.request("tools/list", id=id) for id in ("a", "b", "c")])
+        heard = await talk.hear_for(2.5)
+        assert [(one["id"], "result" in one) for one in heard] == [("a", True), ("b", False), ("c", False)]
+        assert [one["error"]["code"] for one in heard[1:]] == [-32000, -32000]
+        assert "half of max_pipe_bytes" in heard[1]["error"]["message"]
+        await talk.answered(talk.trifle())
+
+
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
 async def test_a_batch_is_refused_where_the_revision_has_none(revision: str, probe: Probe) -> None:
     async with slow_pipe(probe) as client:
