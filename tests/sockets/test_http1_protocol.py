@@ -295,6 +295,17 @@ def test_the_limits_of_a_head(piece: int) -> None:
     assert refused.value.status == 431
 
 
+@pytest.mark.parametrize("piece", [10**9, 7, 1])
+def test_the_size_of_a_chunk_is_hexadecimal(piece: int) -> None:
+    """RFC 9112, section 7.1: `chunk-size = 1*HEXDIG`."""
+    sizes = (0xF, 0x10, 0x1F, 0x100)
+    chunks = b"".join(b"%x\r\n%b\r\n" % (size, b"x" * size) for size in sizes)
+    request = POST + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+    (first, second) = parsed(request * 2, piece)
+    assert first == second
+    assert first[-1] == b"x" * sum(sizes)
+
+
 def test_a_body_is_given_out_as_it_comes() -> None:
     parser = RequestParser(MAX_HEAD, 20, KnownHeads())
     parser.receive_data(POST + b"Content-Length: 10\r\n\r\n")
