@@ -58,7 +58,7 @@ class Browsers:
         async def instructed(message: MutableMapping[str, Any]) -> None:
             if message["type"].endswith("http.response.start"):
                 given = message["headers"]
-                names = {name for name, _ in given}
+                names = dict(given)
                 more = [pair for pair in self._headers(scope) if pair[0] not in names]
                 message = {**message, "headers": [*given, *more]}
             await send(message)
@@ -97,9 +97,9 @@ class Browsers:
 
 
 def _trusted_origin(policy: HostPolicy, scope: Scope) -> bytes | None:
-    origins: list[bytes] = [value for name, value in scope["headers"] if name == b"origin"]
-    if not origins:
+    if b"origin" not in dict(scope["headers"]):
         return None
+    origins: list[bytes] = [value for name, value in scope["headers"] if name == b"origin"]
     try:
         policy.check(http_head(scope))
     except Rejection:

@@ -277,10 +277,12 @@ class CallRecords:
             self._start(name, entry, fact)
             return
         taker = _TAKERS.get(type(fact))
-        call = None if taker is None else self._newest.get(name) or self._older.get(name)
-        if taker is not None and call is not None:
+        if taker is None:
+            return
+        call = self._newest.get(name) or self._older.get(name)
+        if call is not None:
             taker(call, entry, fact)
-            if type(fact) is events.CallSettled and name in self._older:
+            if self._older and type(fact) is events.CallSettled and name in self._older:
                 self._keep_a_while(name)
 
     def _start(self, name: str, entry: Entry, fact: events.CallStarted) -> None:
