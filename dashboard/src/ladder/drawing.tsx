@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { isAnswer } from "~/api/evidence";
 import { formatDuration } from "~/ui/time-format";
 import type { Bar } from "./bars";
@@ -64,9 +65,10 @@ export function RowDrawing({ scene, placed }: { scene: Scene; placed: Placed }) 
           {timeOf(placed.row, scene.origin)}
         </text>
       )}
-      {/* beside its label; where that is above all lanes, below it */}
-      {mark ? <MarkDrawing scene={scene} step={first} y={placed.y - (columns.time === null ? 2 : 8)} /> : <Arrow scene={scene} placed={placed} />}
-      <LabelDrawing scene={scene} placed={placed} size={size} />
+      <LabelDrawing scene={scene} placed={placed} size={size}>
+        {/* beside its label; where that is above all lanes, below it */}
+        {mark ? <MarkDrawing scene={scene} step={first} y={placed.y - (columns.time === null ? 2 : 8)} /> : <Arrow scene={scene} placed={placed} />}
+      </LabelDrawing>
     </>
   );
 }
@@ -151,7 +153,15 @@ function labelPlace(scene: Scene, step: Step, length: number, wide: number): Pla
 // so much of a label says what it is about
 const ENOUGH = 34;
 
-function LabelDrawing({ scene, placed: { row, y }, size }: { scene: Scene; placed: Placed; size: number }) {
+interface LabelDrawingProps {
+  scene: Scene;
+  placed: Placed;
+  size: number;
+  /** The arrow or the mark, which stands before the ground of the label. */
+  children: ReactNode;
+}
+
+function LabelDrawing({ scene, placed: { row, y }, size, children }: LabelDrawingProps) {
   const { columns, palette, origin } = scene;
   const [step] = row.steps;
   const { title, rest } = labelOf(row);
@@ -160,17 +170,23 @@ function LabelDrawing({ scene, placed: { row, y }, size }: { scene: Scene; place
   const place = labelPlace(scene, step, time.length + sign.length + title.length + 2 + rest.length, size * WIDE);
   const head = cut(`${time}${sign}${title}`, place.room);
   const tail = cut(rest, place.room - head.length - 2);
+  const width = (head.length + (tail === "" ? 0 : 2 + tail.length)) * size * WIDE + 6;
   return (
-    <text x={place.x} y={y - 7} textAnchor={place.anchor} fontSize={size} fontFamily={palette.font} stroke={palette.surface} strokeWidth={4} strokeLinejoin="round" paintOrder="stroke">
-      {time !== "" && <tspan fill={palette.quiet}>{head.slice(0, time.length)}</tspan>}
-      <tspan fill={step.tone === "neutral" ? palette.text : palette.tones[step.tone]} fontWeight={600}>
-        {head.slice(time.length)}
-      </tspan>
-      {tail !== "" && (
-        <tspan dx={2 * size * WIDE} fill={palette.quiet}>
-          {tail}
+    <>
+      {/* a label may be longer than the way between two lanes: it stands before the lane that it crosses */}
+      <rect x={place.anchor === "start" ? place.x - 3 : place.x + 3 - width} y={y - 7 - size} width={width} height={size + 4} fill={palette.surface} />
+      {children}
+      <text x={place.x} y={y - 7} textAnchor={place.anchor} fontSize={size} fontFamily={palette.font} stroke={palette.surface} strokeWidth={4} strokeLinejoin="round" paintOrder="stroke">
+        {time !== "" && <tspan fill={palette.quiet}>{head.slice(0, time.length)}</tspan>}
+        <tspan fill={step.tone === "neutral" ? palette.text : palette.tones[step.tone]} fontWeight={600}>
+          {head.slice(time.length)}
         </tspan>
-      )}
-    </text>
+        {tail !== "" && (
+          <tspan dx={2 * size * WIDE} fill={palette.quiet}>
+            {tail}
+          </tspan>
+        )}
+      </text>
+    </>
   );
 }

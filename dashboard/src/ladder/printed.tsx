@@ -1,5 +1,5 @@
-import { useEffect, useState } from "react";
-import { createPortal, flushSync } from "react-dom";
+import { createPortal } from "react-dom";
+import { usePrinting } from "~/ui/use-printing";
 import styles from "./ladder.module.css";
 import { type Layout, type Pace, layoutOf } from "./layout";
 import type { Picture } from "./picture";
@@ -22,17 +22,7 @@ interface PrintedLadderProps {
 
 /** In place of the page, what is printed: the whole ladder, page by page, in the colours of paper. */
 export function PrintedLadder({ title, picture, origin, pace, zoom }: PrintedLadderProps) {
-  const [printing, setPrinting] = useState(false);
-  useEffect(() => {
-    const begin = () => flushSync(() => setPrinting(true));
-    const end = () => setPrinting(false);
-    addEventListener("beforeprint", begin);
-    addEventListener("afterprint", end);
-    return () => {
-      removeEventListener("beforeprint", begin);
-      removeEventListener("afterprint", end);
-    };
-  }, []);
+  const printing = usePrinting();
   if (!printing) return null;
   const layout = layoutOf(rowsOf(picture.steps, new Set()), pace, zoom);
   return createPortal(

@@ -37,6 +37,16 @@ function Table({ rows, rowHeight = 32 }: { rows: readonly Thing[]; rowHeight?: n
 const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name} `) });
 const focused = () => document.activeElement?.firstElementChild?.textContent;
 
+test("on paper all rows are there", async () => {
+  await render(<Table rows={things(0, 300)} />);
+  await expect.element(row("t299")).not.toBeInTheDocument();
+  dispatchEvent(new Event("beforeprint"));
+  expect(row("t299").query()).not.toBeNull();
+  expect(document.querySelectorAll("[role=row]").length).toBe(301);
+  dispatchEvent(new Event("afterprint"));
+  await expect.element(row("t299")).not.toBeInTheDocument();
+});
+
 test("of many rows those in view exist, and all are counted", async () => {
   await render(<Table rows={things(0, 10_000)} />);
   await expect.element(page.getByRole("grid", { name: "Things" })).toHaveAttribute("aria-rowcount", "10001");

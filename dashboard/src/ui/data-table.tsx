@@ -1,6 +1,7 @@
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type KeyboardEvent, type ReactNode, memo, useLayoutEffect, useMemo, useRef, useState } from "react";
 import styles from "./data-table.module.css";
+import { usePrinting } from "./use-printing";
 
 export interface Column<Row> {
   key: string;
@@ -78,8 +79,11 @@ function togglesWith(key: string, open: boolean | undefined): boolean {
   return (key === "ArrowRight" && open === false) || (key === "ArrowLeft" && open === true);
 }
 
+// some fifty pages; more nobody means to print
+const PRINTED = 2_000;
+
 /**
- * A table of any number of rows, of which only those in view exist. It fills its parent, which must be a flex column.
+ * A table of any number of rows, of which only those in view exist, and on paper the first of all. It fills its parent, which must be a flex column.
  *
  * One row is in the tab order; arrows, Page, Home and End move from it, Enter selects; in a tree, left and right fold and unfold.
  */
@@ -93,6 +97,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     return row === undefined ? undefined : rowKey(row);
   };
   const box = useAnchoredBox(keyAt, rowHeight);
+  const printing = usePrinting();
   const tabbed = active ?? selected;
   const current = useMemo(() => (tabbed === undefined ? 0 : Math.max(0, rows.findIndex((row) => rowKey(row) === tabbed))), [rows, rowKey, tabbed]);
   const virtual = useVirtualizer({
@@ -100,8 +105,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
     overscan: 4,
-    // the row in the tab order exists always, or the keyboard would lose its place by scrolling
+    // the row in the tab order exists always, or the keyboard would lose its place by scrolling; on paper nobody scrolls
     rangeExtractor: (range) => {
+      if (printing) return Array.from({ length: Math.min(rows.length, PRINTED) }, (_, index) => index);
       const shown = new Set([current, ...defaultRangeExtractor(range)]);
       return [...shown].filter((index) => index < rows.length).toSorted((a, b) => a - b);
     },
@@ -133,7 +139,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     setActive(rowKey(row));
     onSelect?.(row);
   };
-  const style = useMemo(() => ({ "--columns": columns.map((column) => column.width).join(" ") }) as CSSProperties, [columns]);
+  const style = useMemo(() => ({ "--columns": columns.map((column) => column.width).join(" "), "--count": columns.length }) as CSSProperties, [columns]);
   if (rows.length === 0 && empty !== undefined) return empty;
   return (
     <div ref={box} className={styles["table"]} role={tree === undefined ? "grid" : "treegrid"} aria-label={label} aria-rowcount={rows.length + 1} style={style}>
