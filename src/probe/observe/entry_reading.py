@@ -110,6 +110,8 @@ def _shape(fact: type[Event]) -> _FactShape:
 _SHAPES: Final[Mapping[str, _FactShape]] = MappingProxyType({fact.kind: _shape(fact) for fact in get_args(Event)})
 _SHAPES_BY_BYTES: Final = {kind.encode(): shape for kind, shape in _SHAPES.items()}
 
+_KIND: Final = b'"kind":"'
+
 
 def as_written(text: bytes) -> Entry | None:
     """The entry of a line as `Entry.encoded` writes it, byte for byte; None for any other line.
@@ -118,19 +120,24 @@ def as_written(text: bytes) -> Entry | None:
     object without its last member if it has all the others, and what stands behind it is that member if it is JSON.
     Raises `MemberError` where a time is none.
     """
-    shape = _SHAPES_BY_BYTES.get(text.partition(b'"kind":"')[2].partition(b'"')[0])
+    # Places and not parts: most of a line is a message, which is copied once.
+    begin = text.find(_KIND) + len(_KIND)
+    shape = _SHAPES_BY_BYTES.get(text[begin : text.find(b'"', begin)])
     if shape is None or not text.endswith(b"}"):
         return None
-    head, mark, rest = (text[:-1], b"", b"") if shape.stored is None else text.partition(shape.mark)
-    if not mark and shape.stored is not None:
-        return None
+    head, stored = text[:-1], b""
+    if shape.stored is not None:
+        place = text.find(shape.mark)
+        if place < 0:
+            return None
+        head, stored = text[:place], text[place + len(shape.mark) : -1]
     try:
         value = from_json(head + b"}", allow_inf_nan=False)
-        if mark:
-            from_json(rest[:-1], allow_inf_nan=False)
+        if shape.stored is not None:
+            from_json(stored, allow_inf_nan=False)
     except ValueError:
         return None
-    return _made(value, shape, rest[:-1]) if _fits(value, shape) else None
+    return _made(value, shape, stored) if _fits(value, shape) else None
 
 
 def _fits(value: Any, shape: _FactShape) -> bool:
