@@ -81,7 +81,9 @@ STRANGERS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     "a server with a public name": ({"allowed_hosts": "probe.example"}, {}),
     "a server behind a proxy": ({"trusted_proxies": "10.0.0.1"}, {}),
     "a page of another program on this machine": ({}, {"origin": "http://127.0.0.1:5173"}),
-    "a page under another name": ({"host": "192.0.2.1"}, {"host": "192.0.2.1:8000", "origin": "http://192.0.2.1:8000"}),
+    "a server on all addresses of this machine": ({"host": "0.0.0.0"}, {}),
+    "a server on one address that others reach": ({"host": "192.0.2.1"}, {}),
+    "a page under another name": ({"host": "127.0.0.2"}, {"host": "127.0.0.2:8000", "origin": "http://127.0.0.2:8000"}),
     "no page": ({}, {"origin": ""}),
 }
 
@@ -167,3 +169,27 @@ async def test_files_end_with_the_server() -> None:
         with trio.fail_after(20):
             await probe.app.opened.wait_idle()
         assert (await send(probe, body))[0] == 503
+
+
+async def test_a_file_that_was_being_sent_when_the_server_ended_is_closed_as_well() -> None:
+    async with taking() as probe:
+        body, begun, goes_on = await log_of(probe), trio.Event(), trio.Event()
+        said: list[Any] = []
+
+        async def receive() -> Any:
+            begun.set()
+            await goes_on.wait()
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def sent(message: Any) -> None:
+            said.append(message)
+
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(probe.app, http_scope("POST", "/opened?name=a", OWN), receive, sent)
+                await begun.wait()
+                await probe.engine.drain()
+                goes_on.set()
+            assert said[0]["status"] == 201
+            assert probe.app.opened is not None
+            await probe.app.opened.wait_idle()

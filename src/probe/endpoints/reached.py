@@ -46,7 +46,8 @@ def is_private(settings: Settings, scope: Scope | Any) -> bool:
 
     A server on loopback may stand behind a proxy, so nothing may tell of one: no setting, and no header of the request.
     """
-    if settings.public_url or settings.allowed_hosts or settings.trusted_proxies:
+    on_loopback = is_loopback(settings.host) or is_local_name(settings.host)
+    if not on_loopback or settings.public_url or settings.allowed_hosts or settings.trusted_proxies:
         return False
     host, *others = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"] or [""]
     peer, _port = scope.get("client") or ("", None)

@@ -170,6 +170,9 @@ class OpenedFiles:
             for other in sorted(self._files)[: 1 - _MOST_FILES]:
                 self._files[other].closing.set()
             self._files[shown.number] = shown
+            if self._engine.drained.is_set():
+                # It was still being sent or read then, so `_close_at_the_end` has not met it.
+                shown.closing.set()
             shown.ready.set()
             task_status.started()
             try:
