@@ -27,7 +27,9 @@ OWN = {**LOCAL, "origin": "http://127.0.0.1:8000"}
 
 
 def pages_of(opened: OpenedFile) -> FilePages:
-    engine = Engine(build({"judge": True}), TOOLSETS, epoch=0.0, new_id=lambda: "id", random_bytes=bytes, opened=opened)
+    # Only an end that is told ends the wait of a reader, and no comment.
+    settings = build({"judge": True, "keep_alive_s": 600})
+    engine = Engine(settings, TOOLSETS, epoch=0.0, new_id=lambda: "id", random_bytes=bytes, opened=opened)
     paths = Paths(engine)
     return FilePages(engine, paths, paths.wait_idle)
 

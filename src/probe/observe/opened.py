@@ -45,7 +45,8 @@ class OpenedFile:
 class ReadLog(EventLog):
     """The entries of a file, for the readers of a log. Numbers may be left out, however many.
 
-    Nothing is appended: what happens on the server that shows a file is no part of the file.
+    Nothing is appended: what happens on the server that shows a file is no part of the file. Those who wait for more
+    are woken by it all the same, as it may be the end of that server.
     """
 
     def __init__(self, saved: SavedLog) -> None:
@@ -75,7 +76,13 @@ class ReadLog(EventLog):
         when: tuple[float, float] | None = None,
     ) -> int:
         """Record nothing; returns the last number."""
+        self._bell.unpark_all()
         return self.last
+
+    async def wait_beyond(self, seq: int) -> None:
+        """Wait until there is an entry after `seq`, or the log of a server would have one more."""
+        if self.last <= seq:
+            await self._bell.park()
 
     def since(self, seq: int, limit: int) -> LogPage:
         """See `EventLog.since`; the next page begins behind numbers that are left out."""

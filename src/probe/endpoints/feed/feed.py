@@ -153,7 +153,8 @@ class _Reader:
             if trio.current_time() >= self._sent_at + self._keep_alive_s:
                 self._say(sse.comment("keep-alive", id=self._pieces.id(self._cursor.position)))
                 await self._flush()
-            if self._log.last <= self._cursor.position and not self._unsent_rows():
+            # The end of a server that shows a file is not in the log.
+            if self._log.last <= self._cursor.position and not self._unsent_rows() and not self._has_all:
                 with trio.move_on_at(self._sent_at + self._keep_alive_s):
                     await self._log.wait_beyond(self._cursor.position)
             await self._ticks.next()
