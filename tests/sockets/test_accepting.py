@@ -20,9 +20,12 @@ class Waiting:
         found = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=2 * AT_ONCE))
         found.setblocking(False)
         inner = trio.SocketListener(trio.socket.from_stdlib_socket(found))
-        self.listener = PatientListener(inner, Shortage(), Places(found, lambda: self.free))
+        self.listener = PatientListener(inner, Shortage(), Places(found, lambda: self.free, self._expect))
         self.free = 1000
         self._address = found.getsockname()
+
+    def _expect(self) -> None:
+        self.free -= 1
 
     def connect(self, count: int) -> list[socket.socket]:
         return [self._opened.enter_context(socket.create_connection(self._address)) for _ in range(count)]
@@ -76,6 +79,20 @@ async def test_where_no_place_is_free_each_pass_accepts_one(waiting: Waiting) ->
             streams = [await waiting.listener.accept()]
             streams.append(await waiting.listener.accept())
             assert ran.is_set()
+    for stream in streams:
+        await trio.aclose_forcefully(stream)
+
+
+async def test_those_who_were_accepted_and_have_not_entered_yet_take_places(waiting: Waiting) -> None:
+    waiting.connect(5)
+    waiting.free = 3
+    async with waiting.listener:
+        streams = [await waiting.listener.accept() for _ in range(4)]
+        ran = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_set, ran)
+            streams.append(await waiting.listener.accept())
+            assert ran.is_set(), "the fourth finds no place, so the fifth comes a pass later"
     for stream in streams:
         await trio.aclose_forcefully(stream)
 

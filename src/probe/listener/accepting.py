@@ -47,11 +47,13 @@ class Shortage:
 class Places:
     """How many connections may be accepted together: those that wait in `sock`, as far as `free` says they find room.
 
-    Where none is free the next connection comes a pass later, so that one that has to make room for it has ended.
+    `expect` is called for each that was accepted: it counts from then on, as its task runs a pass later. Where none is
+    free the next connection comes a pass later, so that one that has to make room for it has ended.
     """
 
     sock: socket.socket
     free: Callable[[], int]
+    expect: Callable[[], None]
 
 
 class PatientListener(trio.abc.Listener[trio.SocketStream]):
@@ -90,10 +92,13 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
 
     def _accept_others(self) -> None:
         """Take what waits behind the first one. Errors are left to the next `accept`, which meets them again."""
-        if self._places is not None:
+        places = self._places
+        if places is not None:
+            places.expect()
             with suppress(OSError):
-                for _ in range(min(AT_ONCE, self._places.free()) - 1):
-                    self._accepted.append(self._places.sock.accept()[0])
+                while len(self._accepted) < AT_ONCE - 1 and places.free() > 0:
+                    self._accepted.append(places.sock.accept()[0])
+                    places.expect()
 
     async def aclose(self) -> None:
         """Close the listening socket, and the connections that nobody has taken."""

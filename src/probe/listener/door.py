@@ -34,17 +34,23 @@ class Door:
         self._most_reserved = 0 if reserve is None else limits.reserved_connections
         self._shares = Shares(limits.address_share)
         self._inside = 0
+        self._expected = 0
         self._refused = 0
         # In the order of their last requests. Those that had to make room are not among them, until they have ended.
         self._waiting: OrderedDict[_Visit, None] = OrderedDict()
         self._reserved = 0
 
     def free(self) -> int:
-        """How many connections find a place now."""
-        return self._most - self._inside
+        """How many connections find a place now, beside those that are expected."""
+        return self._most - self._inside - self._expected
+
+    def expect(self) -> None:
+        """A connection was accepted, which will `enter`."""
+        self._expected += 1
 
     async def enter(self, transport: trio.SocketStream) -> None:
-        """Serve one connection, or close it at once when there are too many."""
+        """Serve one connection that was expected, or close it at once when there are too many."""
+        self._expected -= 1
         try:
             holder = self._holder(transport)
         except OSError:

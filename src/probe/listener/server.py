@@ -47,7 +47,8 @@ async def serve(
         trusted = networks(settings.trusted_proxies.split(","))
         service = Service(app, settings, tls, incomplete, trusted, hooks)
         door = Door(service, reserve)
-        listeners = [PatientListener(_listener(found), shortage, Places(found, door.free)) for found in sockets]
+        places = [Places(found, door.free, door.expect) for found in sockets]
+        listeners = [PatientListener(_listener(each.sock), shortage, each) for each in places]
         task_status.started(urls(sockets, secure=tls is not None))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, service)
