@@ -26,7 +26,7 @@ def same_connection(client: Http) -> Http:
     def head(method: str, *given: Any, **options: Any) -> Asked:
         asked = Http.request_head(client, method, *given, **options)
         entry = client.log.items[-1]
-        object.__setattr__(entry, "context", entry.context._replace(connection="tcp1"))  # type: ignore[union-attr]
+        client.log.items[-1] = entry._replace(context=entry.context._replace(connection="tcp1"))  # type: ignore[union-attr]
         asked.context = asked.context._replace(connection="tcp1")
         return asked
 
