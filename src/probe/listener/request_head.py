@@ -16,6 +16,8 @@ _URL = re.compile(rb"(?i:https?)://([^/?#]+)([^#]*)")
 _MOST_KNOWN: Final = 1024
 # With what the application makes of them, known heads take some four megabytes. Those of browsers are longer.
 _LONGEST_KNOWN: Final = 1024
+# They say who somebody is, for longer than a session lasts.
+_SECRET: Final = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 
 
 class InvalidRequestError(Exception):
@@ -98,7 +100,8 @@ class KnownHeads:
     """The heads that came last on all connections, by their bytes, as a client sends the same one with each request.
 
     The same bytes mean the same head, so it is read and judged once. At most `_MOST_KNOWN` are kept, of at most
-    `_LONGEST_KNOWN` bytes; the one that was unused longest makes room.
+    `_LONGEST_KNOWN` bytes; the one that was unused longest makes room. They outlast their connections, so heads with a
+    field of `_SECRET` are not kept.
     """
 
     def __init__(self) -> None:
@@ -113,8 +116,10 @@ class KnownHeads:
         return known
 
     def keep(self, data: bytes, head: RequestHead, body_size: int) -> None:
-        """Remember a head that was read from `data`, unless it is long, or more than a body may follow it."""
+        """Remember a head that was read from `data`, unless it is long or secret, or more than a body may follow it."""
         if len(data) > _LONGEST_KNOWN or not head.keeps_alive or head.upgrades or head.expects_continue:
+            return
+        if any(name in _SECRET for name, _ in head.headers):
             return
         self._heads[data] = _KnownHead(head, body_size)
         if len(self._heads) > _MOST_KNOWN:
