@@ -146,6 +146,21 @@ async def test_a_file_that_is_too_large_is_refused_in_one_line(monkeypatch: pyte
         assert (status, "more than 1 MiB" in problem["detail"]) == (413, True)
 
 
+@pytest.mark.parametrize("size", [str((128 << 20) + 1), "9" * 30])
+async def test_a_file_that_announces_too_much_is_refused_before_it_is_read(size: str) -> None:
+    async with taking() as probe:
+        said: list[Any] = []
+
+        async def receive() -> Any:
+            raise AssertionError("it was read")
+
+        async def sent(message: Any) -> None:
+            said.append(message)
+
+        await probe.app(http_scope("POST", "/opened?name=a", {**OWN, "content-length": size}), receive, sent)
+        assert said[0]["status"] == 413
+
+
 async def test_a_third_file_closes_the_first_whose_readers_have_their_end() -> None:
     async with taking() as probe:
         body = await log_of(probe)
@@ -190,6 +205,8 @@ async def test_a_file_that_was_being_sent_when_the_server_ended_is_closed_as_wel
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(probe.app, http_scope("POST", "/opened?name=a", OWN), receive, sent)
                 await begun.wait()
+                status, problem = await send(probe, body, name="b")
+                assert (status, "another file is being read" in problem["detail"]) == (503, True)
                 await probe.engine.drain()
                 goes_on.set()
             assert said[0]["status"] == 201

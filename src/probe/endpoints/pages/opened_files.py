@@ -89,7 +89,7 @@ class OpenedFiles:
         self._show = show
         self._numbers = count(1)
         self._files: dict[int, _Shown] = {}
-        # One after the other is read, so that one at a time is in memory twice.
+        # One at a time is read, as it is in memory twice. Others are refused, not kept waiting: a sender may stall.
         self._reading = trio.Lock()
         self._to_serve, self._served = trio.open_memory_channel[_Shown](0)
         self._left = trio.lowlevel.ParkingLot()
@@ -144,8 +144,16 @@ class OpenedFiles:
         if self._engine.draining:
             raise RefusedError(503, "This server stops")
         name = _name(scope)
-        async with self._reading:
+        if any(_is_too_large(announced) for announced in head.each("content-length")):
+            raise _too_large(name)
+        try:
+            self._reading.acquire_nowait()
+        except trio.WouldBlock:
+            raise RefusedError(503, f"{name} cannot be opened now: another file is being read; try again") from None
+        try:
             opened = await self._opened(name, receive)
+        finally:
+            self._reading.release()
         shown = _Shown(next(self._numbers), self._show(opened))
         await self._to_serve.send(shown)
         await shown.ready.wait()
@@ -155,9 +163,9 @@ class OpenedFiles:
         try:
             content = await Body(_MOST_BYTES).read(receive, timeout_s=_BODY_S, count=lambda size: None)
         except Rejection as rejection:
-            too_large = rejection.refusal is Refusal.BODY_TOO_LARGE
-            why = f"it has more than {_MOST_BYTES >> 20} MiB; `mcp-probe open` reads larger ones"
-            why = why if too_large else "it did not arrive in time"
+            if rejection.refusal is Refusal.BODY_TOO_LARGE:
+                raise _too_large(name) from None
+            why = "it did not arrive in time"
             raise RefusedError(rejection.refusal.status, f"{name} cannot be opened: {why}") from None
         return await trio.to_thread.run_sync(_read, name, content, abandon_on_cancel=True)
 
@@ -200,6 +208,16 @@ def _read(name: str, content: bytes) -> OpenedFile:
         return read_file(name, io.BytesIO(content), _MOST_BYTES)
     except OpeningError as error:
         raise RefusedError(422, f"{name} cannot be opened: {error}") from None
+
+
+def _is_too_large(announced: str) -> bool:
+    """Whether a Content-Length is beyond the limit; of one with twenty digits the number is not even read."""
+    return announced.isdecimal() and (len(announced) >= 20 or int(announced) > _MOST_BYTES)
+
+
+def _too_large(name: str) -> RefusedError:
+    why = f"it has more than {_MOST_BYTES >> 20} MiB; `mcp-probe open` reads larger ones"
+    return RefusedError(Refusal.BODY_TOO_LARGE.status, f"{name} cannot be opened: {why}")
 
 
 def _name(scope: Scope) -> str:
