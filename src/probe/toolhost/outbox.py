@@ -11,8 +11,9 @@ import trio
 MOST_DISPATCHES: Final = 100
 """How many dispatches a host runs at a time: four times what a server lets it run by default."""
 
-# Each dispatch has at most two entries, a report and its answer; the rest is for answers to pings and garbage.
-_MOST_ENTRIES = 3 * MOST_DISPATCHES
+# Each dispatch has at most three entries: its answer, the last report before it, and one whose sender was cancelled
+# while it waited in line. The rest is for answers to pings and garbage.
+_MOST_ENTRIES = 4 * MOST_DISPATCHES
 
 Make: TypeAlias = Callable[[], bytes | None]
 """Makes a message at the moment when it can be written, so that it says the latest; None when there is nothing."""
