@@ -41,6 +41,16 @@ async def test_it_shows_what_happens_and_goes_on_with_the_next_server() -> None:
                 assert await tail.said("tools/call chatty", "ok, ")
 
 
+async def test_a_filter_looks_through_the_whole_log_and_not_only_at_its_end() -> None:
+    async with serving() as server:
+        call(server.url, "chatty")
+        for _ in range(20):
+            call(server.url)
+        command = [sys.executable, "-m", "probe", "tail", "--filter", "tool:chatty", server.url]
+        async with followed(command, {}) as tail:
+            assert await tail.said("tools/call chatty", "ok, ")
+
+
 def test_where_no_server_is_one_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Final
 
 import click
+
+_LAST: Final = 100
+# More than a log keeps by default. What is asked for may stand anywhere in it.
+_WHOLE_LOG: Final = 1_000_000
 
 
 def complete(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
@@ -33,9 +38,12 @@ def complete(context: click.Context, option: click.Parameter, begun: str) -> lis
 )
 @click.option("--findings", is_flag=True, help="Only what a client did wrong: violations and refusals.")
 @click.option(
-    "--last", default=100, show_default=True, type=click.IntRange(min=0), metavar="N", help="Begin with N entries."
+    "--last",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Begin with N entries of the log: {_LAST}, or with one of the options above all of them.",
 )
-def command(url: str, client: str | None, line: str, last: int, *, findings: bool) -> int:
+def command(url: str, client: str | None, line: str, last: int | None, *, findings: bool) -> int:
     """Show each exchange of a running server.
 
     A line says who asked what, and how it went. URL is the address of the server, http://127.0.0.1:8000 without one.
@@ -52,6 +60,8 @@ def command(url: str, client: str | None, line: str, last: int, *, findings: boo
         words = read(line)
     except QueryError as error:
         raise click.BadParameter(f"{error}{error.hint}", param_hint="--filter") from None
+    if last is None:
+        last = _WHOLE_LOG if client or line or findings else _LAST
     screen, exchanges = Screen(sys.stdout), Exchanges(client=client, findings=findings, words=words)
     try:
         for item in follow(url, last, lambda why: click.echo(f"{why}; trying again", err=True)):
