@@ -187,6 +187,11 @@ def test_an_address_that_is_none_is_refused_in_a_line(url: str, capsys: pytest.C
     assert said[-1].startswith(f"error: --forward {url!r} is no address")
 
 
+@pytest.mark.parametrize("path", ["", "/", "/forward", "/mcp", "/dashboard/"])
+def test_any_address_that_the_server_prints_leads_to_its_collector(path: str) -> None:
+    assert Collector.at(f"http://host/below{path}", SECRET).resource == "/below/forward"
+
+
 def test_a_secret_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stdio", "--forward", "http://127.0.0.1:8000"]) == 2
     assert "--forward needs the secret of that server (--forward-secret)" in capsys.readouterr().err

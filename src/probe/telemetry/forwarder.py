@@ -63,7 +63,7 @@ class Collector:
 
     @classmethod
     def at(cls, url: str, secret: str) -> Collector:
-        """The collector at the address of a server, with or without `/forward`. Raises `CollectorError`."""
+        """The collector of a server, by its address or that of one of its paths. Raises `CollectorError`."""
         try:
             parts = urlsplit(url)
             known = parts.scheme in _SECURE and bool(parts.hostname) and parts.port != 0
@@ -73,7 +73,10 @@ class Collector:
             raise CollectorError(f"--forward {url!r} is no address of a server such as http://127.0.0.1:8000")
         if not secret:
             raise CollectorError("--forward needs the secret of that server (--forward-secret)")
-        path = parts.path.rstrip("/").removesuffix(PATH) + PATH
+        path = parts.path.rstrip("/")
+        for known_path in (PATH, "/mcp", "/dashboard"):
+            path = path.removesuffix(known_path)
+        path += PATH
         return cls(url, secret, parts.netloc, path, _SECURE[parts.scheme])
 
     async def connect(self) -> trio.SocketStream | trio.SSLStream[trio.SocketStream]:
