@@ -133,7 +133,7 @@ def check_order(lower: str, low: float, upper: str, high: float) -> None:
 
 def did_you_mean(wanted: str, names: Iterable[str]) -> str:
     """The end of a message about a name that there is not: the known names that look like it, or nothing."""
-    near = difflib.get_close_matches(wanted, [*names], n=3, cutoff=0.6)
+    near = difflib.get_close_matches(wanted, dict.fromkeys(names), n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

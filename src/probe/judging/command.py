@@ -83,7 +83,10 @@ def failures() -> Iterator[None]:
     try:
         yield
     except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:
-        raise click.ClickException(str(first(group))) from None
+        error = first(group)
+        if isinstance(error, OSError) and error.filename is not None:
+            raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+        raise click.ClickException(str(error)) from None
 
 
 def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], servers: Servers) -> int:
