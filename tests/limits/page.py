@@ -63,10 +63,12 @@ BEYOND: Mapping[str, str] = {
     "requests_per_second": f"{_http(_MANY)}; bodies and WebSockets are read more slowly",
     "request_burst": _http(_MANY),
     "address_share": f"{_http(_MANY)}; {_error(Code.BUSY)} where a legacy call is read; a connection is closed",
-    "max_connections": f"`reserved_connections` more are heard: health and pages are answered, the rest is {_FULL}",
+    "max_connections": (
+        f"`reserved_connections` more are heard: health and pages are answered, the rest is {_http(_BUSY)}"
+    ),
     "reserved_connections": "the one that has asked for nothing for longest is closed without a word",
     "reserved_files": "nobody is refused by it: it is taken from what max_connections may be",
-    "max_websockets": _FULL,
+    "max_websockets": _http(_BUSY),
     "max_forwarders": _PROBLEM,
     "max_tool_hosts": _PROBLEM,
     "max_host_tools": _REGISTRATION,
