@@ -96,7 +96,7 @@ def all_servers(node: str, node_modules: Path) -> list[Server]:
                 "--address-share",
                 "1",
             ),
-            "growth": ("--max-sessions", "20000", "--session-first-s", "3600"),
+            "growth": ("--max-sessions", "20000", "--address-share", "1"),
         },
         {"PYTHONPATH": str(ROOT / "src")},
         audited=True,
