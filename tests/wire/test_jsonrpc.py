@@ -343,7 +343,8 @@ def test_messages_as_json_values() -> None:
 )
 def test_what_goes_out_would_be_recognised_on_the_way_in(value: Any) -> None:
     sent = classify(parse(encode(value), max_depth=DEPTH))
-    assert {**V, **{name: part for name in type(sent).__annotations__ if (part := getattr(sent, name)) is not None}} == value
+    parts = {name: getattr(sent, name) for name in type(sent).__annotations__}
+    assert {**V, **{name: part for name, part in parts.items() if part is not None}} == value
 
 
 @given(json_values)
