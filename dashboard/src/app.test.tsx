@@ -35,7 +35,7 @@ test.each([
 ])("/dashboard%s shows %s, and so says the tab", async (path, heading) => {
   await opened(path);
   await expect.element(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
-  expect(document.title).toBe(`${heading} · MCP Probe`);
+  await expect.poll(() => document.title).toBe(`${heading} · MCP Probe`);
 });
 
 test("the connection is shown", async () => {
