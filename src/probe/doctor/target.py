@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -34,13 +34,12 @@ class ProbeAddress:
         self, method: str, path: str, headers: dict[str, str] | None = None, message: dict[str, Any] | None = None
     ) -> Iterator[HTTPResponse]:
         """Send one request; closes the connection afterwards, also in the middle of a stream."""
-        connection = self.connection()
-        try:
+        with closing(self.connection()) as connection:
             body = None if message is None else json.dumps({"jsonrpc": "2.0", **message})
             connection.request(method, path, body, headers or {})
-            yield connection.getresponse()
-        finally:
-            connection.close()
+            # The socket is the response's own where the connection ends with it, so both are closed.
+            with connection.getresponse() as response:
+                yield response
 
     def connection(self) -> HTTPConnection:
         """A connection for one request, which the caller closes."""

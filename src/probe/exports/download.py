@@ -75,10 +75,11 @@ def _answer(url: str, path: str, extract: Extract) -> Iterator[HTTPResponse]:
     connection = kind(str(server.hostname), server.port, timeout=_SILENCE_S)
     try:
         connection.request("GET", f"{path}?{urlencode(asked)}")
-        answer = connection.getresponse()
-        if answer.status != 200:
-            raise DownloadError(_refusal(url, answer))
-        yield answer
+        # The socket is the response's own where the connection ends with it, so both are closed.
+        with connection.getresponse() as answer:
+            if answer.status != 200:
+                raise DownloadError(_refusal(url, answer))
+            yield answer
     except (OSError, HTTPException) as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise DownloadError(f"no export comes from {url}: {why}") from None

@@ -79,12 +79,13 @@ def _events(server: SplitResult, tail: int, place: str | None) -> Iterator[tuple
     try:
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": place} if place else {})}
         connection.request("GET", f"/dashboard/events?{urlencode({'tail': tail})}", headers=headers)
-        response = connection.getresponse()
-        if response.status == 503:
-            raise HTTPException(f"HTTP 503: {response.read(200).decode(errors='replace').strip()}")
-        if response.status != 200 or not response.headers.get_content_type() == "text/event-stream":
-            raise FeedError(f"{server.scheme}://{server.netloc} has no feed: HTTP {response.status}")
-        yield from _parsed(response)
+        # The socket is the response's own where the connection ends with it, so both are closed.
+        with connection.getresponse() as response:
+            if response.status == 503:
+                raise HTTPException(f"HTTP 503: {response.read(200).decode(errors='replace').strip()}")
+            if response.status != 200 or not response.headers.get_content_type() == "text/event-stream":
+                raise FeedError(f"{server.scheme}://{server.netloc} has no feed: HTTP {response.status}")
+            yield from _parsed(response)
     finally:
         connection.close()
 
