@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import AsyncIterator, Callable
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -28,6 +30,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Async generator '(httpx2|httpcore2):ResourceWarning"),
 ]
 Name = Callable[[], str]
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Collect here what the SDK leaves, sockets among it: the test that runs when it is collected is blamed for it."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 # -- TLS
