@@ -13,9 +13,7 @@ last resort   around the root: work that does not let itself be cancelled does n
 from __future__ import annotations
 
 import gc
-import os
 import secrets
-import signal
 import socket
 import sys
 import time
@@ -30,6 +28,7 @@ import trio
 
 from . import listener
 from .core.addresses import NetworksError
+from .ending import FLUSH_S, SAID_S, ending_signals, last_resort, stopped
 from .endpoints.monitoring import Metrics
 from .endpoints.pages.opened_files import FilePages
 from .endpoints.paths import Paths
@@ -54,18 +53,9 @@ from .tools.catalogue import TOOLSETS
 if TYPE_CHECKING:
     from .terminal.screen import Screen
 
-# After the drain every response has its last bytes; this is how long slow peers may take to read them.
-_FLUSH_S = 2.0
-# The same after a second signal.
-_HURRIED_FLUSH_S = 1.0
-# Once all is cancelled, nothing that this server does takes longer: connections end within one second, the audit's last
-# rows within three.
-_JOIN_S = 5.0
 # When the client of standard streams has gone, its work may clean up as long as at a drain, and what it was answered is
 # written for two seconds.
 _GONE_S = 7.0
-# The last lines have so long to be written.
-_SAID_S = 0.5
 
 
 # A file is shown whole to one person, so its records and its pages may be larger than those of a server.
@@ -144,7 +134,7 @@ def _run(service: Callable[[], Awaitable[None]], printer: Printer) -> int:
     try:
         run(service)
     finally:
-        printer.flush(_SAID_S)
+        printer.flush(SAID_S)
     return 0
 
 
@@ -201,7 +191,7 @@ async def serve(
         running(settings, announce=announce, printer=printer) as server,
         watching(server.engine, screen),
     ):
-        with trio.open_signal_receiver(*_ending_signals()) as signals:
+        with trio.open_signal_receiver(*ending_signals()) as signals:
             for url in server.urls:
                 announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
             local = _local(server.urls[0])
@@ -210,7 +200,7 @@ async def serve(
             async with trio.open_nursery() as opening:
                 if open_pages:
                     opening.start_soon(_open_browser, f"{local}/dashboard", announce)
-                await _stopped(signals, server.engine, server.wait_idle, announce)
+                await stopped(signals, server.engine, server.wait_idle, announce)
                 opening.cancel_scope.cancel()
 
 
@@ -247,7 +237,7 @@ async def running(
         paths = Paths(engine, metrics=metrics, show=_pages_of if opened is None else None)
         async with (
             _listening_sockets(settings) as sockets,
-            _last_resort(engine, announce, printer) as leaving,
+            last_resort(engine, announce, printer) as leaving,
             trio.open_nursery() as root,
         ):
             await root.start(engine.serve)
@@ -271,7 +261,7 @@ async def serve_file(
     Raises `listener.ListenError`.
     """
     async with running(settings, announce=announce, opened=opened) as server:
-        with trio.open_signal_receiver(*_ending_signals()) as signals:
+        with trio.open_signal_receiver(*ending_signals()) as signals:
             # Before anybody looks, since a page would have to wait for it in one piece.
             await server.engine.observer.reach(server.engine.log.last)
             announce(f"{opened.name}: {len(server.engine.log)} entries; Ctrl-C ends this")
@@ -283,7 +273,7 @@ async def serve_file(
                 await anext(signals)
                 opening.cancel_scope.cancel()
             await server.engine.drain()
-            with trio.move_on_after(_FLUSH_S):
+            with trio.move_on_after(FLUSH_S):
                 await server.wait_idle()
 
 
@@ -311,7 +301,7 @@ async def serve_stdio(
         metrics = None if page is None else Metrics(page.content_type, page.text)
         async with (
             _listening_sockets(None if dashboard is None else settings) as sockets,
-            _last_resort(engine, announce, printer) as leaving,
+            last_resort(engine, announce, printer) as leaving,
             trio.open_nursery() as root,
         ):
             await root.start(engine.serve)
@@ -320,7 +310,7 @@ async def serve_stdio(
                 paths = Paths(engine, pages_only=True, metrics=metrics)
                 listen = _listen(paths, settings, sockets)
                 urls = await root.start(listen)
-            with trio.open_signal_receiver(*_ending_signals()) as signals:
+            with trio.open_signal_receiver(*ending_signals()) as signals:
                 origin = settings.public_url.rstrip("/") or next(iter(urls), "")
                 peer = Peer("stdio", "stdio", origin, settings.tools, label=options.label)
                 facts = StdioFacts(printer.lines if printer else int)
@@ -328,7 +318,7 @@ async def serve_stdio(
                 pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
                 announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
                 # The client's task ends everything when it has written what the drain has left it.
-                await _stopped(signals, engine, trio.sleep_forever, announce, facts.signalled, facts.input_looked_at)
+                await stopped(signals, engine, trio.sleep_forever, announce, facts.signalled, facts.input_looked_at)
                 facts.note_once("exit", 0)
                 leaving.set()
                 root.cancel_scope.cancel()
@@ -427,82 +417,3 @@ async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
     await gone.wait()
     await trio.sleep(_GONE_S)
     leaving.set()
-
-
-def _ending_signals() -> Sequence[signal.Signals]:
-    """The signals that end this server.
-
-    SIGHUP comes when the terminal or the SSH connection goes. A program that was started
-    with `nohup` ignores it, and stays.
-    """
-    always = (signal.SIGINT, signal.SIGTERM)
-    return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*always, signal.SIGHUP)
-
-
-async def _stopped(
-    signals: AsyncIterator[int],
-    engine: Engine,
-    wait_flushed: Callable[[], Awaitable[object]],
-    announce: Callable[[str], None],
-    heard: Callable[[int], None] = lambda number: None,
-    looked: Callable[[], Awaitable[object]] = trio.lowlevel.checkpoint,
-) -> None:
-    """Returns when the server may end: it has drained after the first signal, or hardly waited after a second.
-
-    `heard` is told of each of the two. The drain begins when `looked` returns, which is soon.
-    """
-    number = await anext(signals)
-    heard(number)
-    await looked()
-    again = "press Ctrl-C again" if number == signal.SIGINT else "signal again"
-    announce(f"stopping: running work may finish within {engine.settings.grace_s:g} s; {again} to stop at once")
-    async with trio.open_nursery() as stopping:
-        stopping.start_soon(_hurried, signals, engine, stopping.cancel_scope, heard)
-        await engine.drain()
-        with trio.move_on_after(_FLUSH_S):
-            await wait_flushed()
-        stopping.cancel_scope.cancel()
-
-
-async def _hurried(
-    signals: AsyncIterator[int], engine: Engine, stopping: trio.CancelScope, heard: Callable[[int], None]
-) -> None:
-    heard(await anext(signals))
-    engine.hurry()
-    await engine.drained.wait()
-    await trio.sleep(_HURRIED_FLUSH_S)
-    stopping.cancel()
-
-
-@asynccontextmanager
-async def _last_resort(
-    engine: Engine, announce: Callable[[str], None], printer: Printer | None
-) -> AsyncIterator[trio.Event]:
-    """Once the event is set, the block has `_JOIN_S` seconds to end: then the process ends without it.
-
-    trio joins every task, and a tool may shield itself from its cancellation for as long as it likes.
-    """
-    leaving, watching = trio.Event(), trio.CancelScope(shield=True)
-    async with trio.open_nursery() as around:
-        around.start_soon(_leave_late, engine, announce, printer.flush if printer else bool, leaving, watching)
-        try:
-            yield leaving
-        finally:
-            watching.cancel()
-
-
-async def _leave_late(
-    engine: Engine,
-    announce: Callable[[str], None],
-    flush: Callable[[float], object],
-    leaving: trio.Event,
-    watching: trio.CancelScope,
-) -> None:
-    with watching:
-        await leaving.wait()
-        await trio.sleep(_JOIN_S)
-        announce("stopping: work that was cancelled goes on and is left behind")
-        await engine.finish_audit()
-        flush(_SAID_S)
-        # Not `sys.exit`, which is an exception, and so waits for the same work.
-        os._exit(0)

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 from trio.testing import memory_stream_one_way_pair
 
-from probe.app import _stopped
+from probe.ending import stopped
 from probe.endpoints.pipes.lines import LineWire
 from probe.endpoints.pipes.stdio_facts import StdioFacts
 from probe.observe.context import Recorder
@@ -119,7 +119,7 @@ async def test_each_signal_is_told_when_it_comes(probe: Probe) -> None:
     send, signals = trio.open_memory_channel[int](2)
     send.send_nowait(signal.SIGTERM)
     send.send_nowait(signal.SIGINT)
-    await _stopped(signals, probe.engine, trio.sleep_forever, lambda line: None, heard.append)
+    await stopped(signals, probe.engine, trio.sleep_forever, lambda line: None, heard.append)
     assert heard == [signal.SIGTERM, signal.SIGINT]
 
 
@@ -136,7 +136,7 @@ async def test_a_client_that_closes_its_end_beside_the_signal_is_no_client_that_
     send.send_nowait(signal.SIGTERM)
     async with trio.open_nursery() as nursery:
         heard = (facts.signalled, facts.input_looked_at)
-        nursery.start_soon(_stopped, signals, probe.engine, trio.sleep_forever, lambda line: None, *heard)
+        nursery.start_soon(stopped, signals, probe.engine, trio.sleep_forever, lambda line: None, *heard)
         await trio.testing.wait_all_tasks_blocked()
         assert not probe.engine.draining
         facts.note_once("end_of_input")

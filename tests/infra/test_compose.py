@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from probe import app
+from probe import ending
 from probe.engine import audit, engine
 from probe.settings import Limits, Settings, build, described
 
@@ -85,7 +85,7 @@ def test_nothing_can_write_to_the_image_or_gain_rights(name: str) -> None:
 
 
 def test_whoever_stops_it_waits_longer_than_it_takes() -> None:
-    longest = Settings().grace_s + engine._CLEANUP_S + app._FLUSH_S + app._JOIN_S + audit.FINAL_S + app._SAID_S
+    longest = Settings().grace_s + engine._CLEANUP_S + ending.FLUSH_S + ending.JOIN_S + audit.FINAL_S + ending.SAID_S
     assert int(COMPOSE["services"]["probe"]["stop_grace_period"].removesuffix("s")) > longest + 2
     assert int(unit()["Service"]["TimeoutStopSec"]) > longest + 2
 

@@ -18,13 +18,13 @@ from .peers import call, post, rows
 STUBBORN = """
 import sys
 import trio
-from probe import app, cli
+from probe import app, cli, ending
 from probe.engine import engine
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, structured
 
 # The same, in less time.
-engine._CLEANUP_S = app._FLUSH_S = app._JOIN_S = app._GONE_S = 0.5
+engine._CLEANUP_S = ending.FLUSH_S = app.FLUSH_S = ending.JOIN_S = app._GONE_S = 0.5
 
 async def run(context):
     context.report_progress(1)
