@@ -237,7 +237,7 @@ async def running(
         paths = Paths(engine, metrics=metrics, show=_pages_of if opened is None else None)
         async with (
             _listening_sockets(settings) as sockets,
-            last_resort(engine, announce, printer) as leaving,
+            last_resort(engine, announce, printer.flush if printer else bool) as leaving,
             trio.open_nursery() as root,
         ):
             await root.start(engine.serve)
@@ -301,7 +301,7 @@ async def serve_stdio(
         metrics = None if page is None else Metrics(page.content_type, page.text)
         async with (
             _listening_sockets(None if dashboard is None else settings) as sockets,
-            last_resort(engine, announce, printer) as leaving,
+            last_resort(engine, announce, printer.flush if printer else bool) as leaving,
             trio.open_nursery() as root,
         ):
             await root.start(engine.serve)

@@ -12,13 +12,11 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import trio
 
-if TYPE_CHECKING:
-    from .engine.engine import Engine
-    from .telemetry.printer import Printer
+from .settings import Settings
 
 # After the drain every response has its last bytes; this is how long slow peers may take to read them.
 FLUSH_S = 2.0
@@ -29,6 +27,27 @@ _HURRIED_FLUSH_S = 1.0
 JOIN_S = 5.0
 # The last lines have so long to be written.
 SAID_S = 0.5
+
+
+class Drainable(Protocol):
+    """What the end of a server needs of its engine, which keeps these promises."""
+
+    @property
+    def settings(self) -> Settings:
+        """`grace_s` is the time in seconds that running work has to finish."""
+
+    @property
+    def drained(self) -> trio.Event:
+        """It is set when `drain` has done its part."""
+
+    async def drain(self) -> None:
+        """Refuse new work, let running work finish within the grace period, cancel the rest, and end every stream."""
+
+    def hurry(self) -> None:
+        """Have `drain` wait for no work."""
+
+    async def finish_audit(self) -> None:
+        """Write what the audit still has to write."""
 
 
 def ending_signals() -> Sequence[signal.Signals]:
@@ -43,7 +62,7 @@ def ending_signals() -> Sequence[signal.Signals]:
 
 async def stopped(
     signals: AsyncIterator[int],
-    engine: Engine,
+    engine: Drainable,
     wait_flushed: Callable[[], Awaitable[object]],
     announce: Callable[[str], None],
     heard: Callable[[int], None] = lambda number: None,
@@ -67,7 +86,7 @@ async def stopped(
 
 
 async def _hurried(
-    signals: AsyncIterator[int], engine: Engine, stopping: trio.CancelScope, heard: Callable[[int], None]
+    signals: AsyncIterator[int], engine: Drainable, stopping: trio.CancelScope, heard: Callable[[int], None]
 ) -> None:
     heard(await anext(signals))
     engine.hurry()
@@ -78,15 +97,16 @@ async def _hurried(
 
 @asynccontextmanager
 async def last_resort(
-    engine: Engine, announce: Callable[[str], None], printer: Printer | None
+    engine: Drainable, announce: Callable[[str], None], flush: Callable[[float], object]
 ) -> AsyncIterator[trio.Event]:
     """Once the event is set, the block has `JOIN_S` seconds to end: then the process ends without it.
 
     trio joins every task, and a tool may shield itself from its cancellation for as long as it likes.
+    `flush` writes the last lines, within the seconds that it is given.
     """
     leaving, watching = trio.Event(), trio.CancelScope(shield=True)
     async with trio.open_nursery() as around:
-        around.start_soon(_leave_late, engine, announce, printer.flush if printer else bool, leaving, watching)
+        around.start_soon(_leave_late, engine, announce, flush, leaving, watching)
         try:
             yield leaving
         finally:
@@ -94,7 +114,7 @@ async def last_resort(
 
 
 async def _leave_late(
-    engine: Engine,
+    engine: Drainable,
     announce: Callable[[str], None],
     flush: Callable[[float], object],
     leaving: trio.Event,
