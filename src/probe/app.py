@@ -331,7 +331,7 @@ def _forwarded(
     if options.forward is None:
         return nullcontext()
     # A tenth of a second of imports that most servers do not need.
-    from .telemetry.forwarder import Collector, CollectorError, forwarding
+    from .forwarder import Collector, CollectorError, forwarding
 
     try:
         collector = Collector.at(options.forward, engine.settings.forward_secret)

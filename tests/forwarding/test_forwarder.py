@@ -11,9 +11,9 @@ import pytest
 import trio
 
 from probe.cli import main
+from probe.forwarder import Collector, CollectorError, forwarding
 from probe.observe.context import Context
 from probe.observe.events import AuditState, SessionClosed
-from probe.telemetry.forwarder import Collector, CollectorError, forwarding
 
 from ..support.lines import Stdio, speaking
 from ..support.probe import running

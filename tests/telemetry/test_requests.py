@@ -102,6 +102,19 @@ async def test_what_http_refuses(probe: Probe, autojump_clock: MockClock) -> Non
     assert not steps(probe)[0].in_flight
 
 
+async def test_http_refuses_a_batch_with_one_error_for_all_of_its_requests(probe: Probe) -> None:
+    client = await probe.client("2025-03-26")
+    batch = [{"jsonrpc": "2.0", "id": id, "method": "ping"} for id in (1, "x" * 300, 3)]
+    async with client.post(batch) as answer:
+        assert answer.status == 400
+    assert [(request.id, request.outcome) for request in over(probe)[1:]] == [
+        (1, "protocol_error"),
+        ("x" * 300, "refused"),
+        (3, "refused"),
+    ]
+    assert not steps(probe)[0].in_flight
+
+
 async def test_the_work_of_a_task_is_no_part_of_its_request(probe: Probe, autojump_clock: MockClock) -> None:
     client = await probe.client()
     await client.tool("cancellable_task", {"durationMs": 20_000}, task={})

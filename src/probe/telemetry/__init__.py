@@ -3,8 +3,7 @@
     event log -> follower -> requests -> tally    -> /metrics, OTLP metrics      (--metrics, --telemetry)
                                       -> spans    -> OTLP traces                 (--telemetry)
     event log -> follower -> lines    -> printer  -> standard error              (--log-level)
-    event log -> forwarder                        -> another server              (stdio --forward)
 
 Everything here follows the event log with cursors of its own, so the protocol knows nothing of it and never waits for
-it. `service.following` and `forwarder.forwarding` are the only ways in; what is off is neither imported nor run.
+it. `service.following` is the only way in; a part that is off is neither imported nor run.
 """

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import from_json
 
 from ..core.addresses import parts
-from ..observe.events import is_session
+from ..observe.events import MessageEmitted, is_session
 from ..wire.jsonrpc import clip, is_id
 from .requests import LONGEST_TRACE, TRACE_MEMBERS, KnownClient, ObservedRequest
 
@@ -93,9 +93,9 @@ class Failure:
     message: str | None = None
 
 
-def failure(request: ObservedRequest, answer: bytes | None) -> Failure | None:
-    """None for a request that did not fail. `answer` is the message that ended it, None where none did."""
-    error = _members(_error(answer)) if answer is not None else {}
+def failure(request: ObservedRequest, end: object) -> Failure | None:
+    """None for a request that did not fail. `end` is the fact that ended it, which may be its answer."""
+    error = _error(end.message) if isinstance(end, MessageEmitted) else {}
     code, message = error.get("code"), error.get("message")
     if isinstance(code, int):
         return Failure(str(code), code, clip(message, _LONGEST_TEXT) if isinstance(message, str) else None)
@@ -105,14 +105,14 @@ def failure(request: ObservedRequest, answer: bytes | None) -> Failure | None:
     return Failure(request.outcome) if request.outcome in _FAILED else None
 
 
-def _error(answer: bytes) -> Any:
+def _error(answer: bytes) -> Mapping[str, Any]:
     # The errors of this server are short; results are not, and need not be read for this.
     value: Any = from_json(answer) if len(answer) <= _MOST_READ and b'"error"' in answer else None
-    return _members(value).get("error")
+    return _members(_members(value).get("error"))
 
 
 def operation(request: ObservedRequest, why: Failure | None, label: Callable[[str | None], str]) -> Attributes:
-    """The attributes of a request as a metric has them; `label` gives the label of a tool."""
+    """The attributes of a request that a metric has beside those of `connection`; `label` gives the label of a tool."""
     about: Attributes = {}
     if request.tool is not None:
         about |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": label(request.tool)}

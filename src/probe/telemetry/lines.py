@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,18 +16,36 @@ from ..settings import LOG_LEVELS
 _QUIET_S: Final = 10.0
 # Calls that run at a time by default, several times over.
 _MOST_RUNNING: Final = 10_000
-_NO_LINE: Final = ("debug", None)
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line. `kind` is that of its event; `fields` hold what others said, as they said it. `at` is since 1970."""
+    """One line. `kind` is that of its event; `fields` hold what others said, as they said it. `at` is since 1970.
+
+    `trace` is the traceback of a defect, as a text of several lines.
+    """
 
     at: float
     level: str
     kind: str
     text: str
     fields: Mapping[str, Any]
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The level and the words of a class of facts. `fields` gives the name in the line the name of the fact's member."""
+
+    level: str
+    text: str
+    fields: Mapping[str, str]
+
+
+def _form(level: str, text: str, fields: str = "") -> _Form:
+    """`fields` are words: `name`, or `name=own` where the fact has another name for it."""
+    names = [word.partition("=") for word in fields.split()]
+    return _Form(level, text, {name: own or name for name, _, own in names})
 
 
 class Lines:
@@ -37,27 +55,22 @@ class Lines:
         self._calls: Newest[str, events.CallStarted] = Newest(_MOST_RUNNING)
         self._least = LOG_LEVELS.index(level)
         self._limits: dict[str, tuple[float, int]] = {}
-        self._makers = {kind: (level, make) for kind, (level, make) in _MAKERS.items() if self._tells(level)}
-        calls = {events.CallStarted, events.CallSettled} if self._tells("info") else set()
-        self.kinds: frozenset[type] = frozenset({*self._makers, *calls})
+        kinds = {kind for kind, form in _FORMS.items() if self._tells(form.level)}
+        self.kinds: frozenset[type] = frozenset({*kinds, events.CallStarted} if events.CallSettled in kinds else kinds)
 
     def of(self, entry: Entry) -> LogLine | None:
         """The line of an entry; None for one that is not to be told."""
-        level, said = self._said(entry)
-        if said is None or not self._tells(said.level or level):
-            return None
-        line = LogLine(entry.at, said.level or level, entry.fact.kind, said.text, {**_ids(entry), **said.fields})
-        return self._paced(line, entry.fact, entry.mono) if isinstance(entry.fact, events.LimitReached) else line
-
-    def _said(self, entry: Entry) -> tuple[str, _Words | None]:
-        """The level and the words of an entry."""
         call, fact = entry.context.call or "", entry.fact
         if isinstance(fact, events.CallStarted):
             self._calls.store(call, fact)
-        elif isinstance(fact, events.CallSettled):
-            return "info", _call(fact, self._calls.pop(call, None))
-        level, make = self._makers.get(type(fact), _NO_LINE)
-        return level, None if make is None else make(fact)
+        form = _form_of(fact)
+        if form is None or not self._tells(form.level):
+            return None
+        said = _ids(entry)
+        if isinstance(fact, events.CallSettled):
+            said |= _fields(_BEGAN, self._calls.pop(call, None))
+        line = LogLine(entry.at, form.level, fact.kind, form.text, {**said, **_fields(form, fact)})
+        return self._paced(line, fact, entry.mono) if isinstance(fact, events.LimitReached) else line
 
     def _tells(self, level: str) -> bool:
         return LOG_LEVELS.index(level) <= self._least
@@ -76,83 +89,56 @@ class Lines:
         return replace(line, fields={**line.fields, "more": more}) if more else line
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The line of an event. `level` where it is a quieter one than its kind's."""
-
-    text: str
-    fields: Mapping[str, Any]
-    level: str | None = None
-
-
-def _said(text: str, **fields: Any) -> _Words:
-    """Without the fields that are empty."""
-    return _Words(text, {name: value for name, value in fields.items() if value not in (None, "")})
-
-
 def _ids(entry: Entry) -> dict[str, Any]:
     """The context of an entry, and the id of the request, as far as they are known."""
     ids = {"request": getattr(entry.fact, "request_id", None), **entry.context._asdict()}
     return {name: id for name, id in ids.items() if id is not None}
 
 
-def _call(fact: events.CallSettled, began: events.CallStarted | None) -> _Words:
-    fields: dict[str, Any] = {}
-    if began is not None and began.tool is not None:
-        client = {"client": began.client_name, "transport": began.transport, "era": began.era}
-        fields = {"tool": began.tool, **client}
-    ended = {"outcome": fact.outcome, "ms": round(fact.duration_ms, 3), "cancelled_by": fact.cancelled_by}
-    return _said("call", **fields, **ended)
+def _fields(form: _Form, fact: object) -> dict[str, Any]:
+    """The values of a fact, without empty ones; a tuple becomes its length, and a float has three decimal places."""
+    values = {name: getattr(fact, own, None) for name, own in form.fields.items()}
+    told = {name: value for name, value in values.items() if value not in (None, "")}
+    return {name: _brief(value) for name, value in told.items()}
 
 
-def _with(text: str, **fields: str) -> Callable[[Any], _Words]:
-    """The words of an event of which these fields are told; each has the name of the event's own."""
-    return lambda event: _said(text, **{name: getattr(event, own) for name, own in fields.items()})
+def _brief(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return len(value)
+    return round(value, 3) if isinstance(value, float) else value
 
 
-def _audit(event: events.AuditState) -> _Words:
-    if event.state == "ok":
-        return replace(_said("the audit file can be written again", lost=event.lost), level="warning")
-    return _said("the audit file cannot be written", why=event.why, lost=event.lost)
+def _form_of(fact: events.Event) -> _Form | None:
+    if isinstance(fact, events.AuditState) and fact.state == "ok":
+        return _AUDIT_OK
+    if isinstance(fact, events.HttpResponse) and fact.problem is None:
+        return None
+    form = _FORMS.get(type(fact))
+    return form and replace(form, text=f"the server is {fact.state}") if isinstance(fact, events.ServerState) else form
 
 
-def _host_registered(event: events.HostRegistered) -> _Words:
-    about = {"host": event.host, "version": event.version}
-    return _said("tool host registered", **about, tools=len(event.tools))
+_AUDIT_OK: Final = _form("warning", "the audit file can be written again", "lost")
+_BEGAN: Final = _form("info", "call", "tool client=client_name transport era")
+_CLIENT: Final = "client=client_name version=client_version"
 
-
-def _refused(event: events.HttpResponse) -> _Words | None:
-    return None if event.problem is None else _said("request refused", status=event.status, problem=event.problem)
-
-
-_CLIENT: Final = {"client": "client_name", "version": "client_version"}
-
-_MAKERS: Final[Mapping[type, tuple[str, Callable[[Any], _Words | None]]]] = {
-    events.LimitReached: ("warning", _with("limit reached", limit="limit", most="value")),
-    events.AuditState: ("error", _audit),
-    events.ServerState: ("info", lambda event: _said(f"the server is {event.state}")),
-    events.SessionOpened: ("info", _with("session opened", **_CLIENT, revision="revision", transport="transport")),
-    events.SessionClosed: ("info", _with("session closed", why="why")),
-    events.DispatchExpired: (
-        "info",
-        _with("deadline passed", deadline="deadline", after_ms="elapsed_ms", reports="reports"),
-    ),
-    events.StreamLost: ("info", _with("stream lost", why="why", unsent="messages")),
-    events.HostRegistered: ("info", _host_registered),
-    events.HostClosed: ("info", _with("tool host gone", host="host", code="code", by="by", failed="failed")),
-    events.HostMisuse: ("debug", _with("tool host misuse", what="what", detail="detail")),
-    events.ClientMisuse: ("debug", _with("client misuse", what="what", clause="clause", detail="detail")),
-    events.ClientSeen: (
-        "debug",
-        _with("client seen", **_CLIENT, address="client", revision="revision", transport="transport"),
-    ),
-    events.ConnectionOpened: (
-        "debug",
-        _with("connection opened", transport="transport", address="client", peer="peer"),
-    ),
-    events.ConnectionClosed: ("debug", _with("connection closed", by="by", code="code")),
-    events.CallCancelled: ("debug", _with("cancellation", by="by", reason="reason", effect="effect")),
-    events.TaskChanged: ("debug", _with("task", tool="tool", status="status", said="message")),
-    events.HttpResponse: ("debug", _refused),
+_FORMS: Final[Mapping[type, _Form]] = {
+    events.LimitReached: _form("warning", "limit reached", "limit most=value"),
+    events.AuditState: _form("error", "the audit file cannot be written", "why lost"),
+    events.ServerState: _form("info", "the server is …"),
+    events.SessionOpened: _form("info", "session opened", f"{_CLIENT} revision transport"),
+    events.SessionClosed: _form("info", "session closed", "why"),
+    events.CallSettled: _form("info", "call", "outcome ms=duration_ms cancelled_by"),
+    events.DispatchExpired: _form("info", "deadline passed", "deadline after_ms=elapsed_ms reports"),
+    events.StreamLost: _form("info", "stream lost", "why unsent=messages"),
+    events.HostRegistered: _form("info", "tool host registered", "host version tools"),
+    events.HostClosed: _form("info", "tool host gone", "host code by failed"),
+    events.HostMisuse: _form("debug", "tool host misuse", "what detail"),
+    events.ClientMisuse: _form("debug", "client misuse", "what clause detail"),
+    events.ClientSeen: _form("debug", "client seen", f"{_CLIENT} address=client revision transport"),
+    events.ConnectionOpened: _form("debug", "connection opened", "transport address=client peer"),
+    events.ConnectionClosed: _form("debug", "connection closed", "by code"),
+    events.CallCancelled: _form("debug", "cancellation", "by reason effect"),
+    events.TaskChanged: _form("debug", "task", "tool status said=message"),
+    events.HttpResponse: _form("debug", "request refused", "status problem"),
 }
-"""The events that are lines, each with its level. `Lines` makes the line of a call from two events."""
+"""The events that are lines. The line of a call is made from two events, so it begins with the words of `_BEGAN`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ..engine.clock import iso
 from .escaping import cut, json_line, shown, value
@@ -50,37 +50,26 @@ class Printer:
 
     def say(self, text: str) -> None:
         """Write a line for the person who starts or stops the server, at any level."""
-        members = {"level": "info", "event": "server", "message": text}
-        self.write(self._whole(json_line({"time": iso(time.time()), **members}) if self._json else shown(text)))
+        line = LogLine(time.time(), "info", "server", text, {})
+        self.write(self.line(line) if self._json else _whole(shown(text)))
         # The output of a tool comes after it.
         self.flush(_SAID_S)
 
     def line(self, line: LogLine) -> bytes:
-        """A line of the event log, to be written when somebody can wait for that."""
-        head = {"time": iso(line.at), "level": line.level, "event": line.kind, "message": line.text}
+        """A line as it is to be written, with its traceback."""
+        at, trace = iso(line.at), line.trace.splitlines()
         if not self._json:
-            return self._whole(_for_people(head, line.fields))
+            said = [at, line.level.upper(), shown(line.text)]
+            first = " ".join([*said, *(f"{name}={value(item)}" for name, item in line.fields.items())])
+            # No line of a traceback can be taken for one of the log's own.
+            return _whole("\n".join([first, *(f"    {shown(part)}" for part in trace)]))
+        head = {"time": at, "level": line.level, "event": line.kind, "message": line.text}
         fields = {name: cut(item) if isinstance(item, str) else item for name, item in line.fields.items()}
-        return self._whole(json_line(head | fields))
-
-    def record(self, record: logging.LogRecord, trace: str) -> bytes:
-        """The line for a record of `logging`, with its traceback."""
-        # Not `cut`: this is what a defect is found by.
-        head = {"time": iso(record.created), "level": record.levelname.lower(), "event": record.name}
-        if self._json:
-            traced = {"traceback": trace.splitlines()} if trace else {}
-            return self._whole(json_line({**head, "message": record.getMessage(), **traced}))
-        said = _for_people({**head, "message": record.getMessage()}, {})
-        # No line of a traceback can be taken for one of the log's own.
-        return self._whole("\n".join([said, *(f"    {shown(part)}" for part in trace.splitlines())]))
-
-    def _whole(self, text: str) -> bytes:
-        return f"{text}\n".encode(errors="backslashreplace")
+        return _whole(json_line({**head, **fields, **({"traceback": trace} if trace else {})}))
 
 
-def _for_people(head: Mapping[str, str], fields: Mapping[str, Any]) -> str:
-    said = [head["time"], head["level"].upper(), shown(head["message"])]
-    return " ".join([*said, *(f"{name}={value(item)}" for name, item in fields.items())])
+def _whole(text: str) -> bytes:
+    return f"{text}\n".encode(errors="backslashreplace")
 
 
 class Records(logging.Handler):
@@ -95,7 +84,9 @@ class Records(logging.Handler):
         """Write one record; called by `logging`."""
         try:
             trace = self._traces.formatException(record.exc_info) if record.exc_info else ""
-            self._printer.write(self._printer.record(record, trace))
+            # The message is not cut: a defect is found by it.
+            line = LogLine(record.created, record.levelname.lower(), record.name, record.getMessage(), {}, trace)
+            self._printer.write(self._printer.line(line))
         except (TypeError, ValueError, LookupError):
             # The arguments of the logging call do not fit; that must not end the caller.
             self.handleError(record)

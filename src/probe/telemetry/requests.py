@@ -3,7 +3,7 @@
     begins   a client's request was read                            MessageReceived
     ends     its answer was made, or could not be sent              MessageEmitted, MessageDropped
              its call was silenced: cancelled, or nobody is there   CallSettled without an answer
-             HTTP refused what brought it                           HttpResponse with a problem
+             HTTP refused the batch that it is a part of            HttpResponse with a problem
 
 The cause of an answer is the entry of its request. An answer is emitted behind the end of its call, whose outcome tells
 more than the answer does; so that outcome is kept until then. The calls of tasks outlive their requests and are no part
@@ -26,19 +26,6 @@ from ..wire.v2025.registry import REQUESTS as LEGACY_REQUESTS
 from ..wire.v2026.registry import REQUESTS as MODERN_REQUESTS
 
 KNOWN_METHODS: Final = frozenset({*LEGACY_REQUESTS, *MODERN_REQUESTS, *STREAM_METHODS})
-OUTCOMES: Final = (
-    "completed",
-    "tool_error",
-    "protocol_error",
-    "input_required",
-    "timed_out",
-    "cancelled",
-    "disconnected",
-    "refused",
-    "unanswered",
-)
-"""`refused`: by HTTP, before there was a message to answer. `unanswered`: nothing was heard of it for very long."""
-
 TRACE_MEMBERS: Final = ("traceparent", "tracestate")
 """W3C Trace Context, as headers and, since SEP-414, as members of `params._meta`."""
 LONGEST_TRACE: Final = 512
@@ -46,8 +33,8 @@ LONGEST_TRACE: Final = 512
 
 # More requests than can be in flight by default.
 _MOST_OPEN: Final = 10_000
-# Heads of HTTP requests whose messages are still being read.
-_MOST_PASSING: Final = 2000
+# Heads of HTTP requests that have no response yet.
+_MOST_HEADS: Final = 2000
 # Sessions and modern clients whose revision is known; twice the sessions of the defaults.
 _MOST_PEERS: Final = 2000
 
@@ -62,13 +49,17 @@ class KnownClient:
     opened: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Head:
-    """The kept parts of the head of an HTTP request: the client, with its port where that is known, and its trace."""
+    """The kept parts of the head of an HTTP request: the client, with its port where that is known, and its trace.
+
+    `requests` are those that it brought: more than one in a batch.
+    """
 
     version: str
     client: str
     trace: Mapping[str, str]
+    requests: list[ObservedRequest] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -77,14 +68,12 @@ class ObservedRequest:
 
     Its entry has the number `seq`; `at` and `mono` are its times. The entry itself is not kept: its message may be
     large, and the log has bounded that. `head` is that of the HTTP request that brought it, None on a connection that
-    carries everything. `outcome` is one of `OUTCOMES` once it is over. `kept` is for whoever follows requests to keep
-    something with one.
+    carries everything. `outcome` is one of those in docs/telemetry.md once it is over. `span` is for the spans.
     """
 
     seq: int
     at: float
     mono: float
-    exchange: int
     method: str
     id: RequestId | None
     session: str | None
@@ -92,7 +81,7 @@ class ObservedRequest:
     head: Head | None
     tool: str | None = None
     outcome: str | None = None
-    kept: Any = None
+    span: Any = None
 
     @property
     def era(self) -> str:
@@ -104,12 +93,12 @@ class ObservedRequest:
 
 @dataclass(slots=True, eq=False)
 class ObservedCall:
-    """A call that runs: of a request, or of the task that a request began. `kept` as that of `ObservedRequest`."""
+    """A call that runs: of a request, or of the task that a request began. `span` as that of `ObservedRequest`."""
 
     tool: str | None
     task: str | None
     request: ObservedRequest | None
-    kept: Any = None
+    span: Any = None
 
 
 @dataclass(slots=True)
@@ -127,18 +116,17 @@ class Requests:
 
     def __init__(self) -> None:
         self.in_flight: Newest[int, ObservedRequest] = Newest(_MOST_OPEN)
-        self.peers: Newest[str, KnownClient] = Newest(_MOST_PEERS)
-        self._of_exchange: dict[int, list[ObservedRequest]] = {}
+        self._peers: Newest[str, KnownClient] = Newest(_MOST_PEERS)
         self._calls: Newest[str, ObservedCall] = Newest(_MOST_OPEN)
-        self._heads: Newest[int, Head] = Newest(_MOST_PASSING)
+        self._heads: Newest[int, Head] = Newest(_MOST_HEADS)
         self._takers: Mapping[type, Callable[[RequestStep, Any], None]] = {
             events.HttpRequest: self._head,
             events.HttpResponse: self._response,
             events.SessionOpened: self._greeted,
             events.ClientSeen: self._greeted,
             events.MessageReceived: self._received,
-            events.MessageEmitted: self._emitted,
-            events.MessageDropped: self._dropped,
+            events.MessageEmitted: self._answered,
+            events.MessageDropped: self._answered,
             events.CallStarted: self._started,
             events.CallSettled: self._settled,
         }
@@ -153,61 +141,52 @@ class Requests:
 
     def missed(self) -> None:
         """Entries are missing: the end of anything that is open may be among them."""
-        for open_ones in (self.in_flight, self._calls, self._heads, self._of_exchange):
+        for open_ones in (self.in_flight, self._calls, self._heads):
             open_ones.clear()
+
+    def peer(self, session: str | None) -> KnownClient | None:
+        """The session, or the modern client, of a label."""
+        return self._peers.get(session or "")
 
     def _head(self, step: RequestStep, fact: events.HttpRequest) -> None:
         head = Head(fact.http_version, fact.client, _trace(fact.headers))
         self._heads.store(step.entry.context.exchange or 0, head)
 
+    def _response(self, step: RequestStep, fact: events.HttpResponse) -> None:
+        head = self._heads.pop(step.entry.context.exchange or 0, None)
+        if head is not None and fact.problem is not None:
+            for request in head.requests:
+                if request.seq in self.in_flight:
+                    self._end(step, request, "refused")
+
     def _greeted(self, step: RequestStep, fact: events.SessionOpened | events.ClientSeen) -> None:
         # A modern client names what it likes.
         revision = fact.revision if fact.revision in (*LEGACY, *MODERN) else ""
-        self.peers.store(step.entry.context.session or "", KnownClient(revision, step.entry.mono))
+        self._peers.store(step.entry.context.session or "", KnownClient(revision, step.entry.mono))
 
     def _received(self, step: RequestStep, fact: events.MessageReceived) -> None:
         if fact.rpc != "request" or fact.method is None:
             return
-        entry, pipe, exchange = step.entry, step.entry.context.pipe, step.entry.context.exchange or 0
-        request = ObservedRequest(
-            seq=entry.seq,
-            at=entry.at,
-            mono=entry.mono,
-            exchange=exchange,
-            method=fact.method,
-            id=fact.id,
-            session=entry.context.session,
-            transport="http" if pipe is None else _PIPES[pipe[0]],
-            head=self._heads.get(exchange) if pipe is None else None,
+        entry, context = step.entry, step.entry.context
+        pipe = context.pipe
+        transport, head = ("http", self._heads.get(context.exchange or 0)) if pipe is None else (_PIPES[pipe[0]], None)
+        step.begun = request = ObservedRequest(
+            entry.seq, entry.at, entry.mono, fact.method, fact.id, context.session, transport, head
         )
-        step.begun = request
-        self._of_exchange.setdefault(exchange, []).append(request)
+        if head is not None:
+            head.requests.append(request)
         forgotten = self.in_flight.store(entry.seq, request)
         if forgotten is not None:
             self._end(step, forgotten, "unanswered")
 
-    def _response(self, step: RequestStep, fact: events.HttpResponse) -> None:
-        if fact.problem is not None:
-            for request in [*self._of_exchange.get(step.entry.context.exchange or 0, ())]:
-                self._end(step, request, "refused")
-
-    def _emitted(self, step: RequestStep, fact: events.MessageEmitted) -> None:
-        request = self._answered(step, fact)
-        if request is not None:
-            # `initialize` has its session by now.
-            request.session = request.session or step.entry.context.session
-            self._end(step, request, "completed" if fact.rpc == "response" else "protocol_error")
-
-    def _dropped(self, step: RequestStep, fact: events.MessageDropped) -> None:
-        request = self._answered(step, fact)
-        if request is not None:
-            self._end(step, request, "disconnected")
-
-    def _answered(
-        self, step: RequestStep, fact: events.MessageEmitted | events.MessageDropped
-    ) -> ObservedRequest | None:
-        """The request that a message answers, if it is in flight."""
-        return self.in_flight.get(step.entry.cause or 0) if fact.rpc in ("response", "error") else None
+    def _answered(self, step: RequestStep, fact: events.MessageEmitted | events.MessageDropped) -> None:
+        request = self.in_flight.get(step.entry.cause or 0) if fact.rpc in ("response", "error") else None
+        if request is None:
+            return
+        # `initialize` has its session by now.
+        request.session = request.session or step.entry.context.session
+        answer = "completed" if fact.rpc == "response" else "protocol_error"
+        self._end(step, request, answer if isinstance(fact, events.MessageEmitted) else "disconnected")
 
     def _started(self, step: RequestStep, fact: events.CallStarted) -> None:
         context = step.entry.context
@@ -218,24 +197,17 @@ class Requests:
         self._calls.store(context.call or "", step.call)
 
     def _settled(self, step: RequestStep, fact: events.CallSettled) -> None:
-        context = step.entry.context
-        self._calls.pop(context.call or "", None)
+        self._calls.pop(step.entry.context.call or "", None)
         request = None if step.call is None or step.call.task is not None else step.call.request
-        if request is None or request.seq not in self.in_flight:
-            return
-        request.outcome = fact.outcome
-        if not fact.answered:
-            self._end(step, request, fact.outcome)
+        if request is not None and request.seq in self.in_flight:
+            request.outcome = fact.outcome
+            if not fact.answered:
+                self._end(step, request, fact.outcome)
 
     def _end(self, step: RequestStep, request: ObservedRequest, outcome: str) -> None:
         """Over, with the outcome of its call where there was one."""
         request.outcome = request.outcome or outcome
         self.in_flight.pop(request.seq, None)
-        others = self._of_exchange.get(request.exchange, [])
-        if request in others:
-            others.remove(request)
-        if not others:
-            self._of_exchange.pop(request.exchange, None)
         step.over.append(request)
 
 

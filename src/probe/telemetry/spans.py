@@ -22,8 +22,8 @@ from ..observe import events
 from ..observe.bounded import Newest
 from . import conventions
 from .conventions import Attributes, RequestTarget
+from .families import UNKNOWN, Names
 from .requests import KNOWN_METHODS, ObservedCall, ObservedRequest, Requests, RequestStep
-from .tally import UNKNOWN, Names
 
 # Questions that clients have not answered, over all of them.
 _MOST_QUESTIONS: Final = 2000
@@ -59,7 +59,7 @@ class Spans:
             events.CallSettled: self._settled,
             events.DispatchSent: self._sent,
             events.DispatchExpired: self._expired,
-            events.DispatchSettled: self._dispatch_settled,
+            events.DispatchSettled: self._dispatch_over,
         }
 
     def take(self, step: RequestStep) -> None:
@@ -88,42 +88,41 @@ class Spans:
         context, links = _parent(request, asked)
         method = request.method if request.method in KNOWN_METHODS else UNKNOWN
         few = [str(name) for key, name in asked.target.items() if self._is_known(key, str(name))]
-        peer = None if request.session is None else self._requests.peers.get(request.session)
         attributes: Attributes = {
             "mcp.method.name": request.method,
             **({"gen_ai.operation.name": "execute_tool"} if method == "tools/call" else {}),
             **asked.target,
-            **conventions.connection(request, peer),
+            **conventions.connection(request, self._requests.peer(request.session)),
             **conventions.identity(request),
         }
-        request.kept = self._tracer.start_span(
-            # "SHOULD follow the format `{mcp.method.name} {target}`", where the target is one of few.
-            " ".join([method, *few]),
-            context=context,
-            kind=SpanKind.SERVER,
-            attributes=attributes,
-            links=links,
-            start_time=_ns(request.at),
+        # "SHOULD follow the format `{mcp.method.name} {target}`", where the target is one of few.
+        name = " ".join([method, *few])
+        request.span = self._tracer.start_span(
+            name, context, SpanKind.SERVER, attributes, links=links, start_time=_ns(request.at)
         )
+
+    def _child(
+        self, above: Span, step: RequestStep, name: str, attributes: Attributes, kind: SpanKind = SpanKind.CLIENT
+    ) -> Span:
+        at = _ns(step.entry.at)
+        return self._tracer.start_span(name, set_span_in_context(above), kind, attributes, start_time=at)
 
     def _is_known(self, attribute: str, name: str) -> bool:
         names = self._targets.get(attribute)
         return names is not None and names.label(name) == name
 
     def _over(self, request: ObservedRequest, step: RequestStep) -> None:
-        span: Span | None = request.kept
+        span: Span | None = request.span
         if span is None:
             return
-        event = step.entry.fact
-        answer = event.message if isinstance(event, events.MessageEmitted) else None
-        why = conventions.failure(request, answer)
+        why = conventions.failure(request, step.entry.fact)
         if why is not None:
             _fail(span, why.type, why.message)
             if why.code is not None:
                 span.set_attribute("rpc.response.status_code", str(why.code))
         if request.method == "initialize" and request.session is not None:
             span.set_attribute("mcp.session.id", request.session)
-            peer = self._requests.peers.get(request.session)
+            peer = self._requests.peer(request.session)
             span.set_attribute("mcp.protocol.version", peer.revision if peer else "")
         span.set_attribute("mcp_probe.outcome", request.outcome or UNKNOWN)
         self._end(span, _ns(step.entry.at))
@@ -132,18 +131,13 @@ class Spans:
         call, above = step.call, _span(step.call)
         if call is None or above is None or call.task is None:
             return
-        tool = self._targets["gen_ai.tool.name"].label(event.tool)
-        call.kept = self._tracer.start_span(
-            f"task {tool}",
-            context=set_span_in_context(above),
-            attributes={"gen_ai.tool.name": event.tool or UNKNOWN, "mcp_probe.task": call.task},
-            start_time=_ns(step.entry.at),
-        )
+        attributes: Attributes = {"gen_ai.tool.name": event.tool or UNKNOWN, "mcp_probe.task": call.task}
+        call.span = self._child(above, step, f"task {self._tool(event.tool)}", attributes, SpanKind.INTERNAL)
 
     def _settled(self, step: RequestStep, event: events.CallSettled) -> None:
-        self._dispatch_over(event.outcome, step)
-        if step.call is not None and step.call.kept is not None:
-            self._finish(step.call.kept, event.outcome, step)
+        self._dispatch_over(step, event)
+        if step.call is not None and step.call.span is not None:
+            self._finish(step.call.span, event.outcome, step)
 
     def _finish(self, span: Span, outcome: str, step: RequestStep) -> None:
         span.set_attribute("mcp_probe.outcome", outcome)
@@ -155,29 +149,22 @@ class Spans:
         above = _span(step.call)
         if event.host is None or above is None:
             return
-        tool = self._targets["gen_ai.tool.name"].label(event.tool)
         attributes: Attributes = {
             "gen_ai.tool.name": event.tool,
             "mcp_probe.tool_host": event.host,
             "mcp_probe.idle_ms": event.idle_ms,
             "mcp_probe.ceiling_ms": event.ceiling_ms,
         }
-        span = self._tracer.start_span(
-            f"tool_host {tool}",
-            context=set_span_in_context(above),
-            kind=SpanKind.CLIENT,
-            attributes=attributes,
-            start_time=_ns(step.entry.at),
-        )
+        span = self._child(above, step, f"tool_host {self._tool(event.tool)}", attributes)
         self._dispatches.store(step.entry.context.call or "", span)
 
-    def _dispatch_settled(self, step: RequestStep, event: events.DispatchSettled) -> None:
-        self._dispatch_over(event.outcome, step)
+    def _tool(self, name: str | None) -> str:
+        return self._targets["gen_ai.tool.name"].label(name)
 
-    def _dispatch_over(self, outcome: str, step: RequestStep) -> None:
+    def _dispatch_over(self, step: RequestStep, event: events.DispatchSettled | events.CallSettled) -> None:
         span = self._dispatches.pop(step.entry.context.call or "", None)
         if span is not None:
-            self._finish(span, outcome, step)
+            self._finish(span, event.outcome, step)
 
     def _emitted(self, step: RequestStep, event: events.MessageEmitted) -> None:
         above = _span(step.call)
@@ -187,14 +174,8 @@ class Spans:
             params = from_json(event.message)["params"]
             _note(above, "progress", step, progress=params.get("progress"), total=params.get("total"))
         elif event.rpc == "request" and event.method is not None:
-            span = self._tracer.start_span(
-                event.method,
-                context=set_span_in_context(above),
-                kind=SpanKind.CLIENT,
-                attributes={"mcp.method.name": event.method, "jsonrpc.request.id": str(event.id)},
-                start_time=_ns(step.entry.at),
-            )
-            self._questions.store(step.entry.seq, span)
+            attributes: Attributes = {"mcp.method.name": event.method, "jsonrpc.request.id": str(event.id)}
+            self._questions.store(step.entry.seq, self._child(above, step, event.method, attributes))
 
     def _progressed(self, step: RequestStep, event: events.CallProgressed) -> None:
         _note(_span(step.call), "progress", step, progress=event.progress, total=event.total)
@@ -224,7 +205,7 @@ def _span(call: ObservedCall | None) -> Span | None:
     """The parent span of a call: the span of its task, else that of its request."""
     if call is None:
         return None
-    span: Span | None = call.kept or (call.request.kept if call.request else None)
+    span: Span | None = call.span or (call.request.span if call.request else None)
     return span
 
 

@@ -18,12 +18,12 @@ from urllib.parse import SplitResult, urlsplit
 import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError, WebSocketConnection, wrap_client_stream
 
-from .. import __version__
-from ..engine.protocols import WatchedEngine
-from ..observe import ndjson
-from ..observe.header import End
-from ..observe.log import Gap
-from ..wire.forwarding import PATH, SUBPROTOCOL, ForwarderHello, ForwardingError, read_taken
+from . import __version__
+from .engine.protocols import WatchedEngine
+from .observe import ndjson
+from .observe.header import End
+from .observe.log import Gap
+from .wire.forwarding import PATH, SUBPROTOCOL, ForwarderHello, ForwardingError, read_taken
 
 _CONNECT_S: Final = 10.0
 _GOODBYE_S: Final = 1.0
