@@ -1,7 +1,7 @@
 """Metrics in the shape that `prometheus_client` writes.
 
-The shape and the text are from that library, the numbers are not: its own counters are process-wide unless each is given a registry, lock
-for every count, and turn into files where `PROMETHEUS_MULTIPROC_DIR` is set; the event log is counted by one task.
+The shape and the text are from that library, the numbers are not: its counters are process-wide unless each is given a
+registry, lock for every count, and turn into files where `PROMETHEUS_MULTIPROC_DIR` is set. One task counts the log.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The level and the words of a class of facts. `fields` gives the name in the line the name of the fact's member."""
+    """The level and the words of a class of facts. `fields` maps a name in the line to the fact's own."""
 
     level: str
     text: str
