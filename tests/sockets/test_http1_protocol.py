@@ -306,17 +306,28 @@ def test_the_size_of_a_chunk_is_hexadecimal(piece: int) -> None:
     assert first[-1] == b"x" * sum(sizes)
 
 
-def test_a_body_is_given_out_as_it_comes() -> None:
-    parser = RequestParser(MAX_HEAD, 20, KnownHeads())
-    parser.receive_data(POST + b"Content-Length: 10\r\n\r\n")
-    parser.next_head()
-    assert (parser.next_part(), parser.complete) == (None, False)
-    parser.receive_data(b"hello")
-    assert (parser.next_part(), parser.next_part(), parser.complete) == (b"hello", None, False)
-    parser.receive_data(b"there" + FOLLOWED)
-    assert (parser.complete, parser.buffered) == (True, 5 + len(FOLLOWED))
-    assert (parser.next_part(), parser.next_part()) == (b"there", b"")
-    assert parser.take_rest() == FOLLOWED
+def test_a_body_is_given_out_as_it_comes_also_behind_a_head_that_is_known() -> None:
+    known, heads = KnownHeads(), []
+    for _ in range(2):
+        parser = RequestParser(MAX_HEAD, 20, known)
+        parser.receive_data(POST + b"Content-Length: 10\r\n\r\n")
+        heads.append(parser.next_head())
+        assert (parser.next_part(), parser.complete) == (None, False)
+        parser.receive_data(b"hello")
+        assert (parser.next_part(), parser.next_part(), parser.complete) == (b"hello", None, False)
+        parser.receive_data(b"there" + FOLLOWED)
+        assert (parser.complete, parser.buffered) == (True, 5 + len(FOLLOWED))
+        assert (parser.next_part(), parser.next_part()) == (b"there", b"")
+        assert parser.take_rest() == FOLLOWED
+    assert heads[0] is heads[1] is not None
+
+
+def test_heads_that_are_known_and_heads_that_are_not_take_turns_on_a_connection() -> None:
+    known, first, second = KnownHeads(), POST + b"Content-Length: 2\r\n\r\n", POST + b"Content-Length: 3\r\n\r\n"
+    read(first + b"ab", 10**9, known)
+    data = first + b"cd" + second + b"efg" + first + b"hi" + second + b"jkl"
+    for piece in (1, 7, len(data)):
+        assert [body for _, _, body in read(data, piece, known)] == [b"cd", b"efg", b"hi", b"jkl"]
 
 
 def test_a_head_is_known_until_others_were_used_since() -> None:

@@ -44,8 +44,7 @@ class RequestParser:
 
     `receive_data` takes bytes; `next_head` gives the next request, after which `next_part` gives its body until
     `complete`. The bytes behind a request wait, `buffered` of them, until `next_head` is called again, which may be
-    done when the request is `complete`. A head that is among the `known` ones, and whose body has come, is not parsed
-    again.
+    done when the request is `complete`. A head that is among the `known` ones is not parsed again.
     """
 
     def __init__(self, max_head_bytes: int, max_headers: int, known: KnownHeads) -> None:
@@ -58,6 +57,7 @@ class RequestParser:
         self._head = RequestHead()
         self._in_head = False
         self._parts: list[bytes] = []
+        self._by_llhttp = True
         self._body_left: int | None = None
         self._chunk_left = 0
         self._in_trailer = False
@@ -99,10 +99,12 @@ class RequestParser:
             return None
         head, self._data = self._data[:end], self._data[end:]
         self._searched = 0
-        known = self._known.find(head, len(self._data))
+        known = self._known.find(head)
+        # llhttp is not shown the body of a head that it has not seen. That body has a length, and no other framing.
+        self._by_llhttp = known is None
         if known is not None:
-            self._head = known.head
-            self._take_body(known.body_size)
+            self._head, self._body_left = known.head, known.body_size
+            self._parse_body()
             return known.head
         self._parse_head(self._check_start(head))
         found = self._head
@@ -111,12 +113,6 @@ class RequestParser:
         if size is not None:
             self._known.keep(head, found, size)
         return found
-
-    def _take_body(self, size: int) -> None:
-        """Take a body of this size, which has come whole, without llhttp, which has not seen the head either."""
-        if size:
-            self._parts.append(self._data[:size])
-            self._data = self._data[size:]
 
     def _find_end(self) -> int:
         """Find the end of the head, -1 if that has not come. Judges what can be told of a head that is not whole."""
@@ -214,7 +210,12 @@ class RequestParser:
     def _parse_counted(self, left: int) -> int:
         size = min(left, len(self._data))
         self._body_left = left - size
-        self._parser.feed_data(memoryview(self._data)[:size])
+        if self._by_llhttp:
+            self._parser.feed_data(memoryview(self._data)[:size])
+            return size
+        if size:
+            self._parts.append(self._data[:size])
+        self.complete = size == left
         return size
 
     def _parse_chunks(self) -> int:

@@ -107,12 +107,11 @@ class KnownHeads:
     def __init__(self) -> None:
         self._heads: OrderedDict[bytes, _KnownHead] = OrderedDict()
 
-    def find(self, head: bytes, room: int) -> _KnownHead | None:
-        """The head of these bytes; None where it is not known, or announces more than `room` bytes of a body."""
+    def find(self, head: bytes) -> _KnownHead | None:
+        """The head of these bytes, where it is known."""
         known = self._heads.get(head)
-        if known is None or known.body_size > room:
-            return None
-        self._heads.move_to_end(head)
+        if known is not None:
+            self._heads.move_to_end(head)
         return known
 
     def keep(self, data: bytes, head: RequestHead, body_size: int) -> None:
