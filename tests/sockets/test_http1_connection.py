@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,7 @@ from probe.listener.connection import serve_transport, watch
 from probe.listener.http1_protocol import ResponseError
 from probe.listener.incomplete import Incomplete
 from probe.listener.transport import Service, Transport
+from probe.listener.turnstile import Turnstile
 from probe.settings import build
 
 from ..support.websocket import upgrade
@@ -255,6 +256,41 @@ async def test_the_application_is_told_whether_the_body_has_come_with_the_head(a
         await peer.finish()
         assert (await peer.read_to_end()).count(b"\r\n\r\nhi") == 2
     assert told == [True, False]
+
+
+class _Held(Turnstile):
+    """Lets nobody through before `let` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = trio.Event()
+        self.let = trio.Event()
+
+    async def through(self, lane: Hashable, *, message: bool = False) -> None:
+        self.asked.set()
+        await self.let.wait()
+
+
+async def test_a_body_that_comes_in_a_segment_of_its_own_is_whole_when_the_call_begins() -> None:
+    """By the time of its turn: most clients send it right behind the head."""
+    told = []
+
+    async def noted(scope: Any, receive: Any, send: Any) -> None:
+        told.append("probe.whole_body" in scope["extensions"])
+        await echo(scope, receive, send)
+
+    held = _Held()
+    service = Service(noted, build({}), None, Incomplete(10**6, 1.0), (), turnstile=held)
+    ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
+    async with trio.open_nursery() as nursery, theirs:
+        nursery.start_soon(serve_transport, service, Transport(ours, CLIENT, SERVER))
+        await theirs.send_all(POST + b"content-length: 2\r\n\r\n")
+        await held.asked.wait()
+        await theirs.send_all(b"hi")
+        held.let.set()
+        assert (await theirs.receive_some()).endswith(b"\r\n\r\nhi")
+        await theirs.send_eof()
+    assert told == [True]
 
 
 @pytest.mark.parametrize(

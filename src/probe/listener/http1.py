@@ -137,6 +137,8 @@ class Http1Connection:
         except trio.Cancelled:
             await self._say_unavailable()
             raise
+        if not (self.parser.complete or head.expects_continue):
+            self._read_rest()
         if head.upgrades:
             await self._upgrade(head)
             return False
@@ -226,6 +228,19 @@ class Http1Connection:
             self.peer_finished = True
             self.broken = self.broken or self.transport.secure
         return data
+
+    def _read_rest(self) -> None:
+        """Take what has come behind a head: most clients send the body in a segment of its own, right behind it.
+
+        So the call finds a whole body here, too, and need not wait for it. Raises `InvalidRequestError`.
+        """
+        try:
+            data = self.transport.read_now(READ_PIECE)
+        except (trio.ClosedResourceError, OSError):
+            self.broken = True
+            return
+        if data:
+            self.parser.receive_data(data)
 
     async def read_ahead(self) -> None:
         """Keep what comes behind a request; where nothing can come, look some time later whether the peer has left."""

@@ -137,6 +137,13 @@ class Transport:
     here: Address
     first: bytes = b""
     number: int = 0
+    # Whether the bytes of the stream are those of a socket that the system reads and writes by its number.
+    _plain: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Find out how the stream is read and written, once."""
+        plain = isinstance(self.stream, trio.SocketStream) and sys.platform != "win32"
+        object.__setattr__(self, "_plain", plain)
 
     def extensions(self, stream_id: int | None = None) -> dict[str, Any]:
         """The ASGI extension that says which connection, and which HTTP/2 stream of it, carries a request."""
@@ -153,7 +160,7 @@ class Transport:
         Raises what the stream's `receive_some` raises, and `OSError`. A peer mostly waits for its answer before it says
         more, so this waits for the socket first, where trio's own way tries in vain before.
         """
-        if not self._is_plain:
+        if not self._plain:
             return bytes(await self.stream.receive_some(most))
         while True:
             await trio.lowlevel.wait_readable(self._number)
@@ -161,22 +168,29 @@ class Transport:
             with suppress(BlockingIOError):
                 return os.read(self._number, most)
 
+    def read_now(self, most: int) -> bytes:
+        """The bytes that the socket has already; none where it has none, has ended, or cannot be asked.
+
+        Raises `OSError`, and `trio.ClosedResourceError`.
+        """
+        if not self._plain:
+            return b""
+        try:
+            return os.read(self._number, most)
+        except BlockingIOError:
+            return b""
+
     def write_now(self, data: bytes | memoryview) -> int:
         """How much of it the socket takes without waiting; 0 where that cannot be told. Raises `OSError`.
 
         trio's own way gives every other task a turn first, which costs as much as the system call.
         """
-        if not self._is_plain:
+        if not self._plain:
             return 0
         try:
             return os.write(self._number, data)
         except BlockingIOError:
             return 0
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether the bytes of the stream are those of a socket that the system reads and writes by its number."""
-        return isinstance(self.stream, trio.SocketStream) and sys.platform != "win32"
 
     @property
     def _number(self) -> int:
