@@ -53,24 +53,23 @@ class Doorman:
             return scope
         peer = scope.get("client") or ("", None)
         client = client_of(peer[0], scope["headers"], self._trusted)
-        if self._trusted and is_within(peer[0], self._trusted):
+        if is_within(peer[0], self._trusted):
             scope = {**scope, FORWARDED: forwarded(scope["headers"])}
         return scope if client == peer[0] else {**scope, "client": (client, None), "peer": peer}
 
-    async def admits(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Whether the request may go on; else it is answered with 429."""
+    async def admit(self, scope: Scope, receive: Receive, send: Send) -> Receive | None:
+        """The `receive` of a request that may go on, which counts a large one as several.
+
+        None where the request is answered with 429.
+        """
         key = _key(scope)
-        if key is None or scope["path"] in _EXEMPT:
-            return True
-        wait_s = self._noted(self._rates.take(key, self._clock.now())).wait_s
+        if key is None:
+            return receive
+        wait_s = 0.0 if scope["path"] in _EXEMPT else self._noted(self._rates.take(key, self._clock.now())).wait_s
         if wait_s:
             await turn_away(scope, receive, send, too_many(_WHY, ceil(wait_s)))
-        return not wait_s
-
-    def weighing(self, scope: Scope, receive: Receive) -> Receive:
-        """A `receive` that counts a large request as several."""
-        key = _key(scope)
-        return receive if key is None or scope["type"] != "http" else _WeighedBody(self, key, receive)
+            return None
+        return _WeighedBody(self, key, receive) if scope["type"] == "http" else receive
 
     def pace(self, scope: Scope, size: int) -> float:
         """Count a message of so many bytes on a connection: the seconds until its client may have sent it."""

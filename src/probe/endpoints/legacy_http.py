@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ..core.call import Cause
 from ..core.inbound import check_get, check_version
 from ..core.replay import EvictedError
 from ..engine.legacy.answers import Accepted, Answered
-from ..engine.messages import Received, read_batch, read_id, read_initialize, read_message, refused_message
+from ..engine.messages import (
+    Received,
+    read_batch,
+    read_id,
+    read_initialize,
+    read_message,
+    record_received,
+    refused_message,
+)
 from ..engine.protocols import ServedEngine
 from ..engine.sessions import Session
 from ..engine.streams.outbox import answer
 from ..engine.streams.reading import Reading
 from ..engine.streams.stream import Stream
-from ..observe.context import Recorder
 from ..wire.errors import McpError, Refusal, Rejection
 from ..wire.jsonrpc import Request, error_response, result_response
 from ..wire.revisions import V2025_11_25
 from .event_stream import EventStream, event_position
-from .exchange import JSON_HEADERS, Exchange, not_allowed
+from .exchange import JSON_HEADERS, Exchange, asked_selection, not_allowed
 
 SESSION_HEADER = "mcp-session-id"
 
@@ -32,40 +40,35 @@ class LegacyHttp:
         self._engine = engine
         self._settings = engine.settings
 
-    async def post(
-        self, exchange: Exchange, value: Any, recorders: Sequence[Recorder], selection: str, size: int
-    ) -> None:
-        """Serve one POST; `value` is its body of `size` bytes, and `recorders` are those of its messages.
-
-        They are bound to the session of the request, where there is one. Raises `Rejection`.
-        """
+    async def post(self, exchange: Exchange, value: Any, body: bytes) -> None:
+        """Serve one POST, whose `body` is `value`. Raises `Rejection`."""
+        engine, limits, selection = self._engine, self._settings.limits, self._settings.tools
+        found = self._find(exchange)
+        question = None if found is None else partial(engine.legacy.question, found)
+        recorders = record_received(exchange.recorder, value, body, limits, question)
+        exchange.message = recorders[0]
+        if exchange.query:
+            selection = asked_selection(exchange.query, engine.selection, read_id(value, limits))
         check_version(exchange.head)
-        limits = self._settings.limits
-        first = read_initialize(value, size, limits) if exchange.head.get(SESSION_HEADER) is None else None
+        first = read_initialize(value, len(body), limits) if exchange.head.get(SESSION_HEADER) is None else None
         if first is not None:
             await self._initialize(exchange, first, selection)
             return
         try:
             single = None if isinstance(value, list) else [read_message(value, limits)]
-            session = self._session(exchange, value)
+            session = self._checked(exchange, found, value)
             messages = single or read_batch(value, session.machine.revision, limits, recorders[0])
         except Rejection as rejection:
-            self._fail_answered(exchange, value, recorders, rejection)
+            if found is not None:
+                # They were to answer questions of this server, and their client believes that they have.
+                contexts = [exchange.context(recorder) for recorder in recorders]
+                engine.legacy.refused(found, value, rejection.reason, contexts)
             raise
-        if self._engine.draining:
-            self._engine.refuse_while_draining(messages, read_id(value, limits))
+        if engine.draining:
+            engine.refuse_while_draining(messages, read_id(value, limits))
         contexts = [exchange.context(recorder) for recorder in recorders]
         received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
         await self._answer(exchange, session, received, batch=single is None)
-
-    def _fail_answered(
-        self, exchange: Exchange, value: Any, recorders: Sequence[Recorder], rejection: Rejection
-    ) -> None:
-        """Fail the questions that refused messages were to answer: their client believes that it has answered."""
-        session = self._engine.sessions.find(exchange.head.get(SESSION_HEADER) or "")
-        if session is not None:
-            contexts = [exchange.context(recorder) for recorder in recorders]
-            self._engine.legacy.refused(session, value, rejection.reason, contexts)
 
     async def get(self, exchange: Exchange) -> None:
         """Serve one GET: a standalone stream, or the rest of another. Raises `Rejection`."""
@@ -73,7 +76,7 @@ class LegacyHttp:
         if exchange.head.get(SESSION_HEADER) is None:
             raise not_allowed("GET without a session", b"POST")
         check_version(exchange.head)
-        session = self._session(exchange)
+        session = self._checked(exchange, self._find(exchange))
         self._engine.refuse_while_draining()
         last = exchange.head.get("last-event-id")
         if last is None:
@@ -88,7 +91,7 @@ class LegacyHttp:
         if exchange.head.get(SESSION_HEADER) is None:
             raise not_allowed("DELETE without a session", b"POST")
         check_version(exchange.head)
-        session = self._session(exchange)
+        session = self._checked(exchange, self._find(exchange))
         session.end(Cause.SESSION_END, "deleted", exchange.recorder)
         await exchange.respond(204)
 
@@ -123,20 +126,25 @@ class LegacyHttp:
             value = result_response(request.id, result)
         await exchange.answer(200, [answer(context.recorder, value)], headers)
 
-    def _session(self, exchange: Exchange, value: Any = None) -> Session:
-        """The session of the request, whose body is `value`.
+    def _find(self, exchange: Exchange) -> Session | None:
+        """The session that the request names, if there is one: the exchange is known to be of that from now on."""
+        given = exchange.head.get(SESSION_HEADER)
+        session = None if given is None else self._engine.sessions.find(given)
+        if session is not None:
+            exchange.belong_to(session.label)
+        return session
+
+    def _checked(self, exchange: Exchange, session: Session | None, value: Any = None) -> Session:
+        """The session that was found for the request, whose body is `value`.
 
         Raises `Rejection` 400 without a header and 404 for one that does not exist.
         """
-        given = exchange.head.get(SESSION_HEADER)
-        session = None if given is None else self._engine.sessions.find(given)
         if session is None:
             why = "Session not found: it has ended or never existed; initialize again"
             refusal = Refusal.UNKNOWN_SESSION
-            if given is None:
+            if exchange.head.get(SESSION_HEADER) is None:
                 why, refusal = "Bad Request: the Mcp-Session-Id header is required", Refusal.MISSING_SESSION
             raise Rejection(refusal, why, read_id(value, self._settings.limits))
-        exchange.belong_to(session.label)
         version = exchange.head.get("mcp-protocol-version")
         if version not in (None, session.machine.revision):
             clause = "2025-11-25 basic/transports, Protocol Version Header"

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import trio
 
 from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of
-from ..engine.messages import read_id, record_received
 from ..engine.protocols import ServedEngine
 from ..observe.events import UnreadableFault
 from ..observe.unreadable import unreadable, unreadable_json
@@ -22,8 +20,8 @@ from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
-from .exchange import EndpointExchanges, Exchange, asked_selection, not_allowed
-from .legacy_http import SESSION_HEADER, LegacyHttp
+from .exchange import EndpointExchanges, Exchange, not_allowed
+from .legacy_http import LegacyHttp
 from .modern_http import ModernHttp
 from .rooms import Arriving
 
@@ -104,30 +102,42 @@ class McpHttp:
 
     def _judge(self, exchange: Exchange) -> None:
         """The rungs of a request that its head alone decides. Raises `Rejection`."""
-        self._policy.check(exchange.head)
+        read = exchange.read
+        self._policy.check(read.head)
         exchange.check_label()
-        if exchange.head.method == "POST":
-            check_post(exchange.head)
-        exchange.read.judged = True
+        if read.head.method == "POST":
+            check_post(read.head)
+            read.length = _length(read.head)
+        read.judged = True
 
     async def _post(self, exchange: Exchange) -> None:
         body = await self._body(exchange)
-        value = self._json(exchange, body)
-        modern = era_of(exchange.head, value) == "modern"
-        if modern:
-            await self._post_modern(exchange, value, body)
+        try:
+            value = parse(body, max_depth=self._settings.limits.max_json_depth)
+        except MalformedError as error:
+            exchange.recorder.append(unreadable_json(error, body, exchange.read.length))
+            raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
+        if era_of(exchange.head, value) == "modern":
+            await self._modern.post(exchange, value, body)
         else:
-            await self._post_legacy(exchange, value, body)
+            await self._legacy.post(exchange, value, body)
 
     async def _body(self, exchange: Exchange) -> bytes:
         """Raises `Rejection` and `ClientGoneError`."""
-        declared = self._declared_length(exchange)
-        most = self._settings.limits.max_body_bytes
+        most, declared = self._settings.limits.max_body_bytes, exchange.read.length
         if exchange.has_body and declared is not None and declared <= most:
             whole: bytes = (await exchange.receive())["body"]
             self._arriving.look(exchange.holder, exchange.recorder, len(whole))
             return whole
-        body = Body(most)
+        # A body that is only a little too large is read and then refused, so that its sender is there for the answer.
+        if declared is not None and declared > 2 * most:
+            why = f"The request body is larger than {most} bytes (max_body_bytes)"
+            exchange.recorder.append(unreadable("size", why, b"", declared=declared))
+            raise Rejection(Refusal.BODY_TOO_LARGE, why)
+        return await self._read_body(exchange, Body(most), declared)
+
+    async def _read_body(self, exchange: Exchange, body: Body, declared: int | None) -> bytes:
+        """Read a body that is still on its way, has no declared length, or is a little too large."""
         try:
             if exchange.has_body:
                 look = partial(self._arriving.look, exchange.holder, exchange.recorder)
@@ -144,51 +154,6 @@ class McpHttp:
                 fact = unreadable(fault, rejection.message, body.kept, size=body.size, declared=declared)
                 exchange.recorder.append(fact)
             raise
-
-    def _json(self, exchange: Exchange, body: bytes) -> Any:
-        """Raises `Rejection`."""
-        try:
-            return parse(body, max_depth=self._settings.limits.max_json_depth)
-        except MalformedError as error:
-            exchange.recorder.append(unreadable_json(error, body, _length(exchange.head)))
-            raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
-
-    async def _post_modern(self, exchange: Exchange, value: Any, body: bytes) -> None:
-        engine, limits = self._engine, self._settings.limits
-        exchange.belong_to(engine.clients.label(exchange.recorder, exchange.address, value))
-        exchange.message = record_received(exchange.recorder, value, body, limits)[0]
-        selection = self._selection(exchange, value)
-        await self._modern.post(exchange, value, selection)
-
-    async def _post_legacy(self, exchange: Exchange, value: Any, body: bytes) -> None:
-        engine, limits = self._engine, self._settings.limits
-        given = exchange.head.get(SESSION_HEADER)
-        session = None if given is None else engine.sessions.find(given)
-        if session is None:
-            recorders = record_received(exchange.recorder, value, body, limits)
-        else:
-            exchange.belong_to(session.label)
-            question = partial(engine.legacy.question, session)
-            recorders = record_received(exchange.recorder, value, body, limits, question)
-        exchange.message = recorders[0]
-        selection = self._selection(exchange, value)
-        await self._legacy.post(exchange, value, recorders, selection, len(body))
-
-    def _declared_length(self, exchange: Exchange) -> int | None:
-        """The declared size of the body, if there is one. Raises `Rejection` when it is far too large."""
-        most, length = self._settings.limits.max_body_bytes, _length(exchange.head)
-        # A body that is only a little too large is read and then refused, so that its sender is there for the answer.
-        if length is not None and length > 2 * most:
-            why = f"The request body is larger than {most} bytes (max_body_bytes)"
-            exchange.recorder.append(unreadable("size", why, b"", declared=length))
-            raise Rejection(Refusal.BODY_TOO_LARGE, why)
-        return length
-
-    def _selection(self, exchange: Exchange, value: Any) -> str:
-        """The selection of the URL, else that of the server. Raises `Rejection`, with the id in `value`."""
-        if not exchange.query:
-            return self._settings.tools
-        return asked_selection(exchange.query, self._engine.selection, read_id(value, self._settings.limits))
 
 
 def _length(head: HttpHead) -> int | None:

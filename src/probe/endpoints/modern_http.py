@@ -15,7 +15,7 @@ from typing import Any
 import trio
 
 from ..core.call import Cause
-from ..engine.messages import read_message
+from ..engine.messages import read_id, read_message, record_received
 from ..engine.modern.answers import AnsweredAtOnce, Started
 from ..engine.protocols import ServedEngine
 from ..engine.streams.reading import Reading
@@ -25,7 +25,7 @@ from ..wire.revisions import V2026_07_28
 from ..wire.v2026.codec import modern_error
 from .asgi import Headers, wait_disconnect
 from .event_stream import EventStream
-from .exchange import JSON_HEADERS, Exchange
+from .exchange import JSON_HEADERS, Exchange, asked_selection
 
 RETRY_AFTER = (b"retry-after", b"5")
 
@@ -37,13 +37,18 @@ class ModernHttp:
         self._engine = engine
         self._settings = engine.settings
 
-    async def post(self, exchange: Exchange, value: Any, selection: str) -> None:
-        """Serve one POST."""
+    async def post(self, exchange: Exchange, value: Any, body: bytes) -> None:
+        """Serve one POST, whose `body` is `value`. Raises `Rejection` for a `?tools=` that does not exist."""
+        engine, limits, selection = self._engine, self._settings.limits, self._settings.tools
+        exchange.belong_to(engine.clients.label(exchange.recorder, exchange.address, value))
+        exchange.message = record_received(exchange.recorder, value, body, limits)[0]
+        if exchange.query:
+            selection = asked_selection(exchange.query, engine.selection, read_id(value, limits))
         try:
             await self._serve(exchange, value, selection)
         except Rejection as rejection:
-            body = rejection.body()
-            await exchange.reject(rejection, {**body, "error": modern_error(body["error"])})
+            refusal = rejection.body()
+            await exchange.reject(rejection, {**refusal, "error": modern_error(refusal["error"])})
 
     async def _serve(self, exchange: Exchange, value: Any, selection: str) -> None:
         if isinstance(value, list):

@@ -94,8 +94,9 @@ class Paths:
     async def _admit(self, serve: App, scope: Scope, receive: Receive, send: Send) -> None:
         scope = self._doorman.introduce(scope)
         send = self._browsers.instruct(scope, send)
-        if await self._doorman.admits(scope, receive, send):
-            await serve(scope, self._doorman.weighing(scope, receive), send)
+        admitted = await self._doorman.admit(scope, receive, send)
+        if admitted is not None:
+            await serve(scope, admitted, send)
 
     async def _serve_pages(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "websocket" and scope["path"] not in (*_PROTOCOL, *_WITH_SECRET):

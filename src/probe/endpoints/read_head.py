@@ -22,10 +22,11 @@ class ReadHead:
     """Everything that follows from the head of a request alone.
 
     `headers` and `hidden` are those of an `http.request` without a query. `label` is the `?client=` of the query,
-    whatever it is. `sessions` are the values of `Mcp-Session-Id`. `judged`: it has passed the rungs before the body.
+    whatever it is. `sessions` are the values of `Mcp-Session-Id`. `judged`: it has passed the rungs before the body,
+    and then `length` is the Content-Length of a POST, if that is a number.
     """
 
-    __slots__ = ("head", "headers", "hidden", "judged", "label", "query", "sessions")
+    __slots__ = ("head", "headers", "hidden", "judged", "label", "length", "query", "sessions")
 
     def __init__(self, scope: Scope) -> None:
         self.head = http_head(scope)
@@ -35,6 +36,7 @@ class ReadHead:
         self.label = client_label(self.query) if self.query else None
         self.sessions = self.head.each(SESSION_HEADER)
         self.judged = False
+        self.length: int | None = None
 
 
 def read_head(scope: Scope) -> ReadHead:

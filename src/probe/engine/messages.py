@@ -28,16 +28,12 @@ def goes_on(body: bytes) -> bool:
     return b'"notifications/cancelled"' in body
 
 
-def _no_question(_id: RequestId) -> Recorder | None:
-    return None
-
-
 def record_received(
     recorder: Recorder,
     value: Any,
     body: bytes,
     limits: Limits,
-    question: Callable[[RequestId], Recorder | None] = _no_question,
+    question: Callable[[RequestId], Recorder | None] | None = None,
 ) -> list[Recorder]:
     """Record what was read, before it is judged; returns the recorder of each message, whose cause is its entry.
 
@@ -54,11 +50,11 @@ def _record(
     value: Any,
     body: bytes,
     place: int | None,
-    question: Callable[[RequestId], Recorder | None],
+    question: Callable[[RequestId], Recorder | None] | None,
 ) -> Recorder:
     entry = kept(value, body)
     rpc, method, id = essentials(value)
-    asked = question(id) if rpc in ("response", "error") and id is not None else None
+    asked = None if question is None or id is None or rpc not in ("response", "error") else question(id)
     if asked is not None:
         recorder = recorder.bind(call=asked.context.call, task=asked.context.task).caused_by(asked.cause)
     return recorder.having(MessageReceived(place, rpc, method, id, entry.body, subject(value), entry.hidden))

@@ -61,7 +61,11 @@ class Door:
             return
         with contained("a connection"), self._shares.holding(_KIND, holder):
             if self._inside < self._most:
-                await self._let_in(transport)
+                self._inside += 1
+                try:
+                    await converse(self._service, transport)
+                finally:
+                    self._inside -= 1
             elif self._reserved < 2 * self._most_reserved:
                 await self._hear(transport)
             else:
@@ -70,13 +74,6 @@ class Door:
     def _holder(self, transport: trio.SocketStream) -> str | None:
         address = str(transport.socket.getpeername()[0])
         return None if is_within(address, self._service.trusted) else client_key(address)
-
-    async def _let_in(self, transport: trio.SocketStream) -> None:
-        self._inside += 1
-        try:
-            await converse(self._service, transport)
-        finally:
-            self._inside -= 1
 
     async def _hear(self, transport: trio.SocketStream) -> None:
         visit = _Visit(self)
