@@ -6,8 +6,8 @@ Here and nowhere else is an exception of a handler caught. `trio.Cancelled` alwa
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Literal, NamedTuple, Self, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
 
 import trio
 
@@ -26,6 +26,7 @@ from ..catalogue.tool import (
 logger = logging.getLogger(__name__)
 
 _Later = TypeVar("_Later")
+_Args = ParamSpec("_Args")
 
 OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required", "task"]
 
@@ -115,19 +116,21 @@ def _failed_at_once(error: Exception) -> Outcome:
     return _failed(failure if isinstance(failure, Exception) else error)
 
 
-def handled(handler: Callable[[], Json | Outcome | _Later]) -> Outcome | _Later:
+def handled(
+    handler: Callable[_Args, Json | Outcome | _Later], *args: _Args.args, **named: _Args.kwargs
+) -> Outcome | _Later:
     """Run a method's handler. Returns its outcome, also where it raises, or what it gives in place of a result."""
     try:
-        answer = handler()
+        answer = handler(*args, **named)
     except Exception as error:
         return _failed_at_once(error)
     return _completed(answer) if isinstance(answer, dict) else answer
 
 
-def attempt_tool(work: Callable[[], ToolResult]) -> Outcome:
+def attempt_tool(work: Callable[[Mapping[str, Any]], ToolResult], arguments: Mapping[str, Any]) -> Outcome:
     """Run a tool that never waits; its result is checked, as tools come from anywhere."""
     try:
-        outcome = _completed(work())
+        outcome = _completed(work(arguments))
     except Exception as error:
         outcome = _failed_at_once(error)
     return _sendable(outcome)

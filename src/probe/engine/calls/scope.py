@@ -110,11 +110,8 @@ class CallScope:
     def dispatch(self, deadlines: Deadlines, gate: ProgressGate) -> None:
         """The call is a dispatch, with these deadlines from now on; its progress passes through `gate`."""
         self._gate = gate
-        self._bound(deadlines)
-
-    def _bound(self, deadlines: Deadlines) -> None:
-        # They are the scope's own, so expiry and cancellation are one mechanism.
         self.deadlines = deadlines
+        # The scope's own deadline, so that expiry and cancellation are one mechanism.
         self.scope.deadline = deadlines.at
 
     def progressed(self, done: float, total: float | None, coalesced: int) -> None:
@@ -125,7 +122,7 @@ class CallScope:
         self.steps_done, self.steps_total, self._coalesced = done, total, coalesced
         if self.deadlines is not None:
             moved, news = self.deadlines.progress(self._clock.now())
-            self._bound(moved)
+            self.deadlines, self.scope.deadline = moved, moved.at
             if news:
                 self.recorder.append(DispatchExtended(moved.progress_count, moved.which, moved.at_ms))
 
@@ -181,14 +178,21 @@ class CallScope:
     ) -> Recorder | None:
         """Send a message of the call on a stream, if it may still be sent; otherwise it is dropped.
 
+        Nothing is sent after the cancellation of the call, its deadline, or its end, with two exceptions. A call whose
+        deadline has passed will be answered: before that the engine withdraws what the work has asked, and sends the
+        last report that came in time; the work itself can send no more. The questions of a task are withdrawn whatever
+        ended it: its client has asked for the end of the task, not for silence.
+
         The withdrawal of a question is not sent by the work. `recorder` is that of the message, where another entry
         than the `call.started` brings it about. Returns what `outbox.send` returns; None for a message that is dropped.
         """
-        recorder = recorder or self.recorder
-        if not self._may_send(by_work=by_work and self.working):
-            drop(recorder, message, "the task has ended" if self.task else "the call was cancelled")
-            return None
-        self._emitted += by_work and self.working
+        recorder, by_work = recorder or self.recorder, by_work and self.working
+        if self.is_over:
+            answered = self.machine.cause is Cause.DEADLINE or self.task is not None
+            if by_work or self.machine.settled or not answered:
+                drop(recorder, message, "the task has ended" if self.task else "the call was cancelled")
+                return None
+        self._emitted += by_work
         return send(recorder, stream, message)
 
     @property
@@ -196,18 +200,6 @@ class CallScope:
         """Whether the call was cancelled, its deadline has passed, or it has ended: its reports count no more."""
         self.expire()
         return self.machine.settled or self.machine.cause is not None
-
-    def _may_send(self, *, by_work: bool) -> bool:
-        """Whether a message may be sent for this call: not after its cancellation, its deadline, or its end.
-
-        A call whose deadline has passed will be answered. Before that the engine withdraws what the work has asked, and
-        sends the last report that came in time; the work itself can send no more. The questions of a task are withdrawn
-        whatever ended it: its client has asked for the end of the task, not for silence.
-        """
-        if not self.is_over:
-            return True
-        answered = self.machine.cause is Cause.DEADLINE or self.task is not None
-        return answered and not by_work and not self.machine.settled
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, cast
 
@@ -109,19 +110,23 @@ class ToolRuns:
     def at_once(self, call: CallScope, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         """Run a tool that never waits."""
         run_at_once = cast("Callable[[Mapping[str, Any]], ToolResult]", tool.run)
-        return _told(call, attempt_tool(lambda: run_at_once(arguments)))
+        return _told(call, attempt_tool(run_at_once, arguments))
 
     def start(self, call: CallScope, tool: Tool, context: CallContext) -> Work:
         """Set the deadlines, which count from now, and give back the work."""
-        run_tool = tool_work(tool)
-        deadlines = self._deadlines(tool, context.arguments)
+        run_tool, settings, arguments = partial(tool_work(tool), context), self._settings, context.arguments
+        idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
+        ceiling_s = _seconds(tool.ceiling_s, arguments, settings.ceiling_deadline_s)
+        if tool.asks_client:
+            idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
+        deadlines = Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
         call.dispatch(deadlines, context.gate)
         # A dispatch to a tool host is recorded as sent when its message is sent.
         if tool.host is None:
             call.recorder.append(DispatchSent(tool.name, deadlines.idle_ms, deadlines.ceiling_ms))
 
         async def work() -> Outcome | None:
-            outcome = await run(call, lambda: run_tool(context), context.pump_progress)
+            outcome = await run(call, run_tool, context.pump_progress)
             context.finish_progress()
             # Settled before: it was given up.
             return None if call.machine.settled else call.settle(outcome)
@@ -140,14 +145,6 @@ class ToolRuns:
         limits = self._services.limits
         gate = ProgressGate(limits.progress_per_second, limits.progress_burst, self._clock.now())
         return CallContext(arguments, answers, token, call, channel, gate, self._clock)
-
-    def _deadlines(self, tool: Tool, arguments: Mapping[str, Any]) -> Deadlines:
-        settings = self._settings
-        idle_s = _seconds(tool.idle_s, arguments, settings.idle_deadline_s)
-        ceiling_s = _seconds(tool.ceiling_s, arguments, settings.ceiling_deadline_s)
-        if tool.asks_client:
-            idle_s, ceiling_s = idle_s + settings.client_request_s, ceiling_s + settings.client_request_s
-        return Deadlines.start(self._clock.now(), idle_s=idle_s, ceiling_s=ceiling_s)
 
 
 def _seconds(own: Seconds | None, arguments: Mapping[str, Any], servers: float) -> float:

@@ -98,22 +98,17 @@ class _ResponseStream:
     def __init__(self, session: Session, reading: Reading, *, shared: bool) -> None:
         self._session = session
         self.reading = reading
+        self.shared = shared
         self._track: Track | None = None
         self._running = 0
-        self._shared = shared
 
     def begin(self, request: Recorder) -> Track:
         """One more request runs; the stream as its connection reads it."""
         if self._track is None or self._session.piped:
-            opened_for = request.bind(call=None, task=None) if self._shared else request
+            opened_for = request.bind(call=None, task=None) if self.shared else request
             self._track = self.reading.add(self._session.open_stream(opened_for), 0)
         self._running += 1
         return self._track
-
-    def belong_to(self, call: Recorder, stream: Stream) -> None:
-        """The stream is that of a call, unless several answer on it."""
-        if not self._shared:
-            stream.belong_to(call)
 
     def done(self, stream: Stream) -> None:
         """One of them is over."""
@@ -223,6 +218,11 @@ class LegacyRouter:
         return error_response(answer.message["id"], McpError(Code.BUSY, why).body())
 
     def _begin_all(self, session: Session, requests: _Requests) -> None:
+        """Mark the requests as in flight, all or none, and record each id that the session has used before.
+
+        Also for a request that the client itself repeats: the clause knows no exception, and this one runs a second
+        time. A request that was refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
+        """
         begun: list[RequestId] = []
         for message, context in requests:
             try:
@@ -232,14 +232,6 @@ class LegacyRouter:
                     session.machine.finish(earlier)
                 raise self._refused(session, message, context, error) from None
             begun.append(message.id)
-        self._note_used(session, requests)
-
-    def _note_used(self, session: Session, requests: _Requests) -> None:
-        """Record each id that the session has used before, also for a request that the client itself repeats.
-
-        The clause knows no exception for a repeated request, and this one runs a second time. A request that was
-        refused by HTTP status never began, so its id may come again: 429 and 503 ask for that.
-        """
         for message, context in requests:
             repeated = self._repeats.note(message, context)
             if session.used_ids.use(message.id) and not repeated:
@@ -264,7 +256,7 @@ class LegacyRouter:
         handle = self._handle
         if request.method in draft_streams.METHODS:
             handle = partial(self._stream_desk.handle, response.reading)
-        outcome = handled(lambda: handle(session, request, context))
+        outcome = handled(handle, session, request, context)
         if not isinstance(outcome, Outcome):
             self._launch(session, request, context, outcome, response)
             return None
@@ -287,7 +279,7 @@ class LegacyRouter:
             session.machine.finish(request.id)
             return _Answer(error_response(request.id, full.body()), context.recorder)
         reading.add(stream, 0)
-        outcome = handled(lambda: self._handle(session, request, context))
+        outcome = handled(self._handle, session, request, context)
         if isinstance(outcome, Outcome):
             self._finish(session, request, context)
             self._tell(stream, self._told(session, request, context, outcome))
@@ -375,7 +367,8 @@ class LegacyRouter:
         begun = start(stream)
         if context.recorder.context.call is None:
             context.concerns(begun.call.recorder)
-        response.belong_to(context.recorder, stream)
+        if not response.shared:
+            stream.belong_to(context.recorder)
         session.calls[request.id] = begun.call
         answer = partial(self._send_answer, session, request, context, stream)
         running = RunningRequest(begun, stream, answer, partial(self._close, session, request.id, response, stream))

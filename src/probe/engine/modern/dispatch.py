@@ -144,7 +144,7 @@ class ModernRouter:
         info = inbound.meta.client_info or {}
         context.client = ClientInfo(clip(str(info.get("name", ""))), clip(str(info.get("version", ""))))
         incoming = Incoming(request, inbound.meta, offer, context)
-        outcome = handled(lambda: self._handle(incoming, inbound.params))
+        outcome = handled(self._handle, incoming, inbound.params)
         if not isinstance(outcome, Outcome):
             return self._launch(incoming, outcome)
         message, status = self._answer(request, outcome)
