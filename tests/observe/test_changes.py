@@ -44,6 +44,16 @@ def test_the_thing_unchanged_longest_makes_room_and_that_shows() -> None:
     assert (names(changes.since(0)), changes.lost) == (["a", "c"], 2)
 
 
+def test_many_changes_that_nobody_looks_at_are_remembered_like_few() -> None:
+    changes = noted(*(f"n{number % 7}" for number in range(10_000)), most=3)
+    assert changes.since(0) == [(f"n{number % 7}", number + 1) for number in range(9_997, 10_000)]
+    assert (changes.version, changes.lost) == (10_000, 9_997)
+    assert len(changes._noted) == 0
+    for number in range(10_000):
+        changes.note(f"n{number}")
+        assert len(changes._noted) < 1000
+
+
 @given(
     st.integers(1, 4),
     st.lists(st.tuples(st.sampled_from(["note", "forget", "read"]), st.sampled_from("abcdef")), max_size=60),
