@@ -76,6 +76,15 @@ def test_a_gap_is_not_told_twice() -> None:
     assert it.since(first.next, 10).gap is None
 
 
+@pytest.mark.parametrize(
+    ("until", "limit", "kept"),
+    [(9, 2, ["6", "7"]), (6, 2, ["5", "6"]), (6, 10, ["5", "6"]), (5, 1, ["5"]), (4, 10, []), (3, 10, []), (6, 0, [])],
+)
+def test_the_last_entries_up_to_a_number(until: int, limit: int, kept: list[str]) -> None:
+    it = log(7, max_events=3)
+    assert [entry.seq for entry in it.until(until, limit)] == [int(number) for number in kept]
+
+
 def test_numbers_never_repeat_after_eviction() -> None:
     it = log(50, max_events=3)
     assert it.append(READY) == it.last == 51

@@ -6,11 +6,12 @@ pushed out it gets a gap that names the lost range, never silence.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 import trio
 
@@ -118,10 +119,11 @@ class EventLog:
         self._now = now
         self._max_events = max_events
         self._max_bytes = max_bytes
-        # Each entry with its cost. The list gives up its beginning in large pieces: unlike a deque it is read from any
-        # place at once.
-        self._slots: list[tuple[Entry, int] | None] = []
-        self._length = 0
+        # The entries, None in the places of those that were evicted. The list gives up its beginning in large pieces:
+        # unlike a deque it is read from any place at once.
+        self._slots: list[Entry | None] = []
+        # What each entry that is kept costs.
+        self._costs: deque[int] = deque()
         self._bell = trio.lowlevel.ParkingLot()
         # Whether anybody may be there: each entry asks, and most are not awaited.
         self._awaited = False
@@ -130,12 +132,12 @@ class EventLog:
 
     def __len__(self) -> int:
         """The number of entries that are kept."""
-        return self._length
+        return len(self._costs)
 
     @property
     def first(self) -> int:
         """The oldest sequence number that is kept; one more than the last while there is none."""
-        return self.last - self._length + 1
+        return self.last - len(self._costs) + 1
 
     def append(
         self,
@@ -151,24 +153,25 @@ class EventLog:
         seq = self.last = self.last + 1
         at, mono = self._now() if when is None else when
         cost = cost_of(fact)
-        self._slots.append((Entry(seq, at, mono, context, fact, cause), cost))
-        self._length += 1
+        self._slots.append(Entry(seq, at, mono, context, fact, cause))
+        costs = self._costs
+        costs.append(cost)
         self.bytes += cost
-        while self._length > self._max_events or (self.bytes > self._max_bytes and self._length > 1):
-            self._evict()
+        if self.bytes > self._max_bytes or len(costs) > self._max_events:
+            self._make_room()
         if self._awaited:
             self._awaited = False
             self._bell.unpark_all()
         return seq
 
-    def _evict(self) -> None:
-        oldest = self._slots[-self._length]
-        assert oldest is not None, "only what was evicted is None"
-        self._slots[-self._length] = None
-        self._length -= 1
-        self.bytes -= oldest[1]
-        if len(self._slots) > 2 * self._length:
-            del self._slots[: -self._length]
+    def _make_room(self) -> None:
+        slots, costs = self._slots, self._costs
+        # The newest entry stays, however large it is.
+        while len(costs) > self._max_events or (self.bytes > self._max_bytes and len(costs) > 1):
+            slots[-len(costs)] = None
+            self.bytes -= costs.popleft()
+        if len(slots) > 2 * len(costs):
+            del slots[: -len(costs)]
 
     async def wait_beyond(self, seq: int) -> None:
         """Wait until there is an entry after `seq`."""
@@ -199,9 +202,12 @@ class EventLog:
         return max(self.first - 1, self.last - count)
 
     def _between(self, start: int, end: int) -> list[Entry]:
-        """The entries from `start` to `end`, both included, as far as they are kept."""
+        """The entries from `start` to `end`, both included, which are kept."""
+        if start > end:
+            return []
         offset = len(self._slots) - self.last - 1
-        return [slot[0] for slot in self._slots[start + offset : end + offset + 1] if slot is not None]
+        # From the first one that is kept on, none is None.
+        return cast("list[Entry]", self._slots[start + offset : end + offset + 1])
 
 
 def cost_of(fact: Event) -> int:
