@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, get_args
 
 from . import events
 from .bounded import Newest
@@ -40,27 +40,63 @@ _MOST_OF_EXCHANGE: Final = 100
 # Entries of a call that can come before its `call.started`: the opening of its stream and the first message there.
 _MOST_EARLY: Final = 10
 
-_ENDS: Final = frozenset(
-    {
-        *(events.CallCancelled, events.CallSettled, events.TaskRemoved, events.HttpResponse, events.HttpClosed),
-        *(events.ConnectionClosed, events.StreamEnded, events.StreamLost),
-        *(events.DispatchExpired, events.DispatchSettled, events.DispatchCancelled, events.DispatchStopped),
-        events.HostClosed,
-    }
-)
-# Facts of rule 3, where they name no call.
-_OF_EXCHANGE: Final = frozenset(
-    {
-        *(events.HttpRequest, events.HttpResponse, events.HttpClosed, events.MessageRefused, events.ClientMisuse),
-        *(events.StreamOpened, events.StreamEnded, events.StreamLost),
-    }
-)
-# The same holds for a request that waits and is no tool call, such as `tasks/result`; it has a call id of its own.
-_OF_REQUEST: Final = frozenset({events.CallStarted, events.CallCancelled, events.CallSettled})
-# Facts whose own exchange is joined. A message that was received has a call where it answers a question of that call.
-_JOINING: Final = frozenset({events.CallStarted, events.StreamResumed, events.HttpResponse, events.MessageReceived})
-_REQUESTS: Final = frozenset({events.HttpRequest, events.MessageReceived})
 _GONE: Final = "disconnect"
+
+_Follows: TypeAlias = Callable[[Context, Any], bool]
+
+
+def _always(context: Context, fact: Any) -> bool:
+    return True
+
+
+def _without_call(context: Context, fact: Any) -> bool:
+    return context.call is None
+
+
+def _in_one_piece(context: Context, fact: Any) -> bool:
+    return context.call is None and context.stream is None
+
+
+def _refuses_all(context: Context, fact: events.MessageEmitted) -> bool:
+    """Whether it refuses a whole request."""
+    return context.call is None and context.stream is None and fact.rpc == "error" and fact.id is None
+
+
+class _Role(NamedTuple):
+    """The part that the facts of a class have in the rules above.
+
+    `joins`: the exchange of an entry that belongs to a call is joined to that. `ends`: it tells of an end. `follows`
+    tells whether an entry that belongs to no call belongs to its exchange (rule 3), None where none does.
+    """
+
+    joins: bool = False
+    ends: bool = False
+    follows: _Follows | None = None
+
+
+_NO_ROLE: Final = _Role()
+_ROLES: Final[Mapping[type, _Role]] = {
+    events.HttpRequest: _Role(follows=_without_call),
+    # One that was received has a call where it answers a question of that call.
+    events.MessageReceived: _Role(joins=True),
+    events.HttpResponse: _Role(joins=True, ends=True, follows=_without_call),
+    events.HttpClosed: _Role(ends=True, follows=_without_call),
+    events.MessageRefused: _Role(follows=_without_call),
+    events.ClientMisuse: _Role(follows=_without_call),
+    events.MessageEmitted: _Role(follows=_refuses_all),
+    events.MessagesDelivered: _Role(follows=_in_one_piece),
+    events.StreamOpened: _Role(follows=_without_call),
+    events.StreamResumed: _Role(joins=True),
+    events.StreamEnded: _Role(ends=True, follows=_without_call),
+    events.StreamLost: _Role(ends=True, follows=_without_call),
+    # A request that waits and is no tool call, such as `tasks/result`, has a call id of its own.
+    events.CallStarted: _Role(joins=True, follows=_always),
+    events.CallCancelled: _Role(ends=True, follows=_always),
+    events.CallSettled: _Role(ends=True, follows=_always),
+    **dict.fromkeys((events.TaskRemoved, events.ConnectionClosed, events.HostClosed), _Role(ends=True)),
+    **dict.fromkeys((events.DispatchExpired, events.DispatchSettled), _Role(ends=True)),
+    **dict.fromkeys((events.DispatchCancelled, events.DispatchStopped), _Role(ends=True)),
+}
 
 
 @dataclass(slots=True, eq=False)
@@ -78,24 +114,11 @@ class _Known:
     visiting: int = 0
     cut: bool = False
 
-    def add(self, seq: int, *, visiting: bool, ends: bool) -> bool:
-        """Returns whether there is one entry more."""
-        entries = self.entries
-        if seq in entries:
-            return False
-        if len(entries) < _MOST_VISITING:
-            # No bound is near, as in nearly all calls.
-            entries[seq] = None
-            self.visiting += visiting
-            return True
-        own = len(entries) - self.visiting
-        full = self.visiting >= _MOST_VISITING if visiting else own >= _MOST_ENTRIES + (_MOST_ENDS if ends else 0)
-        if full:
-            self.cut = True
-            return False
-        self.entries[seq] = None
-        self.visiting += visiting
-        return True
+    def has_room(self, visiting: bool, ends: bool) -> bool:
+        """Whether its bounds leave a place for one entry more."""
+        if visiting:
+            return self.visiting < _MOST_VISITING
+        return len(self.entries) - self.visiting < _MOST_ENTRIES + (_MOST_ENDS if ends else 0)
 
 
 @dataclass(slots=True, eq=False)
@@ -131,7 +154,9 @@ class EvidenceIndex:
         self._readers: Newest[str, str | None] = Newest(_MOST_NAMED)
         # The connection of the tool host that has still to answer a call.
         self._at_host: Newest[str, str | None] = Newest(_MOST_NAMED)
-        self._notes: Mapping[type, Callable[[Entry, Any], Calls]] = {
+        notes: Mapping[type, Callable[[Entry, Any], Calls]] = {
+            events.HttpRequest: self._asked,
+            events.MessageReceived: self._asked,
             events.CallStarted: self._started,
             events.CallCancelled: self._cancelled,
             events.CallSettled: self._call_settled,
@@ -142,6 +167,7 @@ class EvidenceIndex:
             events.DispatchStopped: self._host_stopped,
             events.HostClosed: self._host_closed,
         }
+        self._roles = {kind: (*_ROLES.get(kind, _NO_ROLE), notes.get(kind)) for kind in get_args(events.Event)}
 
     def of(self, call: str) -> list[int]:
         """The sequence numbers of the entries of a call, in order; empty for one that is not known."""
@@ -167,63 +193,62 @@ class EvidenceIndex:
 
     def take(self, entry: Entry) -> Calls:
         """One more entry; returns the tool calls that it belongs to."""
+        # Every entry of the log passes here.
+        if self._in_all > _MOST_IN_ALL:
+            self._make_room()
         context, fact = entry.context, entry.fact
-        kind = type(fact)
-        if kind in _REQUESTS and context.exchange is not None:
-            self._requests.store(entry.seq, context.exchange)
-        note = self._notes.get(kind)
+        joins, ends, follows, note = self._roles[type(fact)]
         calls = () if note is None else note(entry, fact)
-        known = None if context.call is None and context.task is None else self._known(context)
-        if known is not None:
-            self._own(known, entry)
-            return tuple(dict.fromkeys((known.call, *calls))) if calls else (known.call,)
-        if context.call is not None:
-            self._hold(context.call, entry)
-        for call in calls:
-            self._add(self._calls[call], entry.seq, ends=True)
-        return calls + self._of_exchange(entry)
-
-    def _known(self, context: Context) -> _Known | None:
-        """The call of an entry, or the one whose task the entry is about."""
-        known = None if context.call is None else self._calls.get(context.call)
+        call = context.call
+        known = None if call is None else self._calls.get(call)
         if known is None and context.task is not None:
-            known = self._calls.get(self._tasks.get(context.task, ""))
-        return known
-
-    def _own(self, known: _Known, entry: Entry) -> None:
-        kind, exchange, cause, entries = type(entry.fact), entry.context.exchange, entry.cause, known.entries
-        asked_in = None if cause is None else self._requests.get(cause)
-        if cause is not None and cause not in entries:
-            self._add(known, cause, visiting=asked_in is not None and asked_in != known.exchange)
-        if asked_in is not None:
-            self._join(known, asked_in)
-        if exchange is not None and kind in _JOINING and exchange != asked_in:
+            known = self._of_task(context.task)
+        if known is None:
+            return self._others(entry, calls, follows, ends)
+        cause, exchange = entry.cause, context.exchange
+        if cause is not None:
+            asked_in = self._requests.get(cause)
+            if cause not in known.entries:
+                self._add(known, cause, asked_in)
+            if asked_in is not None:
+                self._join(known, asked_in)
+        if joins and exchange is not None:
             self._join(known, exchange)
-        visiting = exchange is not None and exchange != known.exchange
-        if entry.seq not in entries:
-            self._add(known, entry.seq, visiting=visiting, ends=not visiting and kind in _ENDS)
+        self._add(known, entry.seq, exchange, ends)
+        return tuple(dict.fromkeys((known.call, *calls))) if calls else (known.call,)
+
+    def _others(self, entry: Entry, calls: Calls, follows: _Follows | None, ends: bool) -> Calls:
+        """Take an entry that names no call that is known."""
+        context = entry.context
+        if context.call is not None:
+            self._hold(context.call, entry.seq)
+        for each in calls:
+            self._add(self._calls[each], entry.seq, None, True)
+        if follows is None or context.exchange is None or not follows(context, entry.fact):
+            return calls
+        return calls + self._of_exchange(entry.seq, context.exchange, ends)
+
+    def _of_task(self, task: str) -> _Known | None:
+        return self._calls.get(self._tasks.get(task, ""))
 
     def _join(self, known: _Known, exchange: int) -> None:
         joined = self._exchanges.get(exchange) or self._exchange(exchange)
         if known.call not in joined.calls and len(joined.calls) < _MOST_OF_EXCHANGE:
             joined.calls[known.call] = None
             for seq in joined.facts:
-                self._add(known, seq, visiting=exchange != known.exchange)
+                self._add(known, seq, exchange)
 
-    def _of_exchange(self, entry: Entry) -> Calls:
-        number = entry.context.exchange
-        if number is None or not _is_of_exchange(entry):
-            return ()
+    def _of_exchange(self, seq: int, number: int, ends: bool) -> Calls:
+        """Take an entry that belongs to its exchange, and to no call by itself."""
         exchange = self._exchanges.get(number) or self._exchange(number)
         if len(exchange.facts) < _MOST_OF_EXCHANGE:
-            exchange.facts.append(entry.seq)
+            exchange.facts.append(seq)
         if not exchange.calls:
             return ()
         known = [self._calls[call] for call in exchange.calls if call in self._calls]
         for each in known:
-            visiting = number != each.exchange
-            self._add(each, entry.seq, visiting=visiting, ends=not visiting and type(entry.fact) in _ENDS)
-        return tuple(each.call for each in known)
+            self._add(each, seq, number, ends)
+        return tuple([each.call for each in known])
 
     def _exchange(self, number: int) -> _Exchange:
         exchange = self._exchanges.get(number)
@@ -232,20 +257,32 @@ class EvidenceIndex:
             self._exchanges.store(number, exchange)
         return exchange
 
-    def _hold(self, call: str, entry: Entry) -> None:
+    def _hold(self, call: str, seq: int) -> None:
         """Keep an entry of a call that has not started yet."""
         early = self._early.get(call)
         if early is None:
-            self._early.store(call, [entry.seq])
+            self._early.store(call, [seq])
         elif len(early) < _MOST_EARLY:
-            early.append(entry.seq)
+            early.append(seq)
 
-    def _add(self, known: _Known, seq: int, *, visiting: bool = False, ends: bool = False) -> None:
-        # The call itself may have made room for another one meanwhile.
-        if self._calls.get(known.call) is known and known.add(seq, visiting=visiting, ends=ends):
-            self._in_all += 1
-            if self._in_all > _MOST_IN_ALL:
-                self._forget_one()
+    def _add(self, known: _Known, seq: int, exchange: int | None, ends: bool = False) -> None:
+        """Give a call one entry more, as far as there is room; `exchange` is the one in which that happened."""
+        entries = known.entries
+        if seq in entries:
+            return
+        visiting = exchange is not None and exchange != known.exchange
+        # No bound is near where it has few entries, as nearly all calls have.
+        if len(entries) >= _MOST_VISITING and not known.has_room(visiting, ends):
+            known.cut = True
+            return
+        entries[seq] = None
+        self._in_all += 1
+        if visiting:
+            known.visiting += 1
+
+    def _make_room(self) -> None:
+        while self._in_all > _MOST_IN_ALL:
+            self._forget_one()
 
     def _forget_one(self) -> None:
         call = next(iter(self._settled or self._calls))
@@ -256,6 +293,11 @@ class EvidenceIndex:
         if known.task is not None:
             self._tasks.pop(known.task, None)
 
+    def _asked(self, entry: Entry, fact: events.HttpRequest | events.MessageReceived) -> Calls:
+        if entry.context.exchange is not None:
+            self._requests.store(entry.seq, entry.context.exchange)
+        return ()
+
     def _started(self, entry: Entry, fact: events.CallStarted) -> Calls:
         context = entry.context
         if fact.tool is None or context.call is None:
@@ -264,21 +306,22 @@ class EvidenceIndex:
         self._calls[known.call] = self._running[known.call] = known
         if known.task is not None:
             self._tasks[known.task] = known.call
+        for seq in self._early.pop(known.call, ()):
+            self._add(known, seq, None)
         if len(self._calls) > self._most_calls:
             self._forget_one()
-        for seq in self._early.pop(known.call, ()):
-            self._add(known, seq)
         return ()
 
     def _cancelled(self, entry: Entry, fact: events.CallCancelled) -> Calls:
-        known, pipe = self._known(entry.context), entry.context.pipe
+        context, pipe = entry.context, entry.context.pipe
+        known = self._calls.get(context.call or "") or self._of_task(context.task or "")
         # A call with a stream of its own is ended by the loss of the stream, not by its connection.
         gone = fact.by == _GONE and entry.context.call not in self._readers
         if known is not None and pipe is not None and gone:
             self._left.store(pipe, (*self._left.get(pipe, ()), known.call))
             end = self._pipe_ends.get(pipe)
             if end is not None:
-                self._add(known, end, ends=True)
+                self._add(known, end, None, True)
         return ()
 
     def _call_settled(self, entry: Entry, fact: events.CallSettled) -> Calls:
@@ -322,19 +365,3 @@ class EvidenceIndex:
         for call in waiting:
             del self._at_host[call]
         return tuple(call for call in waiting if call in self._calls)
-
-
-def _is_of_exchange(entry: Entry) -> bool:
-    fact, context = entry.fact, entry.context
-    if type(fact) in _OF_EXCHANGE:
-        return context.call is None
-    if type(fact) in _OF_REQUEST:
-        return True
-    if context.call is not None:
-        return False
-    if isinstance(fact, events.MessagesDelivered):
-        return context.stream is None
-    if isinstance(fact, events.MessageEmitted):
-        # The refusal of a whole request.
-        return context.stream is None and fact.rpc == "error" and fact.id is None
-    return False
