@@ -84,8 +84,7 @@ class Observer:
 
     def _take(self, entry: Entry) -> None:
         # The tables read the records.
-        if entry.context.call is not None:
-            self._records.take(entry)
+        self._records.take(entry)
         calls = self._tables.take(entry)
         if calls:
             for follower in self._followers:

@@ -24,6 +24,7 @@ class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
 
     def store(self, key: _Key, value: _Value) -> _Value | None:
         """Add or replace an item, which is the newest then. Returns the value that made room, if one did."""
+        if key in self:
+            self.move_to_end(key)
         self[key] = value
-        self.move_to_end(key)
         return self.popitem(last=False)[1] if len(self) > self._most else None

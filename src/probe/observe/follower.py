@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from typing import Final
+from typing import Any, Final
 
 import trio
 
+from . import events
 from .log import Entry, EventLog
 
 logger = logging.getLogger(__name__)
@@ -18,6 +19,7 @@ _INTERVAL_S: Final = 0.1
 # Entries between two checkpoints, and the bytes of their messages: about a millisecond.
 _PIECE: Final = 100
 _PIECE_BYTES: Final = 1024 * 1024
+_MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage})
 # A defect in the code behind `take` raises one of these.
 _DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -79,10 +81,10 @@ class LogFollower:
         page = self._log.since(self._position, _PIECE)
         if page.gap is not None:
             self._miss(page.gap.first, page.gap.last)
-        size, kinds = 0, self._kinds
-        for entry in page.entries:
-            if kinds is not None and type(entry.fact) not in kinds:
-                continue
+        entries, kinds, size = page.entries, self._kinds, 0
+        if kinds is not None:
+            entries = [entry for entry in entries if type(entry.fact) in kinds]
+        for entry in entries:
             # Set before the entry is taken, so that no entry is taken twice, whatever `take` raises.
             self._position = entry.seq
             try:
@@ -90,9 +92,11 @@ class LogFollower:
             except _DEFECTS:
                 logger.exception("entry %d of the event log cannot be taken", entry.seq)
                 self._miss(entry.seq, entry.seq)
-            size += len(getattr(entry.fact, "message", None) or ())
-            if size > _PIECE_BYTES:
-                return
+            fact: Any = entry.fact
+            if type(fact) in _MESSAGES:
+                size += len(fact.message)
+                if size > _PIECE_BYTES:
+                    return
         # A file may leave out numbers.
         self._position = max(self._position, page.next)
 

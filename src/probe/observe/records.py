@@ -270,9 +270,10 @@ class CallRecords:
 
     def take(self, entry: Entry) -> None:
         """Bring the records up to date with the next entry."""
-        fact, name = entry.fact, entry.context.call
+        name = entry.context.call
         if name is None:
             return
+        fact = entry.fact
         if type(fact) is events.CallStarted:
             self._start(name, entry, fact)
             return

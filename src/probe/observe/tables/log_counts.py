@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from ..event_filter import direction_of
@@ -21,23 +22,20 @@ _WAYS: Final[dict[str, _Name]] = {"in": "received", "out": "sent"}
 
 
 class LogCounts:
-    """Fed with every entry of the log in order, and with what the log still keeps."""
+    """Fed with every entry of the log in order by `take`, and with what the log still keeps."""
 
     def __init__(self) -> None:
         self.changes = Changes(1)
         # One for each entry that is kept and was counted: few different sets, which all entries share.
         self._kept: deque[tuple[int, frozenset[_Name]]] = deque()
         self._uncounted: deque[Entry] = deque()
+        self.take: Final[Callable[[Entry], None]] = self._uncounted.append
         self._shared: dict[frozenset[_Name], frozenset[_Name]] = {}
         self._counts: Counter[_Name] = Counter()
         # The entries that are problems, and how many of each kind an exchange has. Below zero: an entry without one.
         self._problems: deque[tuple[int, Problem, int]] = deque()
         self._in_exchange: Counter[tuple[Problem, int]] = Counter()
         self._exchanges: Counter[Problem] = Counter()
-
-    def take(self, entry: Entry) -> None:
-        """One more entry."""
-        self._uncounted.append(entry)
 
     def forget_before(self, first: int) -> None:
         """The log keeps no entry before this one, and more are coming."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic_core import from_json
 
@@ -31,13 +31,6 @@ _MOST_WAITING: Final = 20_000
 _LONGEST: Final = 300
 
 
-class _NamedRequest(NamedTuple):
-    """A request: its method, and the task that it names."""
-
-    method: str | None
-    about: RequestId | None
-
-
 class RefusalRows:
     """Fed with the entries of the log that `takers` has a place for.
 
@@ -48,7 +41,8 @@ class RefusalRows:
         self.table: Table[RefusalRow] = Table()
         self._has_failed = has_failed
         self._count = count
-        self._asked: Newest[int, _NamedRequest] = Newest(_MOST_WAITING)
+        # The method of a request, and the task that it names, by its entry.
+        self._asked: Newest[int, tuple[str | None, RequestId | None]] = Newest(_MOST_WAITING)
         # Refusals of HTTP exchanges whose response has no head yet.
         self._waiting: Newest[int, list[RefusalRow]] = Newest(_MOST_WAITING)
         self.takers: Mapping[type, Callable[[Entry, Any], None]] = {
@@ -64,7 +58,7 @@ class RefusalRows:
 
     def _received(self, entry: Entry, fact: events.MessageReceived) -> None:
         if fact.rpc == "request":
-            self._asked.store(entry.seq, _NamedRequest(fact.method, fact.about))
+            self._asked.store(entry.seq, (fact.method, fact.about))
 
     def _emitted(self, entry: Entry, fact: events.MessageEmitted) -> None:
         row = self._refusal(entry, fact) if fact.rpc == "error" else None
@@ -78,12 +72,12 @@ class RefusalRows:
 
     def _refusal(self, entry: Entry, fact: events.MessageEmitted) -> RefusalRow | None:
         error = from_json(fact.message)["error"]
-        asked = None if entry.cause is None else self._asked.pop(entry.cause, None)
+        method, about = self._asked.pop(entry.cause or 0, (None, None))
         if error["code"] not in CLIENT_CODES:
             return None
-        if asked is not None and asked.method == "tasks/result" and self._has_failed(asked.about):
+        if method == "tasks/result" and self._has_failed(about):
             return None
-        method, message = None if asked is None else asked.method, clip(error["message"], _LONGEST)
+        message = clip(error["message"], _LONGEST)
         return RefusalRow(
             str(entry.seq),
             entry.at,

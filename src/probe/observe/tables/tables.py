@@ -72,18 +72,23 @@ class Tables:
 
     def take(self, entry: Entry) -> Sequence[str]:
         """One more entry. Returns the tool calls that it belongs to."""
-        calls = self._evidence.take(entry)
         self._counts.take(entry)
         fact = entry.fact
         for taker in self._takers[type(fact)]:
             taker(entry, fact)
+        calls = self._evidence.take(entry)
         for call in calls:
             self._call_changes.note(call)
-            if self._tasks.rows:
-                record = self._records.get(call)
-                if record is not None and record.task is not None:
-                    self._tasks.changed(record.task)
+        if calls and self._tasks.rows:
+            self._change_tasks(calls)
         return calls
+
+    def _change_tasks(self, calls: Iterable[str]) -> None:
+        """The row of a task shows the progress of its call."""
+        for call in calls:
+            record = self._records.get(call)
+            if record is not None and record.task is not None:
+                self._tasks.changed(record.task)
 
     def forget_before(self, first: int) -> None:
         """The log keeps no entry before this one: `counts` are of what it keeps."""
