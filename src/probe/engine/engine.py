@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import cast
 
-import mcp_types as types
 import trio
 
 from .. import TITLE, __version__
@@ -24,6 +23,7 @@ from ..observe.records import CallRecords
 from ..settings import Settings
 from ..wire.errors import McpError, shutting_down
 from ..wire.jsonrpc import Json, Message, Request, RequestId
+from ..wire.parameters import InitializeRequestParams
 from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params
@@ -194,7 +194,7 @@ class Engine:
         session can be had, 429 when none can by this client address.
         """
         try:
-            params = cast("types.InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
+            params = cast("InitializeRequestParams", request_params("initialize", negotiate(""), request.params))
         except McpError as error:
             raise context.refused(error) from None
         revision = negotiate(params.protocol_version)

@@ -6,12 +6,12 @@ import json
 from importlib.resources import files
 from typing import Any
 
-import mcp_types as types
 import pytest
 
 from probe.wire.errors import Code, McpError
 from probe.wire.v2026.registry import (
     REQUESTS,
+    CallToolParams,
     ListenParams,
     TaskParams,
     UpdateTaskParams,
@@ -96,14 +96,14 @@ def test_only_three_methods_can_be_asked_for_input() -> None:
 def test_a_retry_keeps_its_answers_as_sent() -> None:
     answers = {"a": {"action": "accept"}, "junk": {"ignored": True}, "worse": 12345}
     params = request_params("tools/call", {"name": "t", "inputResponses": answers, "requestState": "s"})
-    assert isinstance(params, types.CallToolRequestParams)
+    assert isinstance(params, CallToolParams)
     assert (params.name, params.input_responses, params.request_state) == ("t", answers, "s")
 
 
 @pytest.mark.parametrize("task", [{"ttl": 1, "pollInterval": 2}, {"ttl": "soon"}, None, 5])
 def test_the_legacy_task_wish_is_ignored_whatever_its_shape(task: Any) -> None:
     params = request_params("tools/call", {"name": "t", "task": task})
-    assert isinstance(params, types.CallToolRequestParams)
+    assert isinstance(params, CallToolParams)
     assert params.task is None
 
 

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import mcp_types as types
-
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
+from ...wire.parameters import CompleteRequestParams, PromptReference
 from ...wire.revisions import LEGACY
 from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
 from .hosted import HostedTools
@@ -142,7 +141,7 @@ class Offer:
         prompt = self.prompt(name, arguments)
         return {"description": prompt.description, "messages": prompt.render(arguments, answers)}
 
-    def complete(self, params: types.CompleteRequestParams) -> Json:
+    def complete(self, params: CompleteRequestParams) -> Json:
         """`completion/complete`."""
         self.require("completions")
         fitting = [value for value in self._completions(params) if value.startswith(params.argument.value)]
@@ -203,10 +202,10 @@ class Offer:
         code = Code.RESOURCE_NOT_FOUND if self.legacy else Code.INVALID_PARAMS
         return McpError(code, "Resource not found", {"uri": uri})
 
-    def _completions(self, params: types.CompleteRequestParams) -> Sequence[str]:
+    def _completions(self, params: CompleteRequestParams) -> Sequence[str]:
         ref, name = params.ref, params.argument.name
         offered: Mapping[str, Sequence[str]] | None
-        if isinstance(ref, types.PromptReference):
+        if isinstance(ref, PromptReference):
             prompt = next((item for item in self._prompts() if item.name == ref.name), None)
             what = f"prompt {clip(ref.name)}"
             offered = None if prompt is None else {item.name: item.completions for item in prompt.arguments}

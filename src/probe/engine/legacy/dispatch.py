@@ -28,7 +28,6 @@ from functools import partial
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
-import mcp_types as types
 import trio
 
 from ...core.call import Cause
@@ -49,6 +48,14 @@ from ...wire.jsonrpc import (
     refused_responses,
     result_response,
     shown_id,
+)
+from ...wire.parameters import (
+    CallToolRequestParams,
+    CancelTaskRequestParams,
+    GetTaskPayloadRequestParams,
+    GetTaskRequestParams,
+    InitializeRequestParams,
+    PaginatedRequestParams,
 )
 from ...wire.v2025 import draft_streams
 from ...wire.v2025.codec import shape_result
@@ -331,18 +338,18 @@ class LegacyRouter:
         except McpError as error:
             raise context.refused(error) from None
         match params:
-            case types.CallToolRequestParams():
+            case CallToolRequestParams():
                 return self._tool_calls.call(session, request, params, context)
-            case types.GetTaskRequestParams():
+            case GetTaskRequestParams():
                 return self._desk.get(session, params, context)
-            case types.CancelTaskRequestParams():
+            case CancelTaskRequestParams():
                 return self._desk.cancel(session, params, context)
-            case types.GetTaskPayloadRequestParams():
+            case GetTaskPayloadRequestParams():
                 return partial(self._start_result, session, request, context, params.task_id)
-            case types.InitializeRequestParams():
+            case InitializeRequestParams():
                 why = "Invalid Request: this session is initialized already"
                 raise context.refused(McpError(Code.INVALID_REQUEST, why))
-            case types.PaginatedRequestParams() if request.method == "tasks/list":
+            case PaginatedRequestParams() if request.method == "tasks/list":
                 return self._desk.list(session, params)
         return self._methods.answer(session, request.method, params, context)
 

@@ -10,12 +10,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import mcp_types as types
 import trio
 
 from ...observe.events import LimitReached
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, notification
+from ...wire.parameters import (
+    GetPromptRequestParams,
+    ReadResourceRequestParams,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
 from ...wire.revisions import V2025_11_25
 from ..calls.request_context import RequestContext
 from ..catalogue.catalogue import Resource
@@ -56,7 +62,7 @@ class Methods:
             return SIMPLE[method](session.offer, params)
         return self._handlers[method](session, params, context)
 
-    def _subscribe(self, session: Session, params: types.SubscribeRequestParams, context: RequestContext) -> Json:
+    def _subscribe(self, session: Session, params: SubscribeRequestParams, context: RequestContext) -> Json:
         uri, limit = params.uri, self._limits.max_subscriptions
         session.offer.check_resource(uri)
         if uri in session.subscriptions:
@@ -89,19 +95,19 @@ class Methods:
         else:
             send(session.recorder, session.standalone, message)
 
-    def _unsubscribe(self, session: Session, params: types.UnsubscribeRequestParams, _context: RequestContext) -> Json:
+    def _unsubscribe(self, session: Session, params: UnsubscribeRequestParams, _context: RequestContext) -> Json:
         session.offer.require("resources")
         scope = session.subscriptions.pop(params.uri, None)
         if scope is not None:
             scope.cancel()
         return {}
 
-    def _read(self, session: Session, params: types.ReadResourceRequestParams, _context: RequestContext) -> Json:
+    def _read(self, session: Session, params: ReadResourceRequestParams, _context: RequestContext) -> Json:
         return session.offer.read(params.uri, self._clock.wall(), {})
 
-    def _get_prompt(self, session: Session, params: types.GetPromptRequestParams, _context: RequestContext) -> Json:
+    def _get_prompt(self, session: Session, params: GetPromptRequestParams, _context: RequestContext) -> Json:
         return session.offer.get_prompt(params.name, params.arguments or {}, {})
 
-    def _set_level(self, session: Session, params: types.SetLevelRequestParams, _context: RequestContext) -> Json:
+    def _set_level(self, session: Session, params: SetLevelRequestParams, _context: RequestContext) -> Json:
         session.log_level = params.level
         return {}

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import mcp_types as types
-
 from ...core.call import Cause
 from ...core.task import Input
 from ...observe.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, notification
+from ...wire.parameters import CancelTaskRequestParams, GetTaskRequestParams, PaginatedRequestParams
 from ..calls.context import CallContext
 from ..calls.outcome import Outcome
 from ..calls.request_context import RequestContext
@@ -65,20 +64,20 @@ class LegacyTaskMethods:
         meta = {RELATED_TASK: {"taskId": task.id}, IMMEDIATE_RESPONSE: said}
         return {"task": self._describe(task), "_meta": meta}
 
-    def get(self, session: Session, params: types.GetTaskRequestParams, context: RequestContext) -> Json:
+    def get(self, session: Session, params: GetTaskRequestParams, context: RequestContext) -> Json:
         """`tasks/get`."""
         task = self._find(session, params.task_id)
         context.concerns(task.call.recorder)
         return self._describe(task)
 
-    def list(self, session: Session, params: types.PaginatedRequestParams) -> Json:
+    def list(self, session: Session, params: PaginatedRequestParams) -> Json:
         """`tasks/list`: the session's own, oldest first. A cursor stays good when tasks before it expire."""
         after, size = position("tasks", params.cursor), self._settings.page_size
         rest = [task for task in self.tasks.of(session.label) if task.ordinal > after]
         page: Json = {"tasks": [self._describe(task) for task in rest[:size]]}
         return page if len(rest) <= size else {**page, "nextCursor": cursor("tasks", rest[size - 1].ordinal)}
 
-    def cancel(self, session: Session, params: types.CancelTaskRequestParams, context: RequestContext) -> Json:
+    def cancel(self, session: Session, params: CancelTaskRequestParams, context: RequestContext) -> Json:
         """`tasks/cancel`: the status is `cancelled` before this answers."""
         task = self._find(session, params.task_id)
         context.concerns(task.call.recorder)

@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-import mcp_types as types
-
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, ProgressToken, Request, id_length, is_id
+from ...wire.parameters import CallToolRequestParams
 from ...wire.revisions import V2025_11_25
 from ...wire.v2025.registry import offers, task_wish
 from ..calls.outcome import Outcome
@@ -60,7 +59,7 @@ class LegacyToolCalls:
         self._runs = runs
 
     def call(
-        self, session: Session, request: Request, params: types.CallToolRequestParams, context: RequestContext
+        self, session: Session, request: Request, params: CallToolRequestParams, context: RequestContext
     ) -> Outcome | Start:
         """The outcome, or how to start the work that gives it."""
         offer = session.offer

@@ -1,7 +1,7 @@
 """The methods of each legacy revision, and the models of their parameters.
 
 A method that is absent here, or newer than the session's revision, does not exist there: -32601 is the whole story.
-The parameter models are the official ones of `mcp-types`; they are read strictly, so "5" is not an integer.
+Parameters are read strictly, so "5" is not an integer.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import mcp_types as types
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from .. import client_results, parameters
 from ..errors import Code, McpError
 from ..jsonrpc import clip
 from ..revisions import V2025_03_26, V2025_06_18, V2025_11_25
@@ -37,42 +37,40 @@ class ServerRow:
 
 
 REQUESTS: Mapping[str, LegacyMethod] = {
-    "initialize": LegacyMethod(V2025_03_26, types.InitializeRequestParams),
-    "ping": LegacyMethod(V2025_03_26, types.RequestParams),
-    "tools/list": LegacyMethod(V2025_03_26, types.PaginatedRequestParams),
-    "tools/call": LegacyMethod(V2025_03_26, types.CallToolRequestParams),
-    "resources/list": LegacyMethod(V2025_03_26, types.PaginatedRequestParams),
-    "resources/templates/list": LegacyMethod(V2025_03_26, types.PaginatedRequestParams),
-    "resources/read": LegacyMethod(V2025_03_26, types.ReadResourceRequestParams),
-    "resources/subscribe": LegacyMethod(V2025_03_26, types.SubscribeRequestParams),
-    "resources/unsubscribe": LegacyMethod(V2025_03_26, types.UnsubscribeRequestParams),
-    "prompts/list": LegacyMethod(V2025_03_26, types.PaginatedRequestParams),
-    "prompts/get": LegacyMethod(V2025_03_26, types.GetPromptRequestParams),
-    "completion/complete": LegacyMethod(V2025_03_26, types.CompleteRequestParams),
-    "logging/setLevel": LegacyMethod(V2025_03_26, types.SetLevelRequestParams),
-    "tasks/get": LegacyMethod(V2025_11_25, types.GetTaskRequestParams),
-    "tasks/result": LegacyMethod(V2025_11_25, types.GetTaskPayloadRequestParams),
-    "tasks/list": LegacyMethod(V2025_11_25, types.PaginatedRequestParams),
-    "tasks/cancel": LegacyMethod(V2025_11_25, types.CancelTaskRequestParams),
+    "initialize": LegacyMethod(V2025_03_26, parameters.InitializeRequestParams),
+    "ping": LegacyMethod(V2025_03_26, parameters.RequestParams),
+    "tools/list": LegacyMethod(V2025_03_26, parameters.PaginatedRequestParams),
+    "tools/call": LegacyMethod(V2025_03_26, parameters.CallToolRequestParams),
+    "resources/list": LegacyMethod(V2025_03_26, parameters.PaginatedRequestParams),
+    "resources/templates/list": LegacyMethod(V2025_03_26, parameters.PaginatedRequestParams),
+    "resources/read": LegacyMethod(V2025_03_26, parameters.ReadResourceRequestParams),
+    "resources/subscribe": LegacyMethod(V2025_03_26, parameters.SubscribeRequestParams),
+    "resources/unsubscribe": LegacyMethod(V2025_03_26, parameters.UnsubscribeRequestParams),
+    "prompts/list": LegacyMethod(V2025_03_26, parameters.PaginatedRequestParams),
+    "prompts/get": LegacyMethod(V2025_03_26, parameters.GetPromptRequestParams),
+    "completion/complete": LegacyMethod(V2025_03_26, parameters.CompleteRequestParams),
+    "logging/setLevel": LegacyMethod(V2025_03_26, parameters.SetLevelRequestParams),
+    "tasks/get": LegacyMethod(V2025_11_25, parameters.GetTaskRequestParams),
+    "tasks/result": LegacyMethod(V2025_11_25, parameters.GetTaskPayloadRequestParams),
+    "tasks/list": LegacyMethod(V2025_11_25, parameters.PaginatedRequestParams),
+    "tasks/cancel": LegacyMethod(V2025_11_25, parameters.CancelTaskRequestParams),
 }
 """Client to server."""
 
 SERVER_REQUESTS: Mapping[str, ServerRow] = {
-    "ping": ServerRow(V2025_03_26, None, types.EmptyResult),
-    "roots/list": ServerRow(V2025_03_26, "roots", types.ListRootsResult),
-    "sampling/createMessage": ServerRow(V2025_03_26, "sampling", types.CreateMessageResultWithTools),
-    "elicitation/create": ServerRow(V2025_06_18, "elicitation", types.ElicitResult),
+    "ping": ServerRow(V2025_03_26, None, client_results.EmptyResult),
+    "roots/list": ServerRow(V2025_03_26, "roots", client_results.ListRootsResult),
+    "sampling/createMessage": ServerRow(V2025_03_26, "sampling", client_results.CreateMessageResult),
+    "elicitation/create": ServerRow(V2025_06_18, "elicitation", client_results.ElicitResult),
 }
 """Server to client."""
 
 
 # A member that a revision does not define is ignored there, whatever it holds. 2025-11-25 basic/utilities/tasks says so
-# of `task`; the last two belong to the era after this one, but the models cover both.
+# of `task`.
 _MEMBERS_SINCE: Mapping[str, str] = {
     "task": V2025_11_25,
     "context": V2025_06_18,
-    "inputResponses": "2026-07-28",
-    "requestState": "2026-07-28",
 }
 
 
@@ -96,7 +94,7 @@ def request_params(method: str, revision: str, params: Mapping[str, Any] | None)
     return read
 
 
-def task_wish(params: types.CallToolRequestParams, revision: str) -> types.TaskMetadata | None:
+def task_wish(params: parameters.CallToolRequestParams, revision: str) -> parameters.TaskMetadata | None:
     """The `task` member that asks for a task; None without it, or in a revision that has no tasks and ignores it.
 
     Raises `McpError` -32602 for a member of the wrong shape.
@@ -191,7 +189,7 @@ def _is_branch(part: int | str) -> bool:
     """Whether a part of a path is the validator's name for a branch of a union, no member of the message."""
     if isinstance(part, int):
         return False
-    return "[" in part or part in ("str", "int", "float", "bool") or isinstance(getattr(types, part, None), type)
+    return "[" in part or part in ("str", "int", "float", "bool") or part in client_results.BRANCHES
 
 
 def _wanted(fault: ErrorDetails) -> str | None:

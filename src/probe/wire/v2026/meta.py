@@ -10,17 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-import mcp_types as types
-
 from ..errors import Code, McpError
 from ..jsonrpc import Json, ProgressToken, is_id
+from ..parameters import LoggingLevel
 
-PROTOCOL_VERSION: Final = types.PROTOCOL_VERSION_META_KEY
-CLIENT_INFO: Final = types.CLIENT_INFO_META_KEY
-CLIENT_CAPABILITIES: Final = types.CLIENT_CAPABILITIES_META_KEY
-LOG_LEVEL: Final = types.LOG_LEVEL_META_KEY
+PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 PROGRESS_TOKEN: Final = "progressToken"  # noqa: S105 - a key, no secret
-SERVER_INFO: Final = types.SERVER_INFO_META_KEY
+SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
@@ -28,7 +27,7 @@ TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 _CAPABILITIES = ("elicitation", "experimental", "roots", "sampling")
 
 # A tuple, not a set: what a client sends as its level may be unhashable.
-_LEVELS = get_args(types.LoggingLevel)
+_LEVELS = get_args(LoggingLevel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class RequestMeta:
     version: str
     client_info: Mapping[str, Any] | None
     capabilities: Mapping[str, Any]
-    log_level: types.LoggingLevel | None
+    log_level: LoggingLevel | None
     progress_token: ProgressToken | None
 
     @property
@@ -95,7 +94,7 @@ def _capabilities(meta: Mapping[str, Any]) -> Mapping[str, Any]:
     return declared
 
 
-def _log_level(meta: Mapping[str, Any]) -> types.LoggingLevel | None:
+def _log_level(meta: Mapping[str, Any]) -> LoggingLevel | None:
     level = meta.get(LOG_LEVEL)
     if LOG_LEVEL in meta and level not in _LEVELS:
         raise _invalid(f"params._meta[{LOG_LEVEL!r}] must be one of {', '.join(_LEVELS)}")

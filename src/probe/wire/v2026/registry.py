@@ -1,8 +1,8 @@
 """The methods of 2026-07-28, with the tasks extension, and the models of their parameters.
 
 A method that is absent here does not exist: initialize, ping, logging/setLevel, resources/subscribe and unsubscribe,
-tasks/result and tasks/list are -32601, and that is the whole story. The models are the official ones of `mcp-types`,
-read strictly, except where they know only the core or would judge answers that nobody asked for.
+tasks/result and tasks/list are -32601, and that is the whole story. Parameters are read strictly, except answers that
+nobody asked for.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import mcp_types as types
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from .. import client_results, parameters
 from ..errors import Code, McpError
 from ..jsonrpc import clip
 from ..revisions import V2026_07_28
@@ -24,37 +24,44 @@ from ..v2025.registry import first_fault
 _Answers: TypeAlias = dict[str, Any]
 
 
-class CallToolParams(types.CallToolRequestParams):
+class OfRound(parameters.Shape):
+    """What a request brings again, in a further round."""
+
+    input_responses: _Answers | None = None
+    request_state: str | None = None
+
+
+class CallToolParams(parameters.CallToolRequestParams, OfRound):
     """`tools/call`."""
 
-    input_responses: _Answers | None = None
 
-
-class GetPromptParams(types.GetPromptRequestParams):
+class GetPromptParams(parameters.GetPromptRequestParams, OfRound):
     """`prompts/get`."""
 
-    input_responses: _Answers | None = None
 
-
-class ReadResourceParams(types.ReadResourceRequestParams):
+class ReadResourceParams(parameters.ReadResourceRequestParams, OfRound):
     """`resources/read`."""
 
-    input_responses: _Answers | None = None
 
+class ListenFilter(parameters.Shape):
+    """The filter of `subscriptions/listen`; the tasks extension adds `taskIds`, and others may add more."""
 
-class ListenFilter(types.SubscriptionFilter):
-    """The filter of `subscriptions/listen`; the tasks extension adds `taskIds`."""
+    model_config = ConfigDict(extra="allow")
 
+    tools_list_changed: bool | None = None
+    prompts_list_changed: bool | None = None
+    resources_list_changed: bool | None = None
+    resource_subscriptions: list[str] | None = None
     task_ids: list[str] | None = None
 
 
-class ListenParams(types.SubscriptionsListenRequestParams):
+class ListenParams(parameters.RequestParams):
     """`subscriptions/listen`."""
 
     notifications: ListenFilter
 
 
-class TaskParams(types.RequestParams):
+class TaskParams(parameters.RequestParams):
     """`tasks/get` and `tasks/cancel`."""
 
     task_id: str
@@ -82,16 +89,16 @@ class ModernMethod:
 
 
 REQUESTS: Mapping[str, ModernMethod] = {
-    "server/discover": ModernMethod(types.RequestParams),
+    "server/discover": ModernMethod(parameters.RequestParams),
     "subscriptions/listen": ModernMethod(ListenParams),
-    "tools/list": ModernMethod(types.PaginatedRequestParams),
+    "tools/list": ModernMethod(parameters.PaginatedRequestParams),
     "tools/call": ModernMethod(CallToolParams, "name", input_responses=True),
-    "resources/list": ModernMethod(types.PaginatedRequestParams),
-    "resources/templates/list": ModernMethod(types.PaginatedRequestParams),
+    "resources/list": ModernMethod(parameters.PaginatedRequestParams),
+    "resources/templates/list": ModernMethod(parameters.PaginatedRequestParams),
     "resources/read": ModernMethod(ReadResourceParams, "uri", input_responses=True),
-    "prompts/list": ModernMethod(types.PaginatedRequestParams),
+    "prompts/list": ModernMethod(parameters.PaginatedRequestParams),
     "prompts/get": ModernMethod(GetPromptParams, "name", input_responses=True),
-    "completion/complete": ModernMethod(types.CompleteRequestParams),
+    "completion/complete": ModernMethod(parameters.CompleteRequestParams),
     "tasks/get": ModernMethod(TaskParams, "taskId", extension=True),
     "tasks/update": ModernMethod(UpdateTaskParams, "taskId", extension=True),
     "tasks/cancel": ModernMethod(TaskParams, "taskId", extension=True),
@@ -99,9 +106,9 @@ REQUESTS: Mapping[str, ModernMethod] = {
 """Client to server."""
 
 _ANSWERS: Mapping[str, type[BaseModel]] = {
-    "elicitation/create": types.ElicitResult,
-    "sampling/createMessage": types.CreateMessageResultWithTools,
-    "roots/list": types.ListRootsResult,
+    "elicitation/create": client_results.ElicitResult,
+    "sampling/createMessage": client_results.CreateMessageResult,
+    "roots/list": client_results.ListRootsResult,
 }
 
 
