@@ -25,6 +25,7 @@ from probe.observe.log import Entry, Gap
 
 from ..judge.logs import Judged, judged, recorded
 from ..support.process import served
+from ..support.rows import each
 from .scripted.breaks import ACTS, ALSO, BEGINNINGS, PIPES, REVISIONS, SHORT, STDIO, WATCHED, perform
 from .scripted.client import MODERN, Client
 from .scripted.patience import SCENES, show
@@ -87,7 +88,11 @@ def _put_forward(items: Iterable[Entry | Gap]) -> Iterator[Entry | Gap]:
 
 @pytest.fixture(scope="module")
 def found() -> Mapping[str, Judged]:
-    """The verdicts on every story, every scene and every switch, by label."""
+    """The verdicts on every story, every scene and every switch, by label.
+
+    They take half a minute. So each table that reads them is one test: as tests of their own its rows would be spread
+    over the processes of pytest-xdist, and each process would play all of it again.
+    """
     large = ("--tools", "all", "--event-log-events", "200000", "--event-log-bytes", "268435456")
     with served(*large) as url, served(*large, *_SHORT_TIMES) as short:
         stories = [threading.Thread(target=_story, args=(url, name)) for name in STORIES]
@@ -107,13 +112,13 @@ def _judged(url: str) -> Mapping[str, Judged]:
     return judged(recorded(_put_forward(reader)), settings=reader.header.settings)
 
 
-@pytest.mark.parametrize("name", STORIES)
+@each("name", STORIES)
 def test_a_good_client_breaks_nothing(found: Mapping[str, Judged], name: str) -> None:
     assert found[name].faults == {}, found[name].remarks
     assert found[name].verdicts["tools.listed-name"] is Verdict.PASS
 
 
-@pytest.mark.parametrize("name", SCENES)
+@each("name", SCENES)
 def test_what_time_shows_breaks_nothing(found: Mapping[str, Judged], name: str) -> None:
     assert found[name].faults == {}, found[name].remarks
 
@@ -136,7 +141,7 @@ def _named(heading: str) -> set[str]:
     return {rule for row in rows for rule in re.findall(r"`([^`]+)`", row.split("|")[1])}
 
 
-@pytest.mark.parametrize("rule", [*BEGINNINGS, *ACTS])
+@each("rule", [*BEGINNINGS, *ACTS])
 def test_a_switch_breaks_one_rule(found: Mapping[str, Judged], rule: str) -> None:
     faults = found[rule].faults
     assert faults.keys() == {rule} | ALSO.get(rule, set()), {each: found[rule].remarks[each] for each in faults}
