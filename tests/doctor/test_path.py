@@ -164,7 +164,9 @@ def test_the_command_says_it_in_lines_and_its_exit_code(origin: str, capsys: pyt
     assert [line.split()[1] for line in lines[:6]] == ["health", "ready", "call", "session", "websocket", "dashboard"]
     with buffering(origin) as behind:
         assert main(["doctor", behind, "--hold", "1"]) == 1
-    assert "bad  stream " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "bad  stream " in said
+    assert "bad  holding    an event stream did not begin within 1 s: something buffers it" in said
 
 
 def test_another_server_is_told_by_its_status_without_its_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -247,12 +247,15 @@ def holding(visit: Visit) -> Iterator[Finding]:
 
 def _held(visit: Visit, session: dict[str, str]) -> Finding:
     connection = visit.target.connection()
+    # A proxy that buffers sends no head either, and one that is slow has as long as the stream is looked at.
+    connection.timeout = visit.hold_s
     began = time.monotonic()
-    comments = 0
+    comments: int | None = None
     try:
         connection.request("GET", visit.path, headers=session | {"Accept": "text/event-stream"})
         response = connection.getresponse()
         expect(response, 200)
+        comments = 0
         while (left := began + visit.hold_s - time.monotonic()) > 0:
             # The socket is the response's own by now where the connection will close.
             response.fp.raw._sock.settimeout(left)  # type: ignore[attr-defined]  # noqa: SLF001 - http.client has no other way to wait less
@@ -266,6 +269,9 @@ def _held(visit: Visit, session: dict[str, str]) -> Finding:
         pass
     finally:
         connection.close()
+    if comments is None:
+        text = f"an event stream did not begin within {visit.hold_s:.0f} s: something buffers it"
+        return Finding("holding", "bad", text)
     text = f"an idle event stream stays open for {visit.hold_s:.0f} s, with {comments} keep-alive comments"
     return Finding("holding", "ok" if comments else "note", text)
 
