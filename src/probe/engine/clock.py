@@ -36,6 +36,27 @@ class Clock:
         return now + self._offset, now
 
 
+async def sleep_until(deadline: float) -> None:
+    """Let time pass until `deadline`, as `trio.sleep_until` does. A checkpoint, also where it has passed already.
+
+    There the end of the time is a `Cancelled`, which is made, raised through all functions that wait, and caught, with
+    each message of a tool that reports at an even pace. Here it wakes the task, and there is nothing to catch.
+    """
+    task = trio.lowlevel.current_task()
+
+    def wake(_raise_cancel: object) -> trio.lowlevel.Abort:
+        if trio.current_time() < deadline:
+            # A cancellation from outside.
+            return trio.lowlevel.Abort.SUCCEEDED
+        trio.lowlevel.reschedule(task)
+        return trio.lowlevel.Abort.FAILED
+
+    with trio.CancelScope(deadline=deadline):
+        await trio.lowlevel.wait_task_rescheduled(wake)
+    # A cancellation that came at the same time, or before.
+    await trio.lowlevel.checkpoint_if_cancelled()
+
+
 def iso(wall: float) -> str:
     """An ISO 8601 timestamp in UTC with milliseconds."""
     return datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
