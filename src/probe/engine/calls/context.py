@@ -13,6 +13,7 @@ from ...wire.jsonrpc import Json, ProgressToken
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..clock import Clock, sleep_until
 from ..interactions import ConfirmationPage
+from ..streams.bell import Bell
 from .scope import CallScope
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -89,7 +90,7 @@ class CallContext:
         self._clock = clock
         self._asked = 0
         self._slept_until = clock.now()
-        self._waiting = trio.lowlevel.ParkingLot()
+        self._waiting = Bell()
 
     @property
     def recorder(self) -> Recorder:
@@ -143,7 +144,7 @@ class CallContext:
         if sendable is not None:
             self._send(sendable)
         elif gate.due is not None:
-            self._waiting.unpark_all()
+            self._waiting.ring()
         return valid
 
     def _send(self, report: Report) -> None:
@@ -155,7 +156,7 @@ class CallContext:
         """Send coalesced reports when their time comes. Runs beside the work, in the call's nursery."""
         while True:
             if self.gate.due is None:
-                await self._waiting.park()
+                await self._waiting.wait()
             else:
                 await trio.sleep_until(self.gate.due)
                 report = self.gate.take(self._clock.now())

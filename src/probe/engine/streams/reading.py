@@ -6,7 +6,7 @@ between the two, and no stream has to wait for another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 import trio
@@ -14,6 +14,7 @@ import trio
 from ...core.replay import EvictedError
 from ...observe.context import Recorder
 from ...observe.events import Control, StreamControl
+from .bell import Bell
 from .stream import Reader, Stream
 
 OVERFLOW = "overflow: messages were lost before this reader got them"
@@ -27,11 +28,13 @@ class Track:
         self.cursor = cursor
         self.reader = reader
         self.ended: str | None = None
-        self._over = trio.lowlevel.ParkingLot()
+        # Only for who waits: most tracks are read by their writer alone.
+        self._over: trio.lowlevel.ParkingLot | None = None
 
     async def wait_ended(self) -> str:
         """Wait until this is read no more; returns why."""
         while self.ended is None:
+            self._over = self._over or trio.lowlevel.ParkingLot()
             await self._over.park()
         return self.ended
 
@@ -40,7 +43,8 @@ class Track:
         if self.ended is None:
             self.ended = why
             self.stream.detach(self.reader)
-            self._over.unpark_all()
+            if self._over is not None:
+                self._over.unpark_all()
 
 
 class Piece(NamedTuple):
@@ -72,7 +76,7 @@ class Reading:
         self.latest: Track | None = None
         self.overflowed = False
         self._tracks: list[Track] = []
-        self._bell = trio.lowlevel.ParkingLot()
+        self._bell = Bell()
         self._on_change = on_change
         self._on_end = on_end
 
@@ -177,13 +181,13 @@ class Reading:
 
     def ring(self) -> None:
         """Wake the writer."""
-        self._bell.unpark_all()
+        self._bell.ring()
         if self._on_change is not None:
             self._on_change()
 
-    async def wait_changed(self) -> None:
-        """Wait for anything that is new in one of the streams, or a ring."""
-        await self._bell.park()
+    def wait_changed(self) -> Awaitable[None]:
+        """Wait for anything that is new in one of the streams, or a ring. To be awaited at once, by the one writer."""
+        return self._bell.wait()
 
 
 def _some(messages: Sequence[bytes], most_bytes: int) -> Sequence[bytes]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import trio
-
 from ...core.replay import ReplayLog
 from ...observe.context import Recorder
 from ...observe.events import MessagesDelivered, StreamEnded, StreamOpened
 from ...settings.limits import Limits
 from ...wire.jsonrpc import Json, Rpc
+from .bell import Bell
 
 
 class StreamLostError(Exception):
@@ -71,7 +70,7 @@ class Stream:
         self.unanswered = False
         self.weighed: Callable[[], None] | None = None
         self.comments = True
-        self._bell = trio.lowlevel.ParkingLot()
+        self._bell = Bell()
         # Wakes the present reader's writer. Kept here and not by the reader, who outlives its reading: with that it
         # would be a cycle.
         self._ring = _nobody_waits
@@ -173,11 +172,11 @@ class Stream:
         return "hang-up" if self._hang_ups > reader.hung_up else None
 
     async def wait_changed(self) -> None:
-        """Wait for a message, the end, or a hang-up."""
-        await self._bell.park()
+        """Wait for a message, the end, or a hang-up. One task at a time may."""
+        await self._bell.wait()
 
     def _wake(self) -> None:
-        self._bell.unpark_all()
+        self._bell.ring()
         self._ring()
 
     def delivered(self, first: int, last: int, reader: Recorder, *, event_ids: bool = False) -> None:

@@ -1,0 +1,35 @@
+"""The bell that wakes one task: the writer of a connection, or whoever else waits alone for what others do."""
+
+from __future__ import annotations
+
+import trio
+
+
+class Bell:
+    """One task at a time waits for the next `ring`; a ring for which nobody waits is none.
+
+    A parking lot is for many tasks: an empty one has a dictionary, which takes 0.4 kB of each open stream, and to wake
+    one task of it takes five calls, with each message.
+    """
+
+    __slots__ = ("_task",)
+
+    def __init__(self) -> None:
+        self._task: trio.lowlevel.Task | None = None
+
+    def ring(self) -> None:
+        """Wake the task that waits."""
+        task = self._task
+        if task is not None:
+            self._task = None
+            trio.lowlevel.reschedule(task)
+
+    async def wait(self) -> None:
+        """Wait for the next ring."""
+        assert self._task is None, "another task waits for this bell"
+        self._task = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(self._leave)
+
+    def _leave(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        self._task = None
+        return trio.lowlevel.Abort.SUCCEEDED
