@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -100,6 +100,12 @@ class Body:
                 self._chunks.append(chunk)
 
 
+def disconnected_by(event: Mapping[str, Any]) -> str:
+    """Who ended the connection, by its `http.disconnect`: `client`, or why the server did."""
+    # ASGI has no reason here; our listener gives one where it was not the client.
+    return str(event.get("reason") or "client")
+
+
 async def wait_disconnect(receive: Receive, on_half_closed: Callable[[], None] | None = None) -> str:
     """Wait until the connection is over; what the client sends before that is not read as a request.
 
@@ -112,8 +118,7 @@ async def wait_disconnect(receive: Receive, on_half_closed: Callable[[], None] |
             on_half_closed()
         elif event["type"] == "http.disconnect":
             break
-    # ASGI has no reason here; our listener gives one where it was not the client.
-    return str(event.get("reason") or "client")
+    return disconnected_by(event)
 
 
 def despite_half_close(receive: Receive) -> Receive:

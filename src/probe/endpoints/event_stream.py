@@ -14,16 +14,29 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from itertools import count
+from typing import TypeAlias
 
 import trio
 
 from ..engine.streams.reading import Piece, Reading, Track
 from ..observe.events import Control
 from ..wire import sse
-from .asgi import Receive, Send, wait_disconnect
+from .asgi import Receive, Send, disconnected_by
 
 # Enough to keep a socket busy; a reader that resumes a full log is not handed megabytes at once.
 _CHUNK_BYTES = 64 * 1024
+
+
+Rest: TypeAlias = Callable[[], Awaitable[None]]
+"""The rest of a response that may last: who began the exchange awaits it, once.
+
+It is given back by the functions that have found out what the response is, and not awaited by them, so that an open
+stream holds neither their frames nor the request.
+"""
+
+
+def _nobody(_by: str) -> None:
+    pass
 
 
 class EventStream:
@@ -31,10 +44,23 @@ class EventStream:
 
     `ended_by` says why it is over, `written` how many messages it carried. With `primes` it begins with a priming
     event. A comment is sent after each `keep_alive_s` seconds without anything else, unless a stream forbids it.
+    `on_gone` is told when the client has gone: `client`, or why the server cut it off. A client that has ended its own
+    direction only has gone, unless it `outlasts_half_close`.
     """
 
-    def __init__(self, reading: Reading, *, retry_ms: int, keep_alive_s: float, primes: bool = False) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        *,
+        retry_ms: int,
+        keep_alive_s: float,
+        primes: bool = False,
+        outlasts_half_close: bool = True,
+        on_gone: Callable[[str], None] = _nobody,
+    ) -> None:
         self._reading = reading
+        self._outlasts_half_close = outlasts_half_close
+        self._on_gone = on_gone
         self._retry_ms = retry_ms
         self._keep_alive_s = keep_alive_s
         self._primes = primes
@@ -44,67 +70,66 @@ class EventStream:
         self.ended_by = "server"
 
     async def run(self, receive: Receive, send: Send) -> None:
-        """Write until the end; the head of the response has been sent. Watches for the client's going meanwhile."""
-
-        async def learn() -> None:
-            by = await wait_disconnect(receive, self._ask_whether_it_reads)
-            # A disconnect is told after each complete response, too: whoever went first ended it.
-            if self.ended_by == "server":
-                self.ended_by = by
-
-        await self.write(send, learn)
-
-    async def write(self, send: Send, wait_gone: Callable[[], Awaitable[None]]) -> None:
-        """Write until the end, or until `wait_gone` returns; that is cancelled and called again at times."""
+        """Write until the end, or until the client has gone. The head of the response has been sent."""
+        reading = self._reading
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch, wait_gone, nursery.cancel_scope)
-            await self._write(send)
+            nursery.start_soon(self._watch, receive, nursery.cancel_scope)
+            if self._primes and reading.first is not None:
+                await self._prime(send, reading.first, "priming")
+            while True:
+                piece = reading.take(_CHUNK_BYTES)
+                if piece is not None:
+                    await self._part(send, self._events(piece))
+                    reading.taken(piece)
+                    self.written += len(piece.messages)
+                elif not reading:
+                    break
+                elif self._silent:
+                    await self._part(send, sse.comment("keep-alive"))
+                    reading.controlled(reading.latest, "comment")
+                else:
+                    await reading.wait_changed()
+            await self._leave(send)
             nursery.cancel_scope.cancel()
 
-    async def _watch(self, wait_gone: Callable[[], Awaitable[None]], scope: trio.CancelScope) -> None:
-        await self._keep_alive(wait_gone)
-        scope.cancel()
+    async def _watch(self, receive: Receive, writing: trio.CancelScope) -> None:
+        """Wake the writer whenever it has sent nothing for too long, and stop it when the client has gone.
 
-    async def _keep_alive(self, wait: Callable[[], Awaitable[None]]) -> None:
-        """Wake the writer whenever it has sent nothing for too long, until `wait` returns.
-
-        Not a timer of the writer's, which would have to be set and cleared for each message.
+        Not a timer of the writer's, which would have to be set and cleared for each message. One function, and not one
+        for each step, because each stream that is open holds it.
         """
         due = self._sent_at + self._keep_alive_s
         while True:
-            with trio.move_on_at(due) as pause:
-                await wait()
-            if not pause.cancelled_caught:
-                return
-            now = trio.current_time()
-            due = self._sent_at + self._keep_alive_s
-            if due <= now:
-                if self._reading.comments:
-                    self._ask_whether_it_reads()
-                due = now + self._keep_alive_s
+            event = None
+            with trio.CancelScope(deadline=due):
+                event = await receive()
+            if event is None:
+                due = self._keep_alive()
+            elif self._outlasts_half_close and event.get("half_closed"):
+                self._ask_whether_it_reads()
+            elif event["type"] == "http.disconnect":
+                break
+        by = disconnected_by(event)
+        # A disconnect is told after each complete response, too: whoever went first ended it.
+        if self.ended_by == "server":
+            self.ended_by = by
+        self._on_gone(by)
+        writing.cancel()
+
+    def _keep_alive(self) -> float:
+        """Break the silence, if there was nothing but that; returns when to look again."""
+        now = trio.current_time()
+        due = self._sent_at + self._keep_alive_s
+        if due > now:
+            return due
+        if self._reading.comments:
+            self._ask_whether_it_reads()
+        return now + self._keep_alive_s
 
     def _ask_whether_it_reads(self) -> None:
         """A client that has closed answers the next bytes with a reset; one that still reads skips a comment."""
         self._silent = True
         self._reading.ring()
-
-    async def _write(self, send: Send) -> None:
-        reading = self._reading
-        if self._primes and reading.first is not None:
-            await self._prime(send, reading.first, "priming")
-        while True:
-            piece = reading.take(_CHUNK_BYTES)
-            if piece is not None:
-                await self._part(send, self._events(piece))
-                reading.taken(piece)
-                self.written += len(piece.messages)
-            elif not reading:
-                return await self._leave(send)
-            elif self._silent:
-                await self._part(send, sse.comment("keep-alive"))
-                reading.controlled(reading.latest, "comment")
-            else:
-                await reading.wait_changed()
 
     def _events(self, piece: Piece) -> bytes:
         stream, places = piece.track.stream, count(piece.first)

@@ -27,7 +27,7 @@ from ..engine.streams.stream import Stream
 from ..wire.errors import McpError, Refusal, Rejection
 from ..wire.jsonrpc import Request, error_response, result_response
 from ..wire.revisions import V2025_11_25
-from .event_stream import EventStream, event_position
+from .event_stream import EventStream, Rest, event_position
 from .exchange import JSON_HEADERS, Exchange, asked_selection, not_allowed
 
 SESSION_HEADER = "mcp-session-id"
@@ -40,8 +40,8 @@ class LegacyHttp:
         self._engine = engine
         self._settings = engine.settings
 
-    async def post(self, exchange: Exchange, value: Any, body: bytes) -> None:
-        """Serve one POST, whose `body` is `value`. Raises `Rejection`."""
+    async def post(self, exchange: Exchange, value: Any, body: bytes) -> Rest | None:
+        """Serve one POST, whose `body` is `value`; what is given back is to be awaited. Raises `Rejection`."""
         engine, limits, selection = self._engine, self._settings.limits, self._settings.tools
         found = self._find(exchange)
         question = None if found is None else partial(engine.legacy.question, found)
@@ -53,7 +53,7 @@ class LegacyHttp:
         first = read_initialize(value, len(body), limits) if exchange.head.get(SESSION_HEADER) is None else None
         if first is not None:
             await self._initialize(exchange, first, selection)
-            return
+            return None
         try:
             single = None if isinstance(value, list) else [read_message(value, limits)]
             session = self._checked(exchange, found, value)
@@ -68,10 +68,10 @@ class LegacyHttp:
             engine.refuse_while_draining(messages, read_id(value, limits))
         contexts = [exchange.context(recorder) for recorder in recorders]
         received = [Received(*pair) for pair in zip(messages, contexts, strict=True)]
-        await self._answer(exchange, session, received, batch=single is None)
+        return await self._answer(exchange, session, received, batch=single is None)
 
-    async def get(self, exchange: Exchange) -> None:
-        """Serve one GET: a standalone stream, or the rest of another. Raises `Rejection`."""
+    def get(self, exchange: Exchange) -> Rest:
+        """Begin to serve one GET: a standalone stream, or the rest of another. Raises `Rejection`."""
         check_get(exchange.head)
         if exchange.head.get(SESSION_HEADER) is None:
             raise not_allowed("GET without a session", b"POST")
@@ -82,9 +82,8 @@ class LegacyHttp:
         if last is None:
             stream = session.open_standalone(exchange.recorder)
             self._engine.legacy.listening(session)
-            await self._write_stream(exchange, session, stream, stream.replay.last)
-        else:
-            await self._write_stream(exchange, session, *self._resumed(session, last))
+            return self._reads(exchange, session, stream, stream.replay.last)
+        return self._reads(exchange, session, *self._resumed(session, last))
 
     async def delete(self, exchange: Exchange) -> None:
         """Serve one DELETE: the end of the session. Raises `Rejection`."""
@@ -95,7 +94,9 @@ class LegacyHttp:
         session.end(Cause.SESSION_END, "deleted", exchange.recorder)
         await exchange.respond(204)
 
-    async def _answer(self, exchange: Exchange, session: Session, received: Sequence[Received], *, batch: bool) -> None:
+    async def _answer(
+        self, exchange: Exchange, session: Session, received: Sequence[Received], *, batch: bool
+    ) -> Rest | None:
         reading = Reading(exchange.recorder)
         try:
             outcome = self._engine.legacy.receive(session, received, reading)
@@ -110,7 +111,8 @@ class LegacyHttp:
             joined = b"[" + b",".join(message.body for message in outcome.messages) + b"]" if batch else None
             await exchange.answer(400 if refused else 200, outcome.messages, body=joined)
         else:
-            await self._write(exchange, session, reading)
+            return partial(self._write, exchange, session, reading)
+        return None
 
     async def _initialize(self, exchange: Exchange, request: Request, selection: str) -> None:
         self._engine.refuse_while_draining([request], request.id)
@@ -173,10 +175,10 @@ class LegacyHttp:
         stream.acknowledge(place[1])
         return stream, place[1]
 
-    async def _write_stream(self, exchange: Exchange, session: Session, stream: Stream, cursor: int) -> None:
+    def _reads(self, exchange: Exchange, session: Session, stream: Stream, cursor: int) -> Rest:
         reading = Reading(exchange.recorder)
         reading.add(stream, cursor)
-        await self._write(exchange, session, reading)
+        return partial(self._write, exchange, session, reading)
 
     async def _write(self, exchange: Exchange, session: Session, reading: Reading) -> None:
         settings, track = self._settings, reading.first

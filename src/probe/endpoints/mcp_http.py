@@ -20,6 +20,7 @@ from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, parse
 from .asgi import Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
 from .browsers import is_preflight
+from .event_stream import Rest
 from .exchange import EndpointExchanges, Exchange, not_allowed
 from .legacy_http import LegacyHttp
 from .modern_http import ModernHttp
@@ -56,7 +57,9 @@ class McpHttp:
         by = "the server gave it up"
         try:
             try:
-                await self._serve(exchange)
+                rest = await self._serve(exchange)
+                if rest is not None:
+                    await rest()
             except Rejection as rejection:
                 await exchange.reject(rejection)
             # An era that returns without a response found nobody left to respond to.
@@ -82,23 +85,24 @@ class McpHttp:
         while self._open:
             await self._closed.park()
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, exchange: Exchange) -> Rest | None:
         head = exchange.head
         if not exchange.read.judged:
             self._judge(exchange)
         match head.method:
             case "POST":
-                await self._post(exchange)
+                return await self._post(exchange)
             case "GET" | "DELETE" as method if era_of(head, None) == "modern":
                 raise not_allowed(f"{method} without a session", b"POST")
             case "GET":
-                await self._legacy.get(exchange)
+                return self._legacy.get(exchange)
             case "DELETE":
                 await self._legacy.delete(exchange)
             case "OPTIONS" if is_preflight(head):
                 await exchange.respond(204)
             case method:
                 raise not_allowed(method, b"POST, GET, DELETE")
+        return None
 
     def _judge(self, exchange: Exchange) -> None:
         """The rungs of a request that its head alone decides. Raises `Rejection`."""
@@ -110,7 +114,7 @@ class McpHttp:
             read.length = _length(read.head)
         read.judged = True
 
-    async def _post(self, exchange: Exchange) -> None:
+    async def _post(self, exchange: Exchange) -> Rest | None:
         body = await self._body(exchange)
         try:
             value = parse(body, max_depth=self._settings.limits.max_json_depth)
@@ -118,9 +122,8 @@ class McpHttp:
             exchange.recorder.append(unreadable_json(error, body, exchange.read.length))
             raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
         if era_of(exchange.head, value) == "modern":
-            await self._modern.post(exchange, value, body)
-        else:
-            await self._legacy.post(exchange, value, body)
+            return await self._modern.post(exchange, value, body)
+        return await self._legacy.post(exchange, value, body)
 
     async def _body(self, exchange: Exchange) -> bytes:
         """Raises `Rejection` and `ClientGoneError`."""

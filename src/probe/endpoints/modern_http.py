@@ -24,7 +24,7 @@ from ..wire.jsonrpc import Notification, Request, Response
 from ..wire.revisions import V2026_07_28
 from ..wire.v2026.codec import modern_error
 from .asgi import Headers, wait_disconnect
-from .event_stream import EventStream
+from .event_stream import EventStream, Rest
 from .exchange import JSON_HEADERS, Exchange, asked_selection
 
 RETRY_AFTER = (b"retry-after", b"5")
@@ -37,43 +37,49 @@ class ModernHttp:
         self._engine = engine
         self._settings = engine.settings
 
-    async def post(self, exchange: Exchange, value: Any, body: bytes) -> None:
-        """Serve one POST, whose `body` is `value`. Raises `Rejection` for a `?tools=` that does not exist."""
+    async def post(self, exchange: Exchange, value: Any, body: bytes) -> Rest | None:
+        """Serve one POST, whose `body` is `value`; what is given back is to be awaited.
+
+        Raises `Rejection` for a `?tools=` that does not exist.
+        """
         engine, limits, selection = self._engine, self._settings.limits, self._settings.tools
         exchange.belong_to(engine.clients.label(exchange.recorder, exchange.address, value))
         exchange.message = record_received(exchange.recorder, value, body, limits)[0]
         if exchange.query:
             selection = asked_selection(exchange.query, engine.selection, read_id(value, limits))
         try:
-            await self._serve(exchange, value, selection)
+            return await self._serve(exchange, value, selection)
         except Rejection as rejection:
-            refusal = rejection.body()
-            await exchange.reject(rejection, {**refusal, "error": modern_error(refusal["error"])})
+            await _reject(exchange, rejection)
+            return None
 
-    async def _serve(self, exchange: Exchange, value: Any, selection: str) -> None:
+    async def _serve(self, exchange: Exchange, value: Any, selection: str) -> Rest | None:
         if isinstance(value, list):
             why = f"Invalid Request: revision {V2026_07_28} has no batches, one message per POST"
             raise Rejection(Refusal.INVALID_REQUEST, why)
         match read_message(value, self._settings.limits):
             case Request() as request:
-                await self._request(exchange, request, selection)
+                return await self._request(exchange, request, selection)
             case Notification() as notification:
                 self._engine.modern.notified(notification, exchange.context(), None)
                 await exchange.respond(202)
+                return None
             case Response():
                 # "The client MUST NOT send JSON-RPC responses": nothing here ever asks for one.
                 raise Rejection(Refusal.INVALID_REQUEST, "Invalid Request: this server sent no request to answer")
 
-    async def _request(self, exchange: Exchange, request: Request, selection: str) -> None:
+    async def _request(self, exchange: Exchange, request: Request, selection: str) -> Rest | None:
         inbound, offer = self._engine.read_modern(exchange.head, request, selection)
         answer = self._engine.modern.receive(request, inbound, offer, exchange.context())
         if isinstance(answer, AnsweredAtOnce):
             await exchange.answer(answer.status, [answer.message], _headers(answer.status))
-        else:
-            try:
-                await _RunningResponse(exchange, answer, self._settings.keep_alive_s).run()
-            finally:
-                answer.release()
+            return None
+        return _RunningResponse(exchange, answer, self._settings.keep_alive_s).run
+
+
+async def _reject(exchange: Exchange, rejection: Rejection) -> None:
+    body = rejection.body()
+    await exchange.reject(rejection, {**body, "error": modern_error(body["error"])})
 
 
 def _headers(status: int) -> Headers:
@@ -99,27 +105,30 @@ class _RunningResponse:
     async def run(self) -> None:
         """Serve until the answer is written, or until the client has gone and the work has ended."""
         lone = False
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._started.running.run)
-            async with trio.open_nursery() as waiting:
-                waiting.start_soon(self._watch, waiting.cancel_scope)
-                lone = await self._is_lone_answer()
-                waiting.cancel_scope.cancel()
-            if not lone and self._gone is None:
-                await self._write_events()
-        if lone:
-            await self._write_answer()
-        elif self._gone is not None:
-            self._exchange.close(self._gone)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._started.running.run)
+                async with trio.open_nursery() as waiting:
+                    waiting.start_soon(self._watch, waiting.cancel_scope)
+                    lone = await self._is_lone_answer()
+                    waiting.cancel_scope.cancel()
+                if not lone and self._gone is None:
+                    await self._write_events()
+            if lone:
+                await self._write_answer()
+            elif self._gone is not None:
+                self._exchange.close(self._gone)
+        finally:
+            self._started.release()
 
     async def _watch(self, waiting: trio.CancelScope) -> None:
-        await self._wait_gone()
+        self._note_gone(await wait_disconnect(self._exchange.receive))
         waiting.cancel()
 
-    async def _wait_gone(self) -> None:
-        """Wait until the client has gone, which cancels the call."""
-        self._gone = await wait_disconnect(self._exchange.receive)
-        client = self._gone == "client"
+    def _note_gone(self, by: str) -> None:
+        """The client has gone, which cancels the call."""
+        self._gone = by
+        client = by == "client"
         self._cancel("the client closed the response stream" if client else f"the connection ended: {self._gone}")
 
     def _cancel(self, why: str) -> None:
@@ -142,17 +151,27 @@ class _RunningResponse:
     async def _write_answer(self) -> None:
         """Write the answer. No task watches the connection now: to cancel this could only lose the fact of delivery."""
         exchange, stream, status = self._exchange, self._started.stream, self._started.status
-        await exchange.respond(status, _headers(status), stream.replay.after(0)[0], stream)
+        try:
+            await exchange.respond(status, _headers(status), stream.replay.after(0)[0], stream)
+        except Rejection as full:
+            await _reject(exchange, full)
+            return
         stream.delivered(1, 1, exchange.recorder)
 
     async def _write_events(self) -> None:
         exchange, stream = self._exchange, self._started.stream
         reading = Reading(exchange.recorder)
         reading.add(stream, 0)
-        writer = EventStream(reading, retry_ms=0, keep_alive_s=self._keep_alive_s)
+        writer = EventStream(
+            reading,
+            retry_ms=0,
+            keep_alive_s=self._keep_alive_s,
+            outlasts_half_close=False,
+            on_gone=self._note_gone,
+        )
         try:
             await exchange.start_events(stream)
-            await writer.write(exchange.send, self._wait_gone)
+            await writer.run(exchange.receive, exchange.send)
         except OSError:
             # Only where a server's head can fail: our listener tells of it by the disconnect alone.
             self._gone = self._gone or "client"
