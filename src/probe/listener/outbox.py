@@ -8,6 +8,9 @@ One writer task per connection empties it.
 
 from __future__ import annotations
 
+from collections import deque
+
+import trio
 from trio.lowlevel import ParkingLot
 
 
@@ -37,6 +40,9 @@ class Outbox:
         self._under_way = 0
         self._filled = ParkingLot()
         self._emptied = ParkingLot()
+        # Who waits for a delivery, and up to where each: in the order of the bytes, so that a write wakes nobody else.
+        self._delivered = ParkingLot()
+        self._marks: deque[int] = deque()
         self._closed = False
         self._discarded = False
         self.turns = 0
@@ -71,10 +77,15 @@ class Outbox:
         if self._closed:
             raise PeerGoneError("the connection is over")
         mark = self._written
-        while self._sent < mark:
-            if self._discarded:
-                raise PeerGoneError("the connection broke")
-            await self._emptied.park()
+        if self._sent < mark and not self._discarded:
+            self._marks.append(mark)
+            try:
+                await self._delivered.park()
+            except trio.Cancelled:
+                self._marks.remove(mark)
+                raise
+        if self._sent < mark:
+            raise PeerGoneError("the connection broke")
 
     async def take(self) -> bytes:
         """The next piece to write; empty when all is written and the outbox is closed.
@@ -85,6 +96,9 @@ class Outbox:
         self._sent += self._under_way
         self._under_way = 0
         self._emptied.unpark_all()
+        while self._marks and self._marks[0] <= self._sent:
+            self._marks.popleft()
+            self._delivered.unpark()
         while not self._bytes and not self._closed:
             await self._filled.park()
         piece = bytes(self._bytes[:PIECE])
@@ -103,3 +117,5 @@ class Outbox:
         self._discarded = True
         self.close()
         self._emptied.unpark_all()
+        self._marks.clear()
+        self._delivered.unpark_all()
