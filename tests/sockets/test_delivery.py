@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import struct
+from collections import Counter
 from contextlib import suppress
 
 import h2.events
@@ -17,7 +18,7 @@ from probe.listener.http1 import SEND_PIECE, Http1Connection
 from probe.listener.http2.stream_buffer import BoundedBuffer
 from probe.listener.outbox import HIGH_WATER, Outbox, PeerGoneError
 
-from .apps import Recorder, end, part, respond, until_disconnect
+from .apps import Recorder, end, part, read_body, respond, until_disconnect
 from .apps import start as begin
 from .peers import soon
 from .servers import on_contained
@@ -153,6 +154,122 @@ async def test_what_is_flushed_after_the_close_is_delivered() -> None:
         outbox.close()
         assert await outbox.take() == b"x"
         assert await outbox.take() == b""
+
+
+class _Steps(trio.abc.Instrument):
+    """Counts how often each task runs, by its name."""
+
+    def __init__(self) -> None:
+        self.of: Counter[str] = Counter()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.of[task.name] += 1
+
+
+async def test_a_write_wakes_only_those_whose_bytes_it_took() -> None:
+    """With dozens of streams on a connection, to wake all behind each write costs more than to answer them."""
+    outbox, steps, done = Outbox(), _Steps(), []
+
+    async def send(number: int) -> None:
+        outbox.write(b"x" * 2000)
+        await outbox.delivered()
+        done.append(number)
+
+    trio.lowlevel.add_instrument(steps)
+    async with trio.open_nursery() as nursery:
+        leaves = trio.CancelScope()
+        for number in range(32):
+            nursery.start_soon(send, number, name=f"sender {number}")
+            await wait_all_tasks_blocked()
+            if number == 15:
+
+                async def left() -> None:
+                    with leaves:
+                        await send(-1)
+
+                nursery.start_soon(left)
+                await wait_all_tasks_blocked()
+        leaves.cancel()
+        outbox.close()
+        while await outbox.take():
+            await wait_all_tasks_blocked()
+            assert sorted(done) == list(range(len(done)))
+        await wait_all_tasks_blocked()
+    trio.lowlevel.remove_instrument(steps)
+    assert sorted(done) == list(range(32))
+    assert {steps.of[f"sender {number}"] for number in range(32)} == {2}, "one to write, and one when it is delivered"
+
+
+@on_contained
+async def test_http2_a_ready_answer_is_one_frame_with_its_end(start, dial) -> None:
+    peer = await dial.http2(await start(Recorder({})))
+    stream = await peer.request("/")
+    assert (await peer.answer(stream)).body == b"ok"
+    frames = [event for event in peer.seen if isinstance(event, h2.events.DataReceived)]
+    assert [(frame.data, frame.stream_ended is not None) for frame in frames] == [(b"ok", True)]
+
+
+@on_contained
+async def test_http2_answers_share_the_connection_with_one_that_waits_for_its_window(start, dial) -> None:
+    """While a stream waits for the peer, what the others send keeps the order of the sending task."""
+    app = Recorder({"/few": few_words})
+    peer = await dial.http2(await start(app))
+    peer.state.update_settings({h2_window(): 0})
+    await peer.flush()
+    await peer.ping()
+    stuck = await peer.request("/few")
+    await soon(app.call("/few").started)
+    asked = [await peer.request("/") for _ in range(3)]
+    for stream in asked:
+        await peer.until(h2.events.ResponseReceived, stream)
+        peer.state.increment_flow_control_window(2**16, stream)
+        await peer.flush()
+    assert [(await peer.answer(stream)).body for stream in asked] == [b"ok"] * 3
+    assert app.call("/few").sent == 0
+    peer.state.increment_flow_control_window(2**16, stuck)
+    await peer.flush()
+    await peer.drained(lambda: peer.body(stuck) == b"few words")
+
+
+@on_contained
+async def test_http2_the_application_is_told_what_is_known_of_a_request(start, dial) -> None:
+    """The notes of a head that came before, and whether the body has come with the head."""
+    told = []
+
+    async def noting(scope, receive, send, call) -> None:
+        extensions = scope["extensions"]
+        told.append((extensions["probe.notes"].get("seen"), "probe.whole_body" in extensions))
+        extensions["probe.notes"]["seen"] = scope["path"]
+        first = await receive()
+        whole = b"" if not first["more_body"] else await read_body(receive)
+        # What an application does to its headers is nobody else's.
+        assert scope["headers"].pop()[0] == b"content-length"
+        await respond(send, first["body"] + whole)
+
+    peer = await dial.http2(await start(Recorder({"/a": noting, "/b": noting})))
+
+    async def ask(path: str, *frames: bytes, at_once: bool = True, key: str = "") -> None:
+        stream = peer.state.get_next_available_stream_id()
+        head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", path)]
+        secret = [("authorization", key)] if key else []
+        peer.state.send_headers(stream, [*head, *secret, ("content-length", str(sum(map(len, frames))))])
+        if not at_once:
+            await peer.flush()
+            await peer.ping()
+        for left, frame in enumerate(frames, 1 - len(frames)):
+            peer.state.send_data(stream, frame, end_stream=not left)
+        await peer.flush()
+        assert (await peer.answer(stream)).body == b"".join(frames)
+
+    await ask("/a", b"hi")
+    await ask("/a", b"ho")
+    await ask("/b", b"hi")
+    await ask("/a", b"h", b"i")
+    await ask("/a", b"hi", at_once=False)
+    await ask("/a", b"hi", key="Bearer x")
+    await ask("/a", b"hi", key="Bearer x")
+    whole = [(None, True), ("/a", True), (None, True)]
+    assert told == [*whole, ("/a", False), ("/a", False), (None, True), (None, True)]
 
 
 LARGE = bytes(range(256)) * 12_000

@@ -74,6 +74,9 @@ class Inbox:
         if self._closed:
             self.taken(_payload(event))
             return
+        if _is_mere_end(event) and self._messages and self._messages[-1]["type"] == "http.request":
+            self._messages[-1]["more_body"] = False
+            return
         self._messages.append(event)
         self.size += _payload(event) + MESSAGE_COST
         self._arrived.unpark_all()
@@ -83,8 +86,12 @@ class Inbox:
 
         Beyond ASGI, `http.disconnect` has a `reason` where it was this server that cut the connection off.
         """
-        await trio.lowlevel.checkpoint()
-        await self._something()
+        if self._messages and self._messages[0]["type"] == "http.request":
+            # What has come of a body ends by itself: the next part of it comes when the connection reads.
+            await trio.lowlevel.checkpoint_if_cancelled()
+        else:
+            await trio.lowlevel.checkpoint()
+            await self._something()
         if self._messages[0]["type"] == "websocket.receive":
             # Each message is a request of its own, also of a peer that has gone: to serve it is the same work.
             await self._turn()
@@ -126,6 +133,11 @@ class Inbox:
 
 def _nobody_counts(size: int) -> None:
     pass
+
+
+def _is_mere_end(message: Message) -> bool:
+    """Whether a message says nothing but that the body of a request is complete."""
+    return message["type"] == "http.request" and not (message.get("body") or message.get("more_body"))
 
 
 def _payload(message: Message) -> int:

@@ -111,7 +111,7 @@ class RequestParser:
         found.check()
         size = self._start_body()
         if size is not None:
-            self._known.keep(head, found, size)
+            self._known.keep(head, len(head), found, size)
         return found
 
     def _find_end(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 Headers = list[tuple[bytes, bytes]]
@@ -96,8 +96,12 @@ class _KnownHead(NamedTuple):
     body_size: int
 
 
+Key: TypeAlias = bytes | tuple[tuple[bytes, bytes], ...]
+"""The bytes of a head on HTTP/1.1, and its fields on HTTP/2, where the bytes of the same fields differ."""
+
+
 class KnownHeads:
-    """The heads that came last on all connections, by their bytes, as a client sends the same one with each request.
+    """The heads that came last on all connections, by their bytes or fields: a client sends one with each request.
 
     The same bytes mean the same head, so it is read and judged once. At most `_MOST_KNOWN` are kept, of at most
     `_LONGEST_KNOWN` bytes; the one that was unused longest makes room. They outlast their connections, so heads with a
@@ -105,22 +109,22 @@ class KnownHeads:
     """
 
     def __init__(self) -> None:
-        self._heads: OrderedDict[bytes, _KnownHead] = OrderedDict()
+        self._heads: OrderedDict[Key, _KnownHead] = OrderedDict()
 
-    def find(self, head: bytes) -> _KnownHead | None:
-        """The head of these bytes, where it is known."""
+    def find(self, head: Key) -> _KnownHead | None:
+        """The head of these bytes or fields, where it is known."""
         known = self._heads.get(head)
         if known is not None:
             self._heads.move_to_end(head)
         return known
 
-    def keep(self, data: bytes, head: RequestHead, body_size: int) -> None:
-        """Remember a head that was read from `data`, unless it is long or secret, or more than a body may follow it."""
-        if len(data) > _LONGEST_KNOWN or not head.keeps_alive or head.upgrades or head.expects_continue:
+    def keep(self, key: Key, size: int, head: RequestHead, body_size: int = 0) -> None:
+        """Remember a head of `size` bytes, unless it is long or secret, or more than a body may follow it."""
+        if size > _LONGEST_KNOWN or not head.keeps_alive or head.upgrades or head.expects_continue:
             return
         if any(name in _SECRET for name, _ in head.headers):
             return
-        self._heads[data] = _KnownHead(head, body_size)
+        self._heads[key] = _KnownHead(head, body_size)
         if len(self._heads) > _MOST_KNOWN:
             self._heads.popitem(last=False)
 

@@ -16,6 +16,7 @@ from trio.lowlevel import ParkingLot
 from ..calls import UNAVAILABLE, Inbox, Message, contained
 from ..outbox import HIGH_WATER, Outbox, PeerGoneError
 from ..turnstile import Entrance
+from .request_stream import RequestStream
 
 _UNAVAILABLE_RESPONSE: tuple[Message, ...] = (
     {"type": "http.response.start", "status": 503, "headers": UNAVAILABLE},
@@ -66,8 +67,8 @@ class AppTasks(TaskGroup):
         """Start one application call; the result takes what the peer sends to it."""
         about = cast(Any, scope)
         # hypercorn passes a method of the stream, and the stream by nothing else.
-        stream_id = getattr(getattr(send, "__self__", None), "stream_id", None)
-        about["extensions"] = {**about.get("extensions", {}), **self._extensions(stream_id)}
+        stream: RequestStream = cast(Any, send).__self__
+        about["extensions"].update(self._extensions(stream.stream_id), **stream.more)
         inbox = Inbox(partial(self._entrance.enter, about["headers"], message=True))
         self._inboxes.add(inbox)
         self.started += 1

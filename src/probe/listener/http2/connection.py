@@ -52,7 +52,12 @@ class Http2Connection:
         args: tuple[Any, ...] = (cast(AppWrapper, service.app), _config(), WorkerContext(None), self._tasks)
         args += (ConnectionState(LifespanState({})), transport.secure, transport.peer, transport.here, self._send)
         self._protocol = ContainedH2(
-            *args, tasks=self._tasks, outbox=self._outbox, settings=service.settings, entrance=way
+            *args,
+            tasks=self._tasks,
+            outbox=self._outbox,
+            settings=service.settings,
+            entrance=way,
+            known=service.heads,
         )
 
     @property

@@ -6,7 +6,7 @@ the effect of each frame from the peer and the end of a stream are ours.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -22,16 +22,17 @@ from hypercorn.events import Closed, Event, RawData
 from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
-from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.utils import filter_pseudo_headers
 from priority.priority import MissingStreamError, PriorityTree
 
 from ...settings import Settings
 from ..calls import WRITE_TIMEOUT, Inbox
 from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
+from ..request_head import KnownHeads, RequestHead
 from ..turnstile import Entrance
 from .app_tasks import AppTasks
 from .frame_sizes import FrameSizes
+from .request_stream import RequestStream
 from .stream_backlog import Unbegun
 from .stream_buffer import BoundedBuffer, StreamStalledError
 
@@ -53,7 +54,15 @@ class ContainedH2(H2Protocol):
     while they wait; whoever made this starts it and cancels it.
     """
 
-    def __init__(self, *args: Any, tasks: AppTasks, outbox: Outbox, settings: Settings, entrance: Entrance) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        tasks: AppTasks,
+        outbox: Outbox,
+        settings: Settings,
+        entrance: Entrance,
+        known: KnownHeads,
+    ) -> None:
         super().__init__(*args)
         limits = settings.limits
         self.lingers = False
@@ -62,12 +71,15 @@ class ContainedH2(H2Protocol):
         """The error code of RFC 9113 with which the peer's frames were refused, if they were."""
         self._tasks = tasks
         self._entrance = entrance
+        self._known = known
         self._outbox = outbox
         self._limits = limits
         self._stall_s = settings.write_timeout_s
         self._receiving: set[int] = set()
         self._unbegun = Unbegun()
         self._begun = 0
+        # So many parts of bodies wait for the peer.
+        self._pushing = 0
         self._frames = FrameSizes(self.config.h2_max_inbound_frame_size)
         # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
         self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
@@ -176,14 +188,35 @@ class ContainedH2(H2Protocol):
     # -- what the peer's frames cause
 
     async def _requested(self, event: events.RequestReceived) -> None:
-        status = _refusal(event.headers, self._limits.max_headers, self._limits.max_header_bytes)
+        head = self._head_of(event)
         if self._tasks.running >= self._limits.max_streams_per_connection:
             # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.
             self._reset(event.stream_id, ErrorCodes.REFUSED_STREAM)
-        elif status:
-            self._refuse(event.stream_id, status, still_sending=event.stream_ended is None)
+        elif isinstance(head, int):
+            self._refuse(event.stream_id, head, still_sending=event.stream_ended is None)
         else:
-            await self._create_stream(event)
+            await self._begin(event.stream_id, head)
+
+    def _head_of(self, event: events.RequestReceived) -> RequestHead | int:
+        """The head of a request, or the status with which it is refused."""
+        fields = tuple(event.headers)
+        known = self._known.find(fields)
+        if known is not None:
+            return known.head
+        size = _size(fields)
+        pseudo = dict(pair for pair in fields if pair[0].startswith(b":"))
+        status = _refusal(pseudo, len(fields) > self._limits.max_headers or size > self._limits.max_header_bytes)
+        if status:
+            return status
+        head = RequestHead(
+            method=pseudo[b":method"].decode("ascii").upper(),
+            target=pseudo[b":path"],
+            http_version="2",
+            headers=filter_pseudo_headers(event.headers),
+            keeps_alive=True,
+        )
+        self._known.keep(fields, size, head)
+        return head
 
     def _refuse(self, stream_id: int, status: int, *, still_sending: bool) -> None:
         # The peer may have reset the stream in the same breath.
@@ -192,16 +225,18 @@ class ContainedH2(H2Protocol):
         if still_sending:
             self._reset(stream_id, ErrorCodes.NO_ERROR)
 
-    async def _create_stream(self, request: events.RequestReceived) -> None:
-        stream_id = request.stream_id
+    async def _begin(self, stream_id: int, head: RequestHead) -> None:
+        more: dict[str, Any] = {"probe.notes": head.notes}
+        if self._unbegun.is_whole(stream_id):
+            more["probe.whole_body"] = {}
         place = (self.task_group, self.ssl, self.client, self.server)
-        stream = HTTPStream(self.app, self.config, self.context, *place, self.stream_send, stream_id)
+        stream = RequestStream(self.app, self.config, self.context, *place, self.stream_send, stream_id, more=more)
         self.streams[stream_id] = stream
         self._receiving.add(stream_id)
         self.stream_buffers[stream_id] = BoundedBuffer(self._stall_s)
-        self.priority.insert_stream(stream_id)
-        self.priority.block(stream_id)
-        await stream.handle(_request(request, self.connection_state))
+        # A copy of the headers: the head may come again.
+        about = (head.http_version, head.method, head.target)
+        await stream.handle(Request(stream_id, [*head.headers], *about, self.connection_state))
         if isinstance(stream.app_put, Inbox):
             stream.app_put.taken = partial(self._taken, stream_id)
 
@@ -265,18 +300,62 @@ class ContainedH2(H2Protocol):
 
     async def _send_body(self, body: Body) -> None:
         buffer = self.stream_buffers.get(body.stream_id)
-        if buffer is None:
+        if not isinstance(buffer, BoundedBuffer):
             raise PeerGoneError("the stream is over")
         try:
-            self.priority.unblock(body.stream_id)
-            await self.has_data.set()
-            await buffer.push(body.data)
-        except MissingStreamError:
+            if not self._send_at_once(body, buffer):
+                await self._push(body, buffer)
+        except (MissingStreamError, ProtocolError):
+            self._discard(body.stream_id)
             raise PeerGoneError("the stream is over") from None
         except StreamStalledError:
             await self._give_up(body.stream_id)
             raise PeerGoneError("the peer grants the stream no window") from None
         await self._outbox.delivered()
+
+    def _send_at_once(self, body: Body, buffer: BoundedBuffer) -> bool:
+        """Send a part for which there is room and window, while nothing else waits for them; whether it was sent.
+
+        So a response that is ready leaves in one write with its head and its end, and passes through no other task.
+        """
+        window = self.connection.local_flow_control_window(body.stream_id)
+        room = min(window, self.connection.max_outbound_frame_size)
+        if self._pushing or buffer.buffer or len(self._outbox) > HIGH_WATER or len(body.data) > room:
+            return False
+        stream = self.streams.get(body.stream_id)
+        ends = isinstance(stream, RequestStream) and stream.ends
+        self.connection.send_data(body.stream_id, body.data, end_stream=ends)
+        if ends:
+            self._finish(body.stream_id)
+        self._flush_now()
+        return True
+
+    async def _push(self, body: Body, buffer: BoundedBuffer) -> None:
+        """Have the sending task send a part, in the order that it keeps among the streams."""
+        if not buffer.queued:
+            self.priority.insert_stream(body.stream_id)
+            buffer.queued = True
+        self.priority.unblock(body.stream_id)
+        self._pushing += 1
+        try:
+            await self.has_data.set()
+            await buffer.push(body.data)
+        finally:
+            self._pushing -= 1
+
+    async def _window_updated(self, stream_id: int | None) -> None:
+        """A window has grown: of one stream, or with none or 0 that of the connection."""
+        waiting = [each for each in ([stream_id] if stream_id else self.stream_buffers) if self._unsent(each)]
+        for each in waiting:
+            self.priority.unblock(each)
+        if waiting:
+            await self.has_data.set()
+
+    async def _close_stream(self, stream_id: int) -> None:
+        """Tell the call of a stream that it is over. hypercorn wakes its sending task too, which has nothing to do."""
+        stream = self.streams.pop(stream_id, None)
+        if stream is not None:
+            await stream.handle(StreamClosed(stream_id))
 
     def _unsent(self, stream_id: int) -> bool:
         buffer = self.stream_buffers.get(stream_id)
@@ -337,8 +416,8 @@ class ContainedH2(H2Protocol):
         buffer = self.stream_buffers.pop(stream_id, None)
         if isinstance(buffer, BoundedBuffer):
             buffer.finish()
-        with suppress(MissingStreamError):
-            self.priority.remove_stream(stream_id)
+            if buffer.queued:
+                self.priority.remove_stream(stream_id)
 
 
 def _connection_error(error: ProtocolError) -> ErrorCodes:
@@ -356,25 +435,15 @@ def _announced(max_streams: int, max_header_bytes: int) -> H2Settings:
     return H2Settings(client=False, initial_values=values)
 
 
-def _refusal(headers: Any, max_headers: int, max_bytes: int) -> int:
-    """The status of a request that does not reach the application, or 0."""
+def _size(fields: Iterable[tuple[bytes, bytes]]) -> int:
     # RFC 9113 section 6.5.2: the size of a list is that of names and values "plus an overhead of 32 octets for each".
-    size = sum(len(name) + len(value) + 32 for name, value in headers)
-    if len(headers) > max_headers or size > max_bytes:
+    return sum(len(name) + len(value) + 32 for name, value in fields)
+
+
+def _refusal(pseudo: Mapping[bytes, bytes], too_large: bool) -> int:
+    """The status of a request that does not reach the application, or 0."""
+    if too_large:
         return 431
-    pseudo = dict(pair for pair in headers if pair[0].startswith(b":"))
     if pseudo[b":method"] == b"CONNECT":
         return 501
     return 0 if pseudo[b":method"].isascii() and pseudo[b":path"].isascii() else 400
-
-
-def _request(request: events.RequestReceived, state: Any) -> Request:
-    pseudo = dict(pair for pair in request.headers if pair[0].startswith(b":"))
-    return Request(
-        stream_id=request.stream_id,
-        headers=filter_pseudo_headers(request.headers),
-        http_version="2",
-        method=pseudo[b":method"].decode("ascii").upper(),
-        raw_path=pseudo[b":path"],
-        state=state,
-    )

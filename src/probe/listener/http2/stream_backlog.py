@@ -12,6 +12,9 @@ MOST_EVENTS = 256
 """Heads, parts of bodies, ends and resets that wait on one connection; while there are as many, nothing is read. What
 stands behind fewer, such as the reset of a request that has begun, is heard at once."""
 
+_MOST_OF_REST = 2
+"""One frame of a body, and the end."""
+
 StreamEvent: TypeAlias = events.RequestReceived | events.DataReceived | events.StreamEnded | events.StreamReset
 
 
@@ -48,6 +51,11 @@ class Unbegun:
         request = next(iter(self._streams.values()))[0]
         assert isinstance(request, events.RequestReceived)
         return request
+
+    def is_whole(self, stream_id: int) -> bool:
+        """Whether what waits of a request whose head was taken is its body, in one frame at most, and its end."""
+        rest = self._streams.get(stream_id, deque())
+        return 0 < len(rest) <= _MOST_OF_REST and isinstance(rest[-1], events.StreamEnded)
 
     def take(self, stream_id: int) -> StreamEvent | None:
         """The next event of a stream. None after the last one: the stream waits no more; and after `clear`."""

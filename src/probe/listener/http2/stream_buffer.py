@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any, cast
 
 import trio
 from hypercorn.protocol.h2 import StreamBuffer
-from hypercorn.trio.worker_context import EventWrapper
 from trio.lowlevel import ParkingLot
 
 from ..outbox import PeerGoneError
@@ -23,12 +23,15 @@ class BoundedBuffer(StreamBuffer):
     """
 
     def __init__(self, stall_s: float) -> None:
-        super().__init__(EventWrapper)
+        # The events of the base class are those of its own ways to wait, of which none is left.
+        super().__init__(cast(Any, object))
         self._stall_s = stall_s
         self._sent = ParkingLot()
         self._over = False
         self._stuck_since = inf
         self._stalled = False
+        self.queued = False
+        """Whether the stream is in the order of sending; it is from the first part on that has to wait."""
 
     @property
     def ended(self) -> bool:
