@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -16,26 +14,10 @@ from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structure
 from ..support.http import exchange, messages
 from ..support.inside import SERVICES, engine_tasks
 from ..support.legacy import HEADERS, Legacy
-from ..support.probe import Probe, running
+from ..support.probe import Probe, draining, running
 from ..support.shown import newest
 
 GRACE_S = 10
-
-
-@asynccontextmanager
-async def draining(probe: Probe) -> AsyncIterator[trio.Event]:
-    """The server shuts down while the block runs; the event tells when that is over."""
-    over = trio.Event()
-
-    async def drain() -> None:
-        await probe.engine.drain()
-        over.set()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(drain)
-        await wait_all_tasks_blocked()
-        yield over
-        nursery.cancel_scope.cancel()
 
 
 def slow(client: Legacy, seconds: int) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -13,27 +11,11 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ..support.http import Answer
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import SUBSCRIPTION_ID, Modern
-from ..support.probe import Probe, running
+from ..support.probe import Probe, draining, running
 from ..support.shown import newest
 from .calls import RUDE, check_disconnected, heard, silent, slow, steps, tool_call
 
 GRACE_S = 10
-
-
-@asynccontextmanager
-async def draining(probe: Probe) -> AsyncIterator[trio.Event]:
-    """The server shuts down while the block runs; the event tells when that is over."""
-    over = trio.Event()
-
-    async def drain() -> None:
-        await probe.engine.drain()
-        over.set()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(drain)
-        await wait_all_tasks_blocked()
-        yield over
-        nursery.cancel_scope.cancel()
 
 
 # What is new is refused.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from ..support.api import LOCAL, page, refusal
 from ..support.facts import received
 from ..support.http import exchange
 from ..support.legacy import Legacy
+from ..support.passes import counted_passes
 from ..support.probe import Probe, running
 
 
@@ -154,30 +154,20 @@ async def test_however_many_exports_are_made_one_works_at_a_time(probe: Probe, m
     for _ in range(2000):
         probe.engine.log.append(received({"pad": "x" * 40}), Context(session="s1", exchange=1))
     await page(probe, "/api")
-    worked: list[int] = []
-    passes = 0
     taken = OverviewTally.take
-
-    def take(tally: OverviewTally, entry: Entry) -> None:
-        worked.append(passes)
-        taken(tally, entry)
-
-    async def count_passes() -> None:
-        nonlocal passes
-        while True:
-            await trio.lowlevel.checkpoint()
-            passes += 1
 
     async def at_most(exports: int) -> int:
         """The most entries that were looked at in one pass of the scheduler."""
-        worked.clear()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(count_passes)
+        async with counted_passes() as passes:
+
+            def take(tally: OverviewTally, entry: Entry) -> None:
+                passes.note()
+                taken(tally, entry)
+
+            monkeypatch.setattr(OverviewTally, "take", take)
             async with trio.open_nursery() as asking:
                 for _ in range(exports):
                     asking.start_soon(page, probe, "/api/export?client=s1")
-            nursery.cancel_scope.cancel()
-        return max(Counter(worked).values())
+        return passes.most
 
-    monkeypatch.setattr(OverviewTally, "take", take)
     assert await at_most(12) <= 4 * await at_most(1)

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.endpoints.paths import Paths
 from probe.engine.catalogue.catalogue import Toolset
@@ -88,3 +88,19 @@ async def running(
             await nursery.start(engine.serve)
             yield Probe(engine, Paths(engine))
             nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def draining(probe: Probe) -> AsyncIterator[trio.Event]:
+    """The server shuts down while the block runs; the event tells when that is over."""
+    over = trio.Event()
+
+    async def drain() -> None:
+        await probe.engine.drain()
+        over.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(drain)
+        await wait_all_tasks_blocked()
+        yield over
+        nursery.cancel_scope.cancel()

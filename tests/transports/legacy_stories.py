@@ -8,7 +8,7 @@ from typing import Any
 from ..support.legacy import ALL_CAPABILITIES
 from .ports import Json
 from .speaker import Legacy
-from .stories import CALLS, QUICK, SERVED, TASKS, TERMINAL, TIMED, Chapter, misfits
+from .stories import CALLS, QUICK, SERVED, TASKS, TERMINAL, TIMED, Chapter, code, lists, misfits
 
 NEWEST = Chapter("2025-11-25", "legacy", "2025-11-25", ALL_CAPABILITIES)
 CHAPTERS = [
@@ -19,28 +19,7 @@ CHAPTERS = [
 ]
 
 
-def code(answer: Json) -> int:
-    """The code of an error that had to come."""
-    return int(answer["error"]["code"])
-
-
 # -- in every revision
-
-
-async def lists(client: Legacy) -> list[int]:
-    counts = []
-    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
-        params: Json = {}
-        counts.append(0)
-        while True:
-            result = (await client.ask(method, params))["result"]
-            counts[-1] += sum(len(value) for value in result.values() if isinstance(value, list))
-            if "nextCursor" not in result:
-                break
-            params = {"cursor": result["nextCursor"]}
-    assert counts[1] > 50, "more than one page"
-    assert code(await client.ask("resources/list", {"cursor": "no such cursor"})) == -32602
-    return counts
 
 
 def call(name: str) -> Any:

@@ -8,10 +8,9 @@ from typing import Any
 
 from ..support.listening import ACKNOWLEDGED
 from ..support.modern import PREFIX, TASKS, WITH_TASKS
-from .legacy_stories import code
 from .ports import Json
 from .speaker import Modern, obliging
-from .stories import CALLS, QUICK, SERVED, TERMINAL, TIMED, Chapter, misfits
+from .stories import CALLS, QUICK, SERVED, TERMINAL, TIMED, Chapter, code, lists, misfits
 from .stories import TASKS as TASK_TOOLS
 
 MODERN = Chapter("2026-07-28", "modern")
@@ -58,21 +57,7 @@ async def discovery(client: Modern) -> None:
     assert result["supportedVersions"] == ["2026-07-28"]
 
 
-@MODERN.story()
-async def lists(client: Modern) -> list[int]:
-    counts = []
-    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
-        params: Json = {}
-        counts.append(0)
-        while True:
-            result = (await client.ask(method, params))["result"]
-            counts[-1] += sum(len(value) for value in result.values() if isinstance(value, list))
-            if "nextCursor" not in result:
-                break
-            params = {"cursor": result["nextCursor"]}
-    assert counts[1] > 50, "more than one page"
-    assert code(await client.ask("resources/list", {"cursor": "no such cursor"})) == -32602
-    return counts
+MODERN.add("lists", lists)
 
 
 @MODERN.story()

@@ -10,6 +10,7 @@ from probe.engine.catalogue.tool import Tool
 from probe.tools.catalogue import DISPATCH, TOOLSETS
 
 from .ports import Json
+from .speaker import Speaker
 
 Tell: TypeAlias = Callable[[Any], Awaitable[Any]]
 """A story, told to a client; what it returns has to be the same everywhere, as has everything that was heard."""
@@ -78,3 +79,25 @@ def misfits(tool: Tool) -> list[Json]:
             case "boolean":
                 found.append({name: "perhaps"})
     return found
+
+
+def code(answer: Json) -> int:
+    """The code of an error that had to come."""
+    return int(answer["error"]["code"])
+
+
+async def lists(client: Speaker) -> list[int]:
+    """A story of both eras: every list to its last page, and a cursor that nobody gave."""
+    counts = []
+    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+        params: Json = {}
+        counts.append(0)
+        while True:
+            result = (await client.ask(method, params))["result"]
+            counts[-1] += sum(len(value) for value in result.values() if isinstance(value, list))
+            if "nextCursor" not in result:
+                break
+            params = {"cursor": result["nextCursor"]}
+    assert counts[1] > 50, "more than one page"
+    assert code(await client.ask("resources/list", {"cursor": "no such cursor"})) == -32602
+    return counts

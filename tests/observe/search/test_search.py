@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,6 +19,7 @@ from probe.observe.search.words import read
 
 from ...support.api import page, refusal
 from ...support.facts import emitted, received
+from ...support.passes import counted_passes
 from ...support.probe import Probe, running
 
 TESTING = Path(__file__).parents[3] / "dashboard" / "src" / "testing"
@@ -121,33 +121,23 @@ async def test_however_many_searches_there_are_one_works_at_a_time(
 ) -> None:
     for number in range(3000):
         probe.engine.log.append(received({"id": number, "method": "ping"}))
-    worked: list[int] = []
-    passes = 0
     add = ExchangeFold.add
-
-    def counted(fold: ExchangeFold, entry: Entry) -> LoggedExchange:
-        worked.append(passes)
-        return add(fold, entry)
-
-    async def count_passes() -> None:
-        nonlocal passes
-        while True:
-            await trio.lowlevel.checkpoint()
-            passes += 1
 
     async def at_most(searches: int) -> int:
         """The most entries that were looked at in one pass of the scheduler."""
-        worked.clear()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(count_passes)
+        async with counted_passes() as passes:
+
+            def counted(fold: ExchangeFold, entry: Entry) -> LoggedExchange:
+                passes.note()
+                return add(fold, entry)
+
+            monkeypatch.setattr(ExchangeFold, "add", counted)
             async with trio.open_nursery() as asking:
                 for _ in range(searches):
                     asking.start_soon(page, probe, "/api/search?filter=method:none")
-            nursery.cancel_scope.cancel()
-        return max(Counter(worked).values())
+        return passes.most
 
     await page(probe, "/api")
-    monkeypatch.setattr(ExchangeFold, "add", counted)
     assert await at_most(12) <= 4 * await at_most(1)
 
 
