@@ -30,7 +30,7 @@ SAID_S = 0.5
 
 
 class Drainable(Protocol):
-    """What the end of a server needs of its engine, which keeps these promises."""
+    """An engine, as far as the end of a server needs it."""
 
     @property
     def settings(self) -> Settings:

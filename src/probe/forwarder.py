@@ -80,7 +80,7 @@ class Collector:
         return cls(url, secret, parts.netloc, path, _SECURE[parts.scheme])
 
     async def connect(self) -> trio.SocketStream | trio.SSLStream[trio.SocketStream]:
-        """A connection, which whoever called then owns. Raises `OSError` and `trio.BrokenResourceError`."""
+        """Open a connection, which the caller then owns. Raises `OSError` and `trio.BrokenResourceError`."""
         parts = urlsplit(f"//{self.authority}")
         port = parts.port or (443 if self.secure else 80)
         stream = await trio.open_tcp_stream(str(parts.hostname), port)

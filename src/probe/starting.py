@@ -1,4 +1,4 @@
-"""The start of a server, for whoever starts one: what keeps it from starting, and how its modules are loaded."""
+"""The start of a server: the error that keeps it from starting, and the way its modules are loaded."""
 
 from __future__ import annotations
 

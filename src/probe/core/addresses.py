@@ -1,6 +1,6 @@
 """The client of a request: its address behind trusted proxies, and the key that limits of one client count by.
 
-An address can be had for nothing by whoever writes a header, so only a proxy that the operator has named is believed,
+Everybody who writes a header can have an address for nothing, so only a proxy that the operator has named is believed,
 and of the addresses that it passes on only those that trusted proxies have added.
 """
 

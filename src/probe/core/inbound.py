@@ -100,7 +100,7 @@ def _hostname(authority: str) -> str | None:
 
 
 def is_local_name(authority: str) -> bool:
-    """Whether `host[:port]` names this machine for whoever asks."""
+    """Whether `host[:port]` is a name that each machine has for itself."""
     return _hostname(authority) in _LOOPBACK
 
 

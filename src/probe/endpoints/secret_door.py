@@ -47,7 +47,7 @@ class SecretDoor:
         return RefusedError(404, f"{self.what} are off; start the server with --{self.setting.replace('_', '-')}")
 
     def judge(self, head: HttpHead, policy: HostPolicy, subprotocols: Collection[str]) -> None:
-        """Raise `RefusedError` for whoever may not come in."""
+        """Raise `RefusedError` for a request that may not pass."""
         if not self.secret:
             raise self.off
         try:

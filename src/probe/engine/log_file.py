@@ -1,7 +1,7 @@
 """The event log of a server as a file that grows with it: one file for each life of a server, in a folder.
 
 The file is what `GET /api/events.ndjson` gives. A thread writes it, a tenth of a second behind the log at most; a
-server that is killed leaves a file without its last line, so whoever reads it knows.
+server that is killed leaves a file without its last line, so a reader knows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The engine as others see it: those who watch what happens in it, and those who bring it the messages of clients.
 
-An engine is made of all its parts, and whoever depends on its class depends on each of them. A page needs the log and
-what is read from it, an endpoint the fronts of the two eras; what they need stands here, and `app.py` gives them the
-engine.
+An engine is made of all its parts, and a module that depends on its class depends on each of them. A page needs the log
+and what is read from it, an endpoint the fronts of the two eras; what they need stands here, and `app.py` gives them
+the engine.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LiveJudge(Protocol):
 
 
 class AuditOfCalls(Protocol):
-    """The audit for whoever asks for calls."""
+    """The audit, as far as questions for calls need it."""
 
     calls: CallStore
 

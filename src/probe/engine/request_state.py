@@ -51,7 +51,7 @@ class RequestStates:
     def open(self, token: str, *, binding: Json, now: float) -> Json:
         """The payload of a token.
 
-        Raises `McpError` -32602, always with the same words: whoever tries tokens must not learn how far one got.
+        Raises `McpError` -32602, always with the same words: a client that tries tokens must not learn how far one got.
         """
         for content in self._opened(_decoded(token), _canonical(binding)):
             payload, expires_at = json.loads(content)

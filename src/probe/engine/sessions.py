@@ -234,7 +234,7 @@ class Session:
             await self._quiet.park()
 
     def reader_attached(self) -> None:
-        """A connection began to read one of the streams: whoever waits for one may look."""
+        """A connection began to read one of the streams; wakes the tasks that wait for a reader."""
         self._reader_came.unpark_all()
 
     async def wait_reader(self) -> None:

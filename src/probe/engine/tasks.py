@@ -85,7 +85,7 @@ class Task:
         return self.plan.ttl_ms
 
     def ring(self) -> None:
-        """Wake whoever waits for a change."""
+        """Wake the tasks that wait for a change."""
         self._changed.unpark_all()
 
     async def wait_changed(self) -> None:

@@ -1,4 +1,4 @@
-"""Which entries of a log are about one client.
+"""Finds the entries of a log that are about one client.
 
     1  every entry whose context has the client: the label that it was given, or the label of its session
     2  the other entries of its exchanges that name no client: the head of a request comes before anybody is known

@@ -93,7 +93,7 @@ class HarExchanges:
             known.places.append(entry.seq)
 
     def _position(self, context: Context, fact: MessageEmitted) -> int:
-        """In an answer in one piece messages have no numbers, and are counted."""
+        """The position of a message; in an answer in one piece messages have none, and are counted."""
         if fact.position is not None:
             return fact.position
         self._counted[context.exchange] += 1

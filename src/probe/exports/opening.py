@@ -1,4 +1,4 @@
-"""Reads a session file or a saved log, whoever wrote it.
+"""Reads a session file or a saved log, which anybody may have written.
 
 Nothing of it is unpacked to a disk, and no name in it is used as a path; what is read into memory is bounded.
 """

@@ -140,7 +140,7 @@ def _some(seqs: Sequence[int]) -> tuple[int, ...]:
 
 
 def shown(found: Sequence[Likely], count: int) -> str:
-    """For a terminal."""
+    """The likely faults as lines for a terminal."""
     lines = [f"{count} entries; what is likely, from the side of the probe alone:"]
     lines += [f"likely  {each.check}: {each.said} (entries {', '.join(map(str, each.entries))})" for each in found]
     return "\n".join([*lines, *([] if found else ["nothing"]), ""])

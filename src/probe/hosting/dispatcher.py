@@ -1,6 +1,6 @@
 """The calls that one tool host works on: what it is told of them, and what it says of them.
 
-A call waits in `run`, in its own scope, whoever started it. So its deadlines and its cancellation are those of every
+A call waits in `run`, in its own scope. So its deadlines and its cancellation are those of every
 other call; here they only become a `tool.cancel`.
 """
 

@@ -42,7 +42,7 @@ class Roster:
     def claim(self, name: str, instance: str, holder: Registrant, tools: Mapping[str, Tool]) -> str | None:
         """Give a name and offer the tools. Returns the label of the older connection that had to go, if any.
 
-        Raises `NameTakenError` where another process has the name; whoever knows its `instance` is that process.
+        Raises `NameTakenError` where another process has the name; one that knows its `instance` is the same process.
         """
         entry = self._entries.get(name)
         if entry is not None and not hmac.compare_digest(entry.instance.encode(), instance.encode()):

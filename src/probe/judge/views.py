@@ -210,7 +210,7 @@ class Message:
     """A JSON-RPC message of the client. `value` is its JSON with the secrets hidden, `raw` the bytes of that.
 
     Once newer messages have come its content is read from `raw` each time that somebody asks (`pack`), and later given
-    up (`forget`): whoever asks for it then gets `ForgottenError`.
+    up (`forget`): a rule that asks for it then gets `ForgottenError`.
     `id` is None where the message has none, or one that JSON-RPC does not allow. `answer` is the final message to a
     request, once the server made it; `refusal` is the name of the refusal where no method handled it, and `problem`
     says that in words. `question` is the request of the server that it answers. `dropped` is when the client left the

@@ -1,4 +1,4 @@
-"""One loop for whoever reads the event log to its end and goes on: the tables, the evidence, the telemetry."""
+"""The loop that reads the event log to its end and goes on: for the tables, the evidence, the telemetry."""
 
 from __future__ import annotations
 

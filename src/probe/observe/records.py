@@ -253,7 +253,7 @@ def _number(value: Any) -> float | None:
 class CallRecords:
     """The newest records of one run, in the order in which the calls started. The oldest makes room.
 
-    A call that makes room while it runs is followed to its end, for whoever holds its record.
+    A call that makes room while it runs is followed to its end, for the holder of its record.
     """
 
     def __init__(self, run: str, max_records: int) -> None:

@@ -1,6 +1,6 @@
 """Secrets are hidden by exact name before anything is stored; ids and progress tokens are evidence and stay.
 
-The session id is a bearer secret of its own kind: whoever reads it off a public dashboard could end the session. Its
+The session id is a bearer secret of its own kind: a reader of a public dashboard could end the session with it. Its
 first characters stay visible, enough to see whether two requests carry the same one.
 """
 

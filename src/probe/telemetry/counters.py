@@ -66,7 +66,7 @@ class Counters:
 
     @classmethod
     def start(cls, engine: WatchedEngine) -> Counters:
-        """With the SDK's threads, where they are wanted; `close` ends them. Raises `TelemetryError`."""
+        """Start the SDK's threads where they are wanted; `close` ends them. Raises `TelemetryError`."""
         everything = engine.offer("all", MODERN[-1]).catalogue
         counters = cls(engine, everything.toolset_of)
         if engine.settings.telemetry:

@@ -27,8 +27,8 @@ _SAID_S: Final = 0.1
 class Printer:
     """Turns what is to be told into bytes for `write`, which gets whole lines and must neither raise nor wait.
 
-    `write_all` is for whoever can wait until there is room; `flush` waits for what was written, but not longer than
-    the seconds it is given, and `lines` gives how many lines were written.
+    `write_all` is for a thread, which can wait until there is room; `flush` waits for what was written, but not longer
+    than the seconds it is given, and `lines` gives the number of lines that were written.
     `format` and `level` are those of the settings.
     """
 
@@ -93,9 +93,10 @@ class Records(logging.Handler):
 
 
 def adopt_logging(printer: Printer) -> None:
-    """From now on, what this process logs by way of `logging` goes to the printer.
+    """Send the records that this process makes by way of `logging` to the printer.
 
-    Only for whoever owns the process. Libraries are heard from warnings on, this program from the printer's level on.
+    Only the owner of the process may call it. Of libraries come warnings and worse, of this program what the printer's
+    level lets through.
     """
     own = _STANDARD[printer.level]
     logging.basicConfig(handlers=[Records(printer)], level=max(own, logging.WARNING), force=True)

@@ -1,4 +1,4 @@
-"""From the entries of the log to requests with a beginning, an outcome and an end.
+"""Makes requests with a beginning, an outcome and an end from the entries of the log.
 
     begins   a client's request was read                            MessageReceived
     ends     its answer was made, or could not be sent              MessageEmitted, MessageDropped

@@ -3,7 +3,7 @@
     following
       follower of the log for counters and spans     --metrics, --telemetry
       the measure of lateness                        --metrics, --telemetry
-      follower of the log for lines                  whoever gave a printer, unless --log-level is off
+      follower of the log for lines                  with a printer, unless --log-level is off
 
 It stands around the engine's services, so that it still hears how they end; then it has a bounded time for the rest.
 """

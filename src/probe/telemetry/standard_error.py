@@ -1,4 +1,4 @@
-"""Writes to a descriptor from a thread of its own: whoever reads it may stop, and that must stop nobody else."""
+"""Writes to a descriptor from a thread of its own: a reader that stops must stop nothing here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StandardError:
     """The descriptor of standard error, or another one, which the caller keeps open.
 
     The thread starts with the first write and ends with the process, as it may be in a write that never ends. Errors of
-    the descriptor are nobody's business here: whoever started this program need not read what it says.
+    the descriptor are ignored: the program that started this one need not read its lines.
     """
 
     def __init__(self, descriptor: int = 2) -> None:

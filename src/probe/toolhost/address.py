@@ -37,7 +37,7 @@ class Address:
         return cls(parts.hostname, port or usual, parts.netloc, resource, tls)
 
     async def connect(self, context: ssl.SSLContext | None) -> trio.abc.Stream:
-        """Open a connection, which whoever called then owns.
+        """Open a connection, which the caller then owns.
 
         With TLS, by this context or else by the system's authorities. Raises `OSError` and `trio.BrokenResourceError`.
         """

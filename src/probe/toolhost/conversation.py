@@ -95,7 +95,7 @@ class Conversation:
         """Send a request; returns its answer, or None when the connection ended first.
 
         `accept` is called with a result when it is read, before the next message is: a dispatch that follows the answer
-        is for the tools that the answer accepted. It is called also when whoever asked was cancelled meanwhile.
+        is for the tools that the answer accepted. It is called also when the caller was cancelled meanwhile.
         """
         if self._closed:
             return None
@@ -107,7 +107,7 @@ class Conversation:
         return asked.answer
 
     def close(self) -> None:
-        """The connection is over: its dispatches are cancelled, and whoever waits for an answer gets none."""
+        """The connection is over: its dispatches are cancelled, and a caller that waits for an answer gets none."""
         self._closed = True
         self.outbox.close()
         for dispatch in self._dispatches.values():

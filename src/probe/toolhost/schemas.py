@@ -39,7 +39,7 @@ class MismatchError(ValueError):
 
 
 class _Plain(GenerateJsonSchema):
-    """Without titles that only repeat a name: every tools/list would carry them."""
+    """Makes no titles: they only repeat a name, and every tools/list would carry them."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

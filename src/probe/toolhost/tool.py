@@ -42,7 +42,7 @@ class Tool(Generic[_P, _R]):
         return self.handler(*args, **kwargs)
 
     def __repr__(self) -> str:
-        """For messages."""
+        """The name, for error messages."""
         return f"<Tool {self.name}>"
 
     def bind(self, sent: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:

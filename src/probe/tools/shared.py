@@ -23,7 +23,7 @@ LABEL: Final = Text(
     max_length=64,
     required=False,
 )
-"""Arguments are all that every gateway passes on, so whoever compares both sides of one needs a place for a mark."""
+"""Arguments are all that every gateway passes on, so a comparison of its two sides needs a mark among them."""
 
 
 def output(**properties: Json) -> Json:

@@ -15,7 +15,7 @@ _Role: TypeAlias = Literal["user", "assistant"]
 
 
 class WithMeta(Shape):
-    """What may carry `_meta`, whose keys are left alone."""
+    """A value that may carry `_meta`, whose keys are left alone."""
 
     meta: dict[str, Any] | None = Field(alias="_meta", default=None)
 
@@ -45,7 +45,7 @@ class ElicitResult(WithMeta):
 
 
 class ContentAnnotations(Shape):
-    """For whom a block of content is, and how much it matters."""
+    """The audience and the priority of a block of content."""
 
     audience: list[_Role] | None = None
     priority: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
@@ -132,7 +132,7 @@ class ToolUseContent(WithMeta):
 
 
 class ToolResultContent(WithMeta):
-    """What a tool returned to the model."""
+    """The result of a tool, as a block of content for the model."""
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str

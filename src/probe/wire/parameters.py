@@ -25,13 +25,13 @@ class Shape(BaseModel):
 
 
 class RequestParamsMeta(Shape):
-    """`_meta`; whoever uses the token looks for it in the message. It may be absent, and not null."""
+    """`_meta`. A user of the token looks for it in the message: it may be absent, and not null."""
 
     progress_token: str | int = ""
 
 
 class RequestParams(Shape):
-    """What every request may carry."""
+    """The parameters that every request may carry."""
 
     meta: RequestParamsMeta | None = Field(alias="_meta", default=None)
 
@@ -114,7 +114,7 @@ class TasksCapability(Shape):
 
 
 class ClientCapabilities(Shape):
-    """What a client can do; it may declare more than any revision names."""
+    """The capabilities of a client, which may declare more than any revision names."""
 
     experimental: dict[str, dict[str, Any]] | None = None
     sampling: SamplingCapability | None = None
@@ -187,7 +187,7 @@ class PromptReference(Shape):
 
 
 class CompletionArgument(Shape):
-    """What is to be completed, and what of it is there."""
+    """The argument that is to be completed, with the part of its value that is there."""
 
     name: str
     value: str

@@ -38,7 +38,7 @@ _MOST_ICONS: Final = 8
 _LONGEST_ICON: Final = 16_384
 _MOST_SIZES: Final = 16
 
-# RFC 3986, without user information: whoever lists the tools would read the password.
+# RFC 3986, without user information: every client that lists the tools would read the password.
 _HTTPS: Final = (
     r"https://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
     r"(?:[/?](?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"

@@ -30,7 +30,7 @@ class Beside:
     """Facts of the other endpoints of the same server.
 
     `serves_mcp` tells whether one of them is `/mcp`. `readers` are those of all streams that last, `feed_readers` the
-    ones of the feed. `takes_files` tells whether whoever made a request may have a file shown.
+    ones of the feed. `takes_files` tells whether the sender of a request may have a file shown.
     """
 
     serves_mcp: bool

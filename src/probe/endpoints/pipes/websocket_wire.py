@@ -19,7 +19,7 @@ def _at_once(_size: int) -> float:
 
 
 def has_no_frames(_note: NoteFrame) -> None:
-    """For a listener without the extension: it tells no frames."""
+    """Does nothing, for a listener without the extension: it tells no frames."""
 
 
 class WebSocketWire:

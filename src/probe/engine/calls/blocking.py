@@ -20,7 +20,7 @@ UNUSABLE: Final = (sqlite3.Error, OSError, AuditFileError)
 async def in_thread(work: Callable[[], _T], limiter: trio.CapacityLimiter, *, to_its_end: bool = False) -> _T:
     """Run the work in a thread, and return its result. Raises its errors, and `OSError` without a thread or memory.
 
-    Unless it has to go `to_its_end`, whoever is cancelled leaves the thread behind.
+    Unless it has to go `to_its_end`, a caller that is cancelled leaves the thread behind.
     """
     try:
         return await trio.to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=not to_its_end)

@@ -32,7 +32,7 @@ from ..streams.outbox import drop, send
 
 
 def capabilities(offer: Offer, *, streams: bool) -> Json:
-    """The server capabilities for a session; draft streams are declared to whoever declares them."""
+    """The server capabilities for a session; draft streams are declared to clients that declare them."""
     declared = offer.capabilities()
     if streams:
         declared["experimental"] = {"streams": {}}

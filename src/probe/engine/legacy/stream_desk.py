@@ -153,7 +153,7 @@ def _refusal(error: Exception) -> McpError:
             data = {"reason": "evicted", "firstKept": error.first}
             return McpError(Code.STREAM_LOST, f"Cannot resume without loss: {error}", data)
         case TooEarlyError():
-            # Rounded up: whoever waits for so long is not too early again.
+            # Rounded up: a client that waits for so long is not too early again.
             wait_ms = ceil(error.wait_s * 1000)
             why = f"Too early: resumeInterval.min has not passed, wait {error.wait_s:.3f} s"
             return McpError(Code.RESUMED_TOO_EARLY, why, {"retryAfterMs": wait_ms})

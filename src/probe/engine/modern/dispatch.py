@@ -177,7 +177,7 @@ class ModernRouter:
             call.take_back()
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
-        """Only what may last needs room: whoever asks for a task, or cancels one, would rather free some."""
+        """Raise where there is no room for a request that may last. Questions for a task, and its end, need no room."""
         limit = {"tools/call": self._calls, "subscriptions/listen": self._subscriptions}.get(request.method)
         if limit is not None:
             try:
@@ -209,7 +209,7 @@ class ModernRouter:
             call = self._runs.open_plain(context, request, offer)
             context.concerns(call.recorder)
             listener = self.listeners.open(request.id, honoured, offer, call, stream)
-            # A task may have changed between its creation and now: whoever listens need not ask as well.
+            # A task may have changed since its creation: a client that listens need not ask as well.
             for id in honoured.tasks:
                 self._desk.publish(id, listener)
             return Begun(call, lambda: self.listeners.serve(listener, offer))

@@ -1,7 +1,7 @@
 """Tasks as the tasks extension tells them: `tasks/get`, `tasks/update`, `tasks/cancel`, `notifications/tasks`.
 
-There is no session, so a task belongs to whoever knows its id ("A server MAY use task IDs as bearer tokens"); the ids
-are unguessable, and a legacy session's tasks are not found here.
+There is no session, so a task belongs to every client that knows its id ("A server MAY use task IDs as bearer
+tokens"); the ids are unguessable, and a legacy session's tasks are not found here.
 """
 
 from __future__ import annotations

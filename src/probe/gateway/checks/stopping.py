@@ -129,7 +129,7 @@ _QUIET: Final = ("quiet.stream", "quiet.call", "quiet.comments")
 
 
 def _cut(case: Case, step: str) -> float | None:
-    """After how many seconds the gateway ended a call that the direct way kept; None where it did not."""
+    """The seconds after which the gateway ended a call that the direct way kept; None where it did not."""
     both = case.both(step)
     if both is None or both[0]["call"].answer is None:
         return None

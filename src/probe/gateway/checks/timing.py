@@ -70,7 +70,7 @@ def _all(case: Case, way: Way) -> list[Timed]:
 
 
 def offset(case: Case) -> float:
-    """By how much the clock of the probe is behind ours, with the shortest way there: what each lateness includes."""
+    """Seconds by which the clock of the probe is behind ours, with the shortest way: each lateness includes them."""
     return min((late for each in _all(case, "direct") for late in each.late), default=0.0)
 
 

@@ -13,7 +13,7 @@ from ..trials import Run, Trial
 
 
 class Verdict(StrEnum):
-    """From the best to the worst, as far as they can be compared."""
+    """The verdicts from the best to the worst, as far as they can be compared."""
 
     SAME = "same"
     NOT_APPLICABLE = "n/a"

@@ -56,7 +56,7 @@ def document(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> Gat
 
 
 def json_report(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
-    """For programs and pages."""
+    """The report as JSON, for programs and pages."""
     return json.dumps(asdict(document(run, findings, allowed)), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 

@@ -22,7 +22,7 @@ border-bottom:1px solid #d0d7de}code{font-family:ui-monospace,monospace}.hint{co
 
 
 def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
-    """For build servers: broken is a failure, unclear an error, what is not offered is skipped."""
+    """The report as JUnit XML: broken is a failure, unclear an error, what is not offered is skipped."""
     cases = "".join(_case(finding, allowed) for finding in findings)
     counted = [finding for finding in findings if not allowed.accepts(finding)]
     counts = {

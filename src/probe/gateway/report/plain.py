@@ -17,7 +17,7 @@ _WIDEST = 34
 
 
 def clean(text: str) -> str:
-    """On one line, without control characters."""
+    """The text on one line, without control characters."""
     return _HIDDEN.sub(" ", text)
 
 
@@ -29,7 +29,7 @@ def row(finding: CheckResult, allowed: Allowed) -> tuple[str, str, str, str, str
 
 
 def table(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
-    """For a terminal."""
+    """The report as a table for a terminal."""
     rows = [("check", "direct", "through", "verdict", "evidence"), *(row(finding, allowed) for finding in findings)]
     widths = [min(_WIDEST, max(len(cells[at]) for cells in rows)) for at in range(4)]
     hints = {finding.name: finding for finding in findings if finding.hint}

@@ -61,5 +61,5 @@ def _text(rule: RuleReport, subject: SubjectReport, lookup: Lookup) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML 1.0 has no place for."""
+    """The text with a replacement for each character that XML 1.0 does not allow."""
     return "".join(each if each >= " " or each in "\t\n" else "\N{REPLACEMENT CHARACTER}" for each in text)

@@ -88,7 +88,7 @@ def entry_line(seq: int, entry: Entry | None) -> str:
 
 
 def act(rule: Rule) -> str:
-    """What a person does to give the client an opportunity: `call progress {}`.
+    """The step with which a person gives the client an opportunity: `call progress {}`.
 
     In the catalogue `passive` means that the opportunity comes with whatever the client does, a name of a tool that it
     is called, and a drill is what this server cannot do yet.

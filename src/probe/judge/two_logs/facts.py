@@ -239,7 +239,7 @@ def _order(client: _Client) -> Iterator[str]:
 
 
 def _waits(client: _Client) -> Iterator[str]:
-    """From an answer to the next request: what the client needs, and twice the way."""
+    """The times from an answer to the next request, each with the time of the client and twice that of the way."""
     places = ({id(one): at for at, one in enumerate(side)} for side in (client.here, client.there))
     ours, theirs = places
     waits: list[tuple[float, float]] = []

@@ -118,7 +118,7 @@ class AuditDb:
             return False
 
     def shorten(self) -> None:
-        """Copy the WAL into the file and cut it back, which whoever reads keeps from happening."""
+        """Copy the WAL into the file and cut it back, as far as no reader needs it."""
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The calls that are kept, for whoever asks for them: the questions and the answers."""
+"""The calls that are kept: the questions for them and the answers."""
 
 from __future__ import annotations
 

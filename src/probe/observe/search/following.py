@@ -47,7 +47,7 @@ class FollowedExchanges:
         await self._follower.reach(seq)
 
     def passes(self, words: tuple[Word, ...], entry: Entry) -> bool:
-        """Whether an entry up to which the log was read passes a line."""
+        """Whether an entry passes a line. The log must have been read up to it."""
         exchange = self._fold.exchanges.get(self._fold.key(entry)) or LoggedExchange()
         return self._conditions(words).passes_entry(entry, exchange)
 

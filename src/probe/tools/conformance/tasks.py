@@ -103,7 +103,7 @@ async def multi_input(context: ToolContext) -> ToolResult:
 
 
 async def greet_later(context: ToolContext) -> ToolResult:
-    """Greet whoever was named before there was a task."""
+    """Greet the person who was named before there was a task."""
     await context.sleep(_JOB_S)
     return greeting(context.answers["user_name"])
 

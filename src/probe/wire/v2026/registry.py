@@ -25,7 +25,7 @@ _Answers: TypeAlias = dict[str, Any]
 
 
 class OfRound(parameters.Shape):
-    """What a request brings again, in a further round."""
+    """The members that a request has in a further round."""
 
     input_responses: _Answers | None = None
     request_state: str | None = None

@@ -40,7 +40,7 @@ def speaker(task: TaskView, life: Life) -> Session | Life:
 
 
 def is_gone(task: TaskView, life: Life) -> bool:
-    """Whether whoever should follow a task has left: its session, or every connection of a client without sessions."""
+    """Whether the client that should follow a task has left: its session, or every connection where it has none."""
     if task.session is not None:
         pipes = [pipe for pipe in life.pipes.values() if pipe.session is task.session]
     else:
