@@ -44,8 +44,9 @@ from .observe.audit.claim import AuditFileError
 from .observe.opened import OpenedFile
 from .settings import Settings, build
 from .starting import StartError, first
+from .telemetry import TelemetryError
 from .telemetry.printer import Printer, adopt_logging
-from .telemetry.service import TelemetryError, following
+from .telemetry.service import following
 from .telemetry.standard_error import StandardError
 from .terminal.watch import watching
 from .tools.catalogue import TOOLSETS

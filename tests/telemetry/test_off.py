@@ -8,8 +8,9 @@ import sys
 import pytest
 import trio
 
+from probe.telemetry import TelemetryError
 from probe.telemetry.printer import Printer
-from probe.telemetry.service import TelemetryError, following
+from probe.telemetry.service import following
 
 from ..support.probe import Probe, running
 from .watched import watched

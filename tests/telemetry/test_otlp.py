@@ -11,8 +11,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from probe.telemetry import TelemetryError
 from probe.telemetry.conventions import BOUNDS
-from probe.telemetry.service import TelemetryError, following
+from probe.telemetry.service import following
 from probe.wire.jsonrpc import encode
 
 from ..support.calls import slow

@@ -7,3 +7,7 @@
 Everything here follows the event log with cursors of its own, so the protocol knows nothing of it and never waits for
 it. `service.following` is the only way in; a part that is off is neither imported nor run.
 """
+
+
+class TelemetryError(Exception):
+    """The telemetry cannot start; the message is the one line for the user."""

@@ -16,10 +16,9 @@ from ..engine.protocols import WatchedEngine
 from ..observe.follower import LogFollower
 from ..observe.log import Entry
 from ..wire.revisions import MODERN
-from . import gauges
+from . import TelemetryError, gauges
 from .families import Names
 from .requests import Requests, RequestStep
-from .service import TelemetryError
 from .tally import Tally
 
 if TYPE_CHECKING:

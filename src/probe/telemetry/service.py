@@ -30,10 +30,6 @@ _FINAL_S: Final = 1.0
 _EXPORT_S: Final = 3.0
 
 
-class TelemetryError(Exception):
-    """The telemetry cannot start; the message is the one line for the user."""
-
-
 @asynccontextmanager
 async def following(engine: WatchedEngine, printer: Printer | None = None) -> AsyncIterator[MetricsText | None]:
     """The telemetry that the engine's settings ask for, while the block runs; gives `/metrics` if it is wanted.
