@@ -18,6 +18,7 @@ from ..core.inbound import HostPolicy, HttpHead
 from ..settings import Settings
 from ..wire.errors import Refusal, Rejection
 from .asgi import Headers, Scope, Send, host_policy, http_head
+from .read_head import NOTES
 
 _NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 
@@ -66,6 +67,15 @@ class Browsers:
         return instructed
 
     def _headers(self, scope: Scope) -> Headers:
+        notes = scope.get("extensions", {}).get(NOTES)
+        if notes is None:
+            return self._made(scope)
+        known: Headers | None = notes.get("browsers")
+        if known is None:
+            known = notes["browsers"] = self._made(scope)
+        return known
+
+    def _made(self, scope: Scope) -> Headers:
         strict = [_STRICT_TRANSPORT] if self._is_strict(scope) else []
         protocol = scope["path"] == "/mcp" and scope["type"] == "http"
         rest = self._sharing(scope) if protocol else _PAGES
