@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -31,8 +31,8 @@ SCHEMA = {
 }
 
 
-def schema_of(tool: str) -> Mapping[str, Any] | None:
-    return {"t": SCHEMA, "plain": {"type": "object"}}.get(tool)
+def params_of(tool: str) -> Iterable[HeaderParam]:
+    return header_params({"t": SCHEMA, "plain": {"type": "object"}}.get(tool, {})).values()
 
 
 class Call:
@@ -62,7 +62,7 @@ class Call:
             if value is not None
         ]
         request = Request("id", self.method, {**self.params, "_meta": self.meta})
-        return climb(HttpHead("POST", lines), request, input_schema=schema_of)
+        return climb(HttpHead("POST", lines), request, header_params=params_of)
 
 
 def rejection(call: Call) -> Rejection:
@@ -123,7 +123,7 @@ def test_1_meta_comes_before_everything(meta: Any) -> None:
 def test_1_a_request_without_params() -> None:
     head = HttpHead("POST", [("mcp-protocol-version", NOW), ("mcp-method", "server/discover")])
     with pytest.raises(Rejection) as caught:
-        climb(head, Request(7, "server/discover", None), input_schema=schema_of)
+        climb(head, Request(7, "server/discover", None), header_params=params_of)
     assert (caught.value.refusal, caught.value.id) == (Refusal.INVALID_META, 7)
 
 

@@ -7,7 +7,7 @@ has an example, so that a reason which no longer holds is noticed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from probe.core.inbound import HttpHead
 from probe.core.modern_inbound import climb
 from probe.wire.errors import Rejection
 from probe.wire.jsonrpc import Json, Request, is_id
-from probe.wire.v2026.header_params import header_params
+from probe.wire.v2026.header_params import HeaderParam, header_params
 from probe.wire.v2026.header_values import SAFE_INTEGER, HeaderValueError, decode, encode
 from probe.wire.v2026.registry import REQUESTS
 
@@ -45,14 +45,14 @@ Case = tuple[Json, Headers]
 def ours(body: Json, headers: Headers) -> int | None:
     """The code of our refusal; None where the request climbs."""
     try:
-        climb(HttpHead("POST", headers), Request(1, body["method"], body.get("params")), input_schema=schema_of)
+        climb(HttpHead("POST", headers), Request(1, body["method"], body.get("params")), header_params=params_of)
     except Rejection as rejection:
         return int(rejection.refusal.code)
     return None
 
 
-def schema_of(tool: str) -> Mapping[str, Any] | None:
-    return SCHEMA if tool == "t" else None
+def params_of(tool: str) -> Iterable[HeaderParam]:
+    return header_params(SCHEMA if tool == "t" else {}).values()
 
 
 class Lines(dict[str, str]):

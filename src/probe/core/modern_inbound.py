@@ -23,16 +23,16 @@ basic/transports/streamable-http.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
 from ..wire.errors import McpError, Refusal, Rejection
 from ..wire.jsonrpc import Json, Request, clip
 from ..wire.revisions import LEGACY, MODERN
-from ..wire.v2026.header_params import HeaderParam, header_params
+from ..wire.v2026.header_params import HeaderParam
 from ..wire.v2026.header_values import HeaderValueError, encode, same
 from ..wire.v2026.meta import PROTOCOL_VERSION, TASKS_EXTENSION, RequestMeta, read_meta, required_capabilities
 from ..wire.v2026.registry import ListenParams, ModernMethod, find_row, request_params
@@ -50,7 +50,20 @@ class Inbound:
     params: BaseModel
 
 
-def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
+Era: TypeAlias = Literal["legacy", "modern"]
+
+
+def era_of_head(head: HttpHead) -> Era | None:
+    """The era that judges a request whatever its body is; None where the body has a say."""
+    named = head.each(_VERSION)
+    if not named:
+        return None
+    if any(version in MODERN for version in named):
+        return "modern"
+    return "legacy" if head.each("mcp-session-id") and all(version in LEGACY for version in named) else None
+
+
+def era_of(head: HttpHead, value: Any) -> Era:
     """Choose the era that judges a request whose body is `value` (None without a body).
 
     A version header that names a served revision decides, except that a body with modern `_meta` outside a session is
@@ -58,17 +71,18 @@ def era_of(head: HttpHead, value: Any) -> Literal["legacy", "modern"]:
     that body is modern, and `initialize`, its notification, or a session header is legacy. Two headers that differ are
     modern, where they cannot agree either.
     """
-    named = set(head.each(_VERSION))
-    if named & set(MODERN):
-        return "modern"
+    by_head = era_of_head(head)
+    if by_head is not None:
+        return by_head
+    named = head.each(_VERSION)
+    if named and all(version in LEGACY for version in named):
+        return "modern" if _is_modern(value) else "legacy"
     has_session = bool(head.each("mcp-session-id"))
-    if named and named <= set(LEGACY):
-        return "modern" if _is_modern(value) and not has_session else "legacy"
     opens = isinstance(value, dict) and value.get("method") in ("initialize", "notifications/initialized")
     return "legacy" if (opens or has_session) and not _is_modern(value) else "modern"
 
 
-def era_of_unread(head: HttpHead) -> Literal["legacy", "modern"]:
+def era_of_unread(head: HttpHead) -> Era:
     """Guess the era of a request whose body nobody has read.
 
     Mcp-Method says what a modern body would be ("Required For: All requests"); a request without it, a session and a
@@ -87,11 +101,11 @@ def _is_modern(value: Any) -> bool:
 def revision_of(request: Request) -> str:
     """The modern revision that a request names, the latest where it names none of them: `climb` refuses it then."""
     meta = (request.params or {}).get("_meta")
-    named = meta.get(PROTOCOL_VERSION) if isinstance(meta, Mapping) else None
+    named = meta.get(PROTOCOL_VERSION) if isinstance(meta, dict) else None
     return named if named in MODERN else MODERN[-1]
 
 
-def era_of_piped(value: Any, *, initialized: bool) -> Literal["legacy", "modern"]:
+def era_of_piped(value: Any, *, initialized: bool) -> Era:
     """Choose the era that judges a message on a connection without headers, where `initialize` was answered or not.
 
     2026-07-28 basic/versioning: "A request carrying modern per-request `_meta` is served statelessly according to this
@@ -102,10 +116,8 @@ def era_of_piped(value: Any, *, initialized: bool) -> Literal["legacy", "modern"
     return era_of(_NO_HEAD, value)
 
 
-def climb(
-    head: HttpHead | None, request: Request, *, input_schema: Callable[[str], Mapping[str, Any] | None]
-) -> Inbound:
-    """Judge one request. `input_schema` gives the schema of a tool, None for one that does not exist.
+def climb(head: HttpHead | None, request: Request, *, header_params: Callable[[str], Iterable[HeaderParam]]) -> Inbound:
+    """Judge one request. `header_params` gives those of a tool, none for one that does not exist.
 
     Without a head there are no rungs 2, 4, 6 and 7 (basic/transports/stdio: "There is no header layer"). Raises
     `Rejection`, with the id of the request.
@@ -119,7 +131,7 @@ def climb(
     row = _find_row(request)
     if head is not None:
         _check_name(head, request, row)
-        _check_arguments(head, request, input_schema)
+        _check_arguments(head, request, header_params)
     _check_retry(request, row)
     params = _read_params(request)
     _check_extension(request, row, meta, params)
@@ -190,13 +202,13 @@ def _check_value(request: Request, name: str, sent: str | None, value: str | flo
     raise _mismatch(request, f"{name} {said}, {source} makes it {expected!r}")
 
 
-def _check_arguments(head: HttpHead, request: Request, input_schema: Callable[[str], Mapping[str, Any] | None]) -> None:
+def _check_arguments(head: HttpHead, request: Request, header_params: Callable[[str], Iterable[HeaderParam]]) -> None:
     params = request.params or {}
     name, arguments = params.get("name"), params.get("arguments") or {}
     # Rung 9 says what is wrong with these two, and the engine says it of an unknown tool.
-    if request.method != "tools/call" or not isinstance(name, str) or not isinstance(arguments, Mapping):
+    if request.method != "tools/call" or not isinstance(name, str) or not isinstance(arguments, dict):
         return
-    for param in header_params(input_schema(name) or {}).values():
+    for param in header_params(name):
         _check_argument(request, param, _header(head, request, param.header), _value_at(arguments, param.path))
 
 
@@ -214,7 +226,7 @@ def _check_argument(request: Request, param: HeaderParam, sent: str | None, valu
 def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = arguments
     for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
+        value = value.get(key) if isinstance(value, dict) else None
     return value
 
 

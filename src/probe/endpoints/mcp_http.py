@@ -12,7 +12,7 @@ from functools import partial
 import trio
 
 from ..core.inbound import HttpHead, check_post
-from ..core.modern_inbound import era_of
+from ..core.modern_inbound import era_of, era_of_head
 from ..engine.protocols import ServedEngine
 from ..observe.events import UnreadableFault
 from ..observe.unreadable import unreadable, unreadable_json
@@ -111,7 +111,7 @@ class McpHttp:
         exchange.check_label()
         if read.head.method == "POST":
             check_post(read.head)
-            read.length = _length(read.head)
+            read.length, read.era = _length(read.head), era_of_head(read.head)
         read.judged = True
 
     async def _post(self, exchange: Exchange) -> Rest | None:
@@ -121,7 +121,7 @@ class McpHttp:
         except MalformedError as error:
             exchange.recorder.append(unreadable_json(error, body, exchange.read.length))
             raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
-        if era_of(exchange.head, value) == "modern":
+        if (exchange.read.era or era_of(exchange.head, value)) == "modern":
             return await self._modern.post(exchange, value, body)
         return await self._legacy.post(exchange, value, body)
 

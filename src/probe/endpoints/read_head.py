@@ -6,6 +6,7 @@ from collections.abc import MutableMapping
 from typing import Any, Final
 
 from ..core.client_label import client_label
+from ..core.modern_inbound import Era
 from ..observe import redaction
 from ..observe.redaction import SESSION_HEADER
 from .asgi import Scope, http_head
@@ -23,10 +24,10 @@ class ReadHead:
 
     `headers` and `hidden` are those of an `http.request` without a query. `label` is the `?client=` of the query,
     whatever it is. `sessions` are the values of `Mcp-Session-Id`. `judged`: it has passed the rungs before the body,
-    and then `length` is the Content-Length of a POST, if that is a number.
+    and then `length` is the Content-Length of a POST, if that is a number, and `era` the one that its head decides.
     """
 
-    __slots__ = ("head", "headers", "hidden", "judged", "label", "length", "query", "sessions")
+    __slots__ = ("era", "head", "headers", "hidden", "judged", "label", "length", "query", "sessions")
 
     def __init__(self, scope: Scope) -> None:
         self.head = http_head(scope)
@@ -37,6 +38,7 @@ class ReadHead:
         self.sessions = self.head.each(SESSION_HEADER)
         self.judged = False
         self.length: int | None = None
+        self.era: Era | None = None
 
 
 def read_head(scope: Scope) -> ReadHead:

@@ -228,7 +228,7 @@ class Engine:
         Raises `Rejection`, and `UnknownSelectionError`.
         """
         offer = self.offer(selection, revision_of(request))
-        inbound = climb(head, request, input_schema=offer.input_schema)
+        inbound = climb(head, request, header_params=offer.header_params)
         check_token(request, inbound.meta, self.settings.limits)
         self.refuse_while_draining([request], request.id)
         return inbound, offer

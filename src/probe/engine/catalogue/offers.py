@@ -14,6 +14,7 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
 from ...wire.parameters import CompleteRequestParams, PromptReference
 from ...wire.revisions import LEGACY
+from ...wire.v2026.header_params import HeaderParam
 from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
 from .hosted import HostedTools
 from .paging import cursor, position
@@ -81,10 +82,10 @@ class Offer:
             raise McpError(Code.INVALID_PARAMS, f"Unknown tool: {clip(name)}")
         return tool
 
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """The input schema of a tool; None where there is none of this name."""
+    def header_params(self, name: str) -> Sequence[HeaderParam]:
+        """The arguments of a tool that requests repeat in headers; none where there is no tool of this name."""
         tool = self.find(name)
-        return None if tool is None else tool.schema
+        return () if tool is None else tool.header_params
 
     def list_tools(self, after: str | None) -> Json:
         """`tools/list`."""

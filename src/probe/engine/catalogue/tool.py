@@ -11,6 +11,7 @@ from ...observe.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
 from ...wire.revisions import V2025_03_26, V2025_11_25
+from ...wire.v2026.header_params import HeaderParam, header_params
 from .params import Param, input_schema, read_arguments
 
 ToolResult: TypeAlias = Json
@@ -167,7 +168,8 @@ class Tool:
     good client shows of it, both in Markdown.
 
     `waits`: `run` is a coroutine function, so that its call can be cancelled and is answered by a stream. `schema` is
-    that of the arguments. Raises `ValueError` for `params` whose headers would make clients reject the tool.
+    that of the arguments, and `header_params` are those of them that modern requests repeat in headers. Raises
+    `ValueError` for `params` whose headers would make clients reject the tool.
     """
 
     name: str
@@ -195,11 +197,13 @@ class Tool:
     shows: str = ""
     waits: bool = field(init=False, repr=False, compare=False)
     schema: Json = field(init=False, repr=False, compare=False)
+    header_params: tuple[HeaderParam, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Compute what each call asks for."""
         object.__setattr__(self, "waits", inspect.iscoroutinefunction(self.run))
         object.__setattr__(self, "schema", self.input_schema or input_schema(self.params))
+        object.__setattr__(self, "header_params", tuple(header_params(self.schema).values()))
 
     @property
     def offered_since(self) -> str:
