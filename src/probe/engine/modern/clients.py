@@ -74,7 +74,7 @@ class Clients:
 
 
 def _members(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str:

@@ -44,7 +44,7 @@ class RequestMeta:
     def tasks(self) -> bool:
         """Whether this very request declares the tasks extension; what earlier ones declared does not count."""
         extensions = self.capabilities.get("extensions")
-        return isinstance(extensions, Mapping) and isinstance(extensions.get(TASKS_EXTENSION), Mapping)
+        return isinstance(extensions, dict) and isinstance(extensions.get(TASKS_EXTENSION), dict)
 
 
 def read_meta(params: Mapping[str, Any] | None) -> RequestMeta:
@@ -53,7 +53,8 @@ def read_meta(params: Mapping[str, Any] | None) -> RequestMeta:
     Raises `McpError` -32602 for what is missing or has the wrong type.
     """
     meta = (params or {}).get("_meta")
-    if not isinstance(meta, Mapping):
+    # JSON has no other mappings, and to ask for any costs ten times as much.
+    if not isinstance(meta, dict):
         problem = "is required" if meta is None else "must be an object"
         raise _invalid(f"params._meta {problem}: it carries {PROTOCOL_VERSION} and {CLIENT_CAPABILITIES}")
     return RequestMeta(
@@ -76,7 +77,7 @@ def _member(meta: Mapping[str, Any], key: str, kind: type, words: str) -> Any:
 def _client_info(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if CLIENT_INFO not in meta:
         return None
-    info: Mapping[str, Any] = _member(meta, CLIENT_INFO, Mapping, "an object")
+    info: Mapping[str, Any] = _member(meta, CLIENT_INFO, dict, "an object")
     for name in ("name", "version"):
         if not isinstance(info.get(name), str):
             raise _invalid(f"params._meta[{CLIENT_INFO!r}].{name} must be a string")
@@ -85,11 +86,11 @@ def _client_info(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _capabilities(meta: Mapping[str, Any]) -> Mapping[str, Any]:
     """Objects, each of those this revision names. An extension's settings are its own: only the known one is judged."""
-    declared: Mapping[str, Any] = _member(meta, CLIENT_CAPABILITIES, Mapping, "an object")
+    declared: Mapping[str, Any] = _member(meta, CLIENT_CAPABILITIES, dict, "an object")
     for name in (*_CAPABILITIES, "extensions"):
-        if name in declared and not isinstance(declared[name], Mapping):
+        if name in declared and not isinstance(declared[name], dict):
             raise _invalid(f"params._meta[{CLIENT_CAPABILITIES!r}].{name} must be an object")
-    if not isinstance(declared.get("extensions", {}).get(TASKS_EXTENSION, {}), Mapping):
+    if not isinstance(declared.get("extensions", {}).get(TASKS_EXTENSION, {}), dict):
         raise _invalid(f"params._meta[{CLIENT_CAPABILITIES!r}].extensions[{TASKS_EXTENSION!r}] must be an object")
     return declared
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -139,13 +140,22 @@ def request_params(method: str, params: Mapping[str, Any] | None) -> BaseModel:
 
 def _nulls(params: Mapping[str, Any], model: type[BaseModel], where: str = "params") -> Iterator[str]:
     """Members of the model that are null: no parameter of this revision may be, but the models take it for absence."""
-    for name, spec in model.model_fields.items():
-        member, inner = spec.alias or name, spec.annotation
-        value = params.get(member, ...)
-        if value is None:
+    members = _members(model)
+    for member, value in params.items():
+        if value is None and member in members:
             yield f"{where}.{member}"
-        elif isinstance(value, Mapping) and isinstance(inner, type) and issubclass(inner, BaseModel):
+        elif isinstance(value, dict) and (inner := members.get(member)) is not None:
             yield from _nulls(value, inner, f"{where}.{member}")
+
+
+@cache
+def _members(model: type[BaseModel]) -> Mapping[str, type[BaseModel] | None]:
+    """The members of a model, each with the model of its value, if that has one."""
+    return {spec.alias or name: _model(spec.annotation) for name, spec in model.model_fields.items()}
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
 def client_answer(method: str, result: Any) -> str | None:
