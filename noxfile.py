@@ -451,6 +451,17 @@ def load(session: nox.Session) -> None:
     session.run(python, "-m", "load", *session.posargs)
 
 
+# Many modules are loaded when somebody first needs them: what they import has to be in the lock all the same. Left out
+# are those with a package of their own choice: pytest, and the extra `telemetry`.
+EVERY_MODULE = """
+import importlib, pkgutil, probe
+chosen = {"probe.__main__", "probe.pytest_plugin", "probe.telemetry.otlp", "probe.telemetry.spans"}
+for found in pkgutil.walk_packages(probe.__path__, "probe."):
+    if found.name not in chosen:
+        importlib.import_module(found.name)
+"""
+
+
 def check_pages(session: nox.Session, program: Path) -> None:
     """Start an installed server and fetch its dashboard: the pages are in the wheel, and need nothing of this tree."""
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -501,6 +512,7 @@ def build(session: nox.Session) -> None:
     programs = create(session, ENVIRONMENTS / "wheel", lock, ("--no-deps", str(next(dist.glob("*.whl")))))
     for arguments in (["--version"], ["settings"], ["serve", "--help"]):
         session.run(programs / "mcp-probe", *arguments, silent=True)
+    session.run(programs / "python", "-c", EVERY_MODULE, silent=True)
     check_pages(session, programs / "mcp-probe")
     check_source(session, lock)
 

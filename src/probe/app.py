@@ -48,7 +48,6 @@ from .telemetry import TelemetryError
 from .telemetry.printer import Printer, adopt_logging
 from .telemetry.service import following
 from .telemetry.standard_error import StandardError
-from .terminal.watch import watching
 from .tools.catalogue import TOOLSETS
 
 if TYPE_CHECKING:
@@ -190,7 +189,7 @@ async def serve(
     """
     async with (
         running(settings, announce=announce, printer=printer) as server,
-        watching(server.engine, screen),
+        _watched(server.engine, screen),
     ):
         with trio.open_signal_receiver(*ending_signals()) as signals:
             for url in server.urls:
@@ -346,6 +345,16 @@ async def _listening_sockets(settings: Settings | None) -> AsyncIterator[list[so
     """The sockets of some settings, none without any; closed also where the server ends before it serves them."""
     with ExitStack() as opened:
         yield [opened.enter_context(found) for found in (listener.open_sockets(settings) if settings else ())]
+
+
+def _watched(engine: Engine, screen: Screen | None) -> AbstractAsyncContextManager[None]:
+    """A line on the screen for each exchange for as long as the block, where there is a screen."""
+    if screen is None:
+        return nullcontext()
+    # A hundredth of the imports, that only this option needs.
+    from .terminal.watch import watching
+
+    return watching(engine, screen)
 
 
 def _local(url: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -18,7 +18,9 @@ from .outbox import PeerGoneError
 from .request_head import InvalidRequestError, RequestHead, asgi_scope
 from .times import FLUSH_S, LINGER_S, LOOK_S
 from .transport import READ_PIECE, Service, Transport, entrance
-from .websocket import WebSocket
+
+if TYPE_CHECKING:
+    from .websocket import WebSocket
 
 READ_AHEAD = 256 * 1024
 """Bytes that are read behind a running request. While there is room, the end of the peer's direction is seen at once; a
@@ -145,11 +147,18 @@ class Http1Connection:
         return await self._call(head)
 
     async def _upgrade(self, head: RequestHead) -> None:
-        self._websocket = WebSocket(self.service, self.transport, self._entrance, head, self.parser.take_rest())
         try:
-            await self._websocket.run()
+            # wsproto brings a second parser of HTTP with it: a twentieth of the server's start.
+            made = (await self.service.late.get("websocket")).WebSocket
+        except trio.Cancelled:
+            await self._say_unavailable()
+            raise
+        websocket: WebSocket = made(self.service, self.transport, self._entrance, head, self.parser.take_rest())
+        self._websocket = websocket
+        try:
+            await websocket.run()
         finally:
-            self._why_closed = self._websocket.ended_by
+            self._why_closed = websocket.ended_by
             self._websocket = None
 
     async def _call(self, head: RequestHead) -> bool:

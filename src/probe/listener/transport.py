@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from importlib import import_module
 from itertools import count
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -102,6 +103,23 @@ class Hooks:
 NO_HOOKS: Final = Hooks()
 
 
+class LateModules:
+    """Modules of the listener that many servers never need, each loaded in a thread when a connection first needs it.
+
+    So the server starts sooner, and no other connection waits for the loading.
+    """
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    async def get(self, name: str) -> Any:
+        """A module of this package by its name there. Raises what its import raises."""
+        if name not in self._loaded:
+            # Two that come at once wait for one import: the second thread finds the module locked, and then loaded.
+            self._loaded[name] = await trio.to_thread.run_sync(import_module, f"{__package__}.{name}")
+        return self._loaded[name]
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """The state that all connections of a listener share. `running` are those that `watch` looks at."""
@@ -118,6 +136,7 @@ class Service:
     ended: ParkingLot = field(default_factory=ParkingLot)
     date: DateField = field(default_factory=DateField)
     heads: KnownHeads = field(default_factory=KnownHeads)
+    late: LateModules = field(default_factory=LateModules)
 
     async def wait_ended(self) -> None:
         """Wait until no connection runs."""

@@ -21,11 +21,8 @@ _FINAL_S: Final = 1.0
 
 
 @asynccontextmanager
-async def watching(engine: WatchedEngine, screen: Screen | None) -> AsyncIterator[None]:
-    """Show what happens while the block runs, and the rest within a second afterwards; nothing without a screen."""
-    if screen is None:
-        yield
-        return
+async def watching(engine: WatchedEngine, screen: Screen) -> AsyncIterator[None]:
+    """Show what happens while the block runs, and the rest within a second afterwards."""
     shown = _ScreenLines(engine, screen)
     try:
         async with trio.open_nursery() as nursery:

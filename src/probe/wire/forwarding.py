@@ -21,7 +21,8 @@ class ForwardingError(ValueError):
 
 
 class _Message(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    # Its validator is built when the first message needs it: no other process forwards its log to most servers.
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
 
 
 _Model = TypeVar("_Model", bound=_Message)
