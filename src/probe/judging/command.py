@@ -25,7 +25,6 @@ from ..judge.outcome.expectations import Expectation, ExpectationError, load
 from ..judge.predicates.all import PREDICATES
 from ..judge.reports.as_json import as_json
 from ..judge.reports.badge import badge
-from ..judge.reports.card import card
 from ..judge.reports.junit import junit
 from ..judge.reports.terminal import comparison, messages, terminal
 from ..judge.two_logs.facts import message_facts
@@ -200,7 +199,7 @@ def _write(options: JudgeOptions, judged: Judged) -> None:
     forms: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
         (options.json, lambda: json.dumps(as_json(report), indent=2, ensure_ascii=False).encode() + b"\n"),
         (options.junit, lambda: junit(report, lookup, strict=options.strict)),
-        (options.html, lambda: card(report, lookup).encode()),
+        (options.html, lambda: _page(judged)),
         (options.badge, lambda: badge(report).encode()),
     )
     for path, form in forms:
@@ -209,6 +208,13 @@ def _write(options: JudgeOptions, judged: Judged) -> None:
             sys.stdout.buffer.flush()
         elif path is not None:
             path.write_bytes(form())
+
+
+def _page(judged: Judged) -> bytes:
+    # jinja2 is a thirtieth of the imports, and only --html needs it.
+    from ..judge.reports.card import card
+
+    return card(judged.report, judged.lookup).encode()
 
 
 def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
