@@ -43,33 +43,33 @@ class Doorman:
         self._trusted = networks(services.settings.trusted_proxies.split(","))
         self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
 
-    def introduce(self, scope: Scope) -> Scope:
-        """The scope with the client's own address.
+    def _introduced(self, scope: Scope) -> Scope:
+        """The scope with the address of the client, for whom a trusted proxy may speak.
 
         Beyond ASGI, the client's port is None where a proxy speaks for it; then `peer` is the proxy's address and port.
         The scheme and the path prefix that a trusted proxy names are beside it (`reached.py`).
         """
-        if not self._trusted:
-            return scope
         peer = scope.get("client") or ("", None)
         client = client_of(peer[0], scope["headers"], self._trusted)
         if is_within(peer[0], self._trusted):
             scope = {**scope, FORWARDED: forwarded(scope["headers"])}
         return scope if client == peer[0] else {**scope, "client": (client, None), "peer": peer}
 
-    async def admit(self, scope: Scope, receive: Receive, send: Send) -> Receive | None:
-        """The `receive` of a request that may go on, which counts a large one as several.
+    async def admit(self, scope: Scope, receive: Receive, send: Send) -> tuple[Scope, Receive] | None:
+        """The scope of a request that may go on, with its client's own address, and a `receive` that weighs its body.
 
         None where the request is answered with 429.
         """
+        if self._trusted:
+            scope = self._introduced(scope)
         key = _key(scope)
         if key is None:
-            return receive
+            return scope, receive
         wait_s = 0.0 if scope["path"] in _EXEMPT else self._noted(self._rates.take(key, self._clock.now())).wait_s
         if wait_s:
             await turn_away(scope, receive, send, too_many(_WHY, ceil(wait_s)))
             return None
-        return _WeighedBody(self, key, receive) if scope["type"] == "http" else receive
+        return scope, _WeighedBody(self, key, receive) if scope["type"] == "http" else receive
 
     def pace(self, scope: Scope, size: int) -> float:
         """Count a message of so many bytes on a connection: the seconds until its client may have sent it."""

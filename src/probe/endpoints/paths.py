@@ -92,11 +92,10 @@ class Paths:
         await self._admit(self._serve_pages, scope, receive, send)
 
     async def _admit(self, serve: App, scope: Scope, receive: Receive, send: Send) -> None:
-        scope = self._doorman.introduce(scope)
         send = self._browsers.instruct(scope, send)
         admitted = await self._doorman.admit(scope, receive, send)
         if admitted is not None:
-            await serve(scope, admitted, send)
+            await serve(*admitted, send)
 
     async def _serve_pages(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "websocket" and scope["path"] not in (*_PROTOCOL, *_WITH_SECRET):
