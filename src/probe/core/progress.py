@@ -43,7 +43,10 @@ class ProgressGate:
         if self._stopped:
             self.late += 1
             return None
-        if not self._increases(report):
+        numbers = (report.progress,) if report.total is None else (report.progress, report.total)
+        # False for NaN, for infinity, and for an integer that no double can hold.
+        finite = all(abs(number) <= sys.float_info.max for number in numbers)
+        if not finite or (self.latest is not None and report.progress <= self.latest.progress):
             self.invalid += 1
             return None
         self.reported += 1
@@ -80,10 +83,3 @@ class ProgressGate:
         if self._waiting is None:
             return None
         return self._filled_at + max(0.0, 1 - self._room) / self._rate
-
-    def _increases(self, report: Report) -> bool:
-        numbers = (report.progress,) if report.total is None else (report.progress, report.total)
-        # False for NaN, for infinity, and for an integer that no double can hold.
-        if not all(abs(number) <= sys.float_info.max for number in numbers):
-            return False
-        return self.latest is None or report.progress > self.latest.progress

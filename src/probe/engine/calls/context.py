@@ -44,8 +44,8 @@ class Channel(Protocol):
     async def wait_confirmed(self, page: ConfirmationPage) -> bool:
         """Wait for a person to confirm a page, as long as a person is given."""
 
-    def progress(self, token: ProgressToken | None, report: Report) -> bool:
-        """Tell the client how far the work is; whether a notification with its token was sent."""
+    def show_progress(self, report: Report) -> None:
+        """Show how far the work is where the client gave no token; nothing for what has no status."""
 
     def announce(self, changed: ListKind) -> None:
         """Tell that a list has changed."""
@@ -150,7 +150,10 @@ class CallContext:
     def _send(self, report: Report) -> None:
         if self._token is None:
             self._call.note_progress(report)
-        self._call.reports_sent += self._channel.progress(self._token, report)
+            self._channel.show_progress(report)
+            return
+        params = progress_params(self._token, report)
+        self._call.reports_sent += self._channel.notify("notifications/progress", params)
 
     async def pump_progress(self) -> None:
         """Send coalesced reports when their time comes. Runs beside the work, in the call's nursery."""

@@ -17,10 +17,10 @@ from ...core.session import State
 from ...observe.context import Recorder
 from ...observe.events import ClientMisuse
 from ...settings import Settings
-from ...wire.jsonrpc import Json, ProgressToken, RequestId, notification, request
+from ...wire.jsonrpc import Json, RequestId, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers
 from ..calls.client_requests import ClientAnswer
-from ..calls.context import LEVELS, progress_params
+from ..calls.context import LEVELS
 from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..interactions import ConfirmationPage
@@ -65,9 +65,8 @@ class _LegacyChannel:
         """Send a notification; whether it was sent."""
         raise NotImplementedError
 
-    def progress(self, token: ProgressToken | None, report: Report) -> bool:
-        """A notification, if the client sent a token for it."""
-        return token is not None and self.notify("notifications/progress", progress_params(token, report))
+    def show_progress(self, report: Report) -> None:
+        """Nothing: a call has no status, and the status message of a legacy task is the tool's own."""
 
     def open_page(self, key: str) -> ConfirmationPage:
         """A page with the id that 2025-11-25 gives an elicitation."""

@@ -149,7 +149,8 @@ class LegacyRouter:
         """
         session.machine.touch(self._clock.now())
         requests = [(message, context) for message, context in received if isinstance(message, Request)]
-        self._note_early(session, requests)
+        if session.machine.state is State.NEGOTIATED:
+            self._note_early(requests)
         self._begin_all(session, requests)
         shared = not session.piped and len(requests) > 1
         response, before = _ResponseStream(session, reading, shared=shared), len(reading)
@@ -176,9 +177,7 @@ class LegacyRouter:
         """The connection of a session is gone that carried everything: its draft streams go on without it."""
         self._streams.release(session)
 
-    def _note_early(self, session: Session, requests: _Requests) -> None:
-        if session.machine.state is not State.NEGOTIATED:
-            return
+    def _note_early(self, requests: _Requests) -> None:
         early = [(message, context) for message, context in requests if message.method != "ping"]
         if early:
             clause = "2025-11-25 basic/lifecycle, Initialization: the client MUST send an initialized notification"

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from ...core.progress import Report
-from ...wire.jsonrpc import Json, ProgressToken, notification
+from ...wire.jsonrpc import Json, notification
 from ...wire.v2026.registry import offers
-from ..calls.context import LEVELS, progress_params
+from ..calls.context import LEVELS
 from ..calls.scope import CallScope
 from ..catalogue.tool import Ask, ListKind, LogLevel
 from ..interactions import ConfirmationPage
@@ -94,9 +94,8 @@ class ModernCallChannel(_ModernChannel):
         """The answers that came with this request, or its end."""
         return self._rounds.answers(asks)
 
-    def progress(self, token: ProgressToken | None, report: Report) -> bool:
-        """A notification, if the client sent a token for it."""
-        return token is not None and self.notify("notifications/progress", progress_params(token, report))
+    def show_progress(self, report: Report) -> None:
+        """Nothing: only a task has a status."""
 
     def set_status(self, message: str) -> None:
         """Only a task has a status message."""
@@ -141,11 +140,10 @@ class ModernTaskChannel(_ModernChannel):
             self._tasks.answered(task, task.inputs.withdraw(asks))
         return answers
 
-    def progress(self, token: ProgressToken | None, report: Report) -> bool:
+    def show_progress(self, report: Report) -> None:
         """The step goes into the status message."""
         step = f"{report.progress:g}" if report.total is None else f"{report.progress:g} of {report.total:g}"
         self._tasks.note(self._task, report.message or f"Step {step}")
-        return False
 
     def set_status(self, message: str) -> None:
         """Change the status message."""
