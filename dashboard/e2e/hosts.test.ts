@@ -1,41 +1,18 @@
-import type { Browser, Locator, Page } from "playwright";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { launch, openPage } from "./browser.ts";
+import type { Locator, Page } from "playwright";
+import { afterAll, expect, test } from "vitest";
 import { all, type Json, LegacyClient } from "./client.ts";
-import { freePort, type Server, startServer } from "./server.ts";
 import { SECRET, startDemoHost, type ToolHost } from "./tool-host.ts";
+import { visiting } from "./visiting.ts";
 
 // a machine that runs all tests at once may take long for what usually takes a moment
 const SOON = { timeout: 20_000 };
 
-let port: number;
-let server: Server;
-let browser: Browser;
 let host: ToolHost;
-const complaints: string[][] = [];
-
-beforeAll(async () => {
-  port = await freePort();
-  server = await startServer(port, "--toolhost-secret", SECRET);
-  browser = await launch();
-});
+const probe = visiting("--toolhost-secret", SECRET);
 
 afterAll(async () => {
   await host?.kill();
-  await browser?.close();
-  await server?.stop();
 });
-
-afterEach(() => {
-  // oxlint-disable-next-line vitest/no-standalone-expect -- of each test: no page may complain
-  expect(complaints.flat()).toEqual([]);
-});
-
-async function open(path: string): Promise<Page> {
-  const opened = await openPage(browser, `${server.url}/dashboard${path}`);
-  complaints.push(opened.complaints);
-  return opened.page;
-}
 
 /** The newest connection of the demo host, once it says so. */
 function demo(page: Page, state: string): Locator {
@@ -56,18 +33,18 @@ async function begin(client: LegacyClient, id: string, pages: number): Promise<A
 
 /** The page of the newest call of a client. */
 async function callOf(name: string, state: string): Promise<Page> {
-  const page = await open("/calls");
+  const page = await probe.open("/calls");
   await page.getByRole("row").filter({ hasText: name }).filter({ hasText: state }).first().click(SOON);
   await page.getByRole("region", { name: "Deadlines" }).waitFor(SOON);
   return page;
 }
 
 test("a host appears with its tools, and leads from a call to its deadlines and to what it was told", async () => {
-  const hosts = await open("/hosts");
+  const hosts = await probe.open("/hosts");
   await hosts.getByRole("heading", { name: "No tool host has connected since the server started" }).waitFor(SOON);
-  host = startDemoHost(port);
+  host = startDemoHost(probe.server.url);
   await demo(hosts, "registered").waitFor(SOON);
-  const client = await new LegacyClient(server.url).open("hosted-agent");
+  const client = await new LegacyClient(probe.server.url).open("hosted-agent");
   const rest = await begin(client, "long", 100);
   await demo(hosts, "registered").click();
   const detail = hosts.getByRole("complementary");
@@ -88,9 +65,9 @@ test("a host appears with its tools, and leads from a call to its deadlines and 
 });
 
 test("a host that dies takes its calls with it, is shown closed, and comes back as another connection", async () => {
-  const client = await new LegacyClient(server.url).open("unlucky-agent");
+  const client = await new LegacyClient(probe.server.url).open("unlucky-agent");
   const rest = await begin(client, "doomed", 100);
-  const hosts = await open("/hosts?state=closed");
+  const hosts = await probe.open("/hosts?state=closed");
   await hosts.getByRole("heading", { name: "No tool host matches" }).waitFor(SOON);
   await host.kill();
   const answer = (await all(rest)).at(-1);
@@ -99,19 +76,19 @@ test("a host that dies takes its calls with it, is shown closed, and comes back 
   const call = await callOf("unlucky-agent", "tool error");
   await call.getByRole("list", { name: "Evidence" }).getByText(/^calls failed · demo \(h\d+\), by client.* 1 call failed with it/).waitFor(SOON);
 
-  host = startDemoHost(port);
-  const there = await open("/hosts?state=open");
+  host = startDemoHost(probe.server.url);
+  const there = await probe.open("/hosts?state=open");
   await demo(there, "registered").click(SOON);
   await there.getByRole("table", { name: "Connections of demo: 2" }).waitFor(SOON);
-  const front = await open("/server");
+  const front = await probe.open("/server");
   await front.getByRole("link", { name: "on, 1 connected" }).waitFor(SOON);
   expect(await front.locator("body").innerText()).not.toContain(SECRET);
 });
 
 test("the live view tells of hosts in words, and never what a host proves itself with", async () => {
-  const live = await open("/live?view=all&show=hosts");
+  const live = await probe.open("/live?view=all&show=hosts");
   await live.getByRole("row").filter({ hasText: "host.registered" }).filter({ hasText: /with 5 tools/ }).first().waitFor(SOON);
-  const log = await (await fetch(`${server.url}/api/events.ndjson`)).text();
+  const log = await (await fetch(`${probe.server.url}/api/events.ndjson`)).text();
   expect(log).toContain('"method":"host.register"');
   expect([...new Set([...log.matchAll(/"instance":"([^"]*)"/g)].map(([, value]) => value))]).toEqual(["[redacted]"]);
   expect(log).not.toContain(SECRET);

@@ -1,36 +1,11 @@
-import type { Browser, Page } from "playwright";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { launch, openPage } from "./browser.ts";
+import { expect, test } from "vitest";
 import { LegacyClient, all, modernCall } from "./client.ts";
-import { freePort, type Server, startServer } from "./server.ts";
+import { visiting } from "./visiting.ts";
 
 // A second is what the page promises; a machine that runs all tests at once may take longer.
 const SOON = { timeout: 10_000 };
 
-let server: Server;
-let browser: Browser;
-const complaints: string[][] = [];
-
-beforeAll(async () => {
-  server = await startServer(await freePort());
-  browser = await launch();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-afterEach(() => {
-  // oxlint-disable-next-line vitest/no-standalone-expect -- of each test: no page may complain
-  expect(complaints.flat()).toEqual([]);
-});
-
-async function open(path: string): Promise<Page> {
-  const opened = await openPage(browser, `${server.url}/dashboard${path}`);
-  complaints.push(opened.complaints);
-  return opened.page;
-}
+const probe = visiting();
 
 /** Prints how long after something happened the page shows it. */
 async function shows(what: string, since: number, shown: Promise<unknown>): Promise<void> {
@@ -40,9 +15,9 @@ async function shows(what: string, since: number, shown: Promise<unknown>): Prom
 }
 
 test("progress is shown while it comes", async () => {
-  const calls = await open("/calls");
-  const live = await open("/live?view=all&method=notifications/progress");
-  const client = await new LegacyClient(server.url).open("e2e-progress");
+  const calls = await probe.open("/calls");
+  const live = await probe.open("/live?view=all&method=notifications/progress");
+  const client = await new LegacyClient(probe.server.url).open("e2e-progress");
   let steps = 0;
   for await (const message of client.request(1, "tools/call", { name: "progress", arguments: { steps: 4, step_ms: 700 }, _meta: { progressToken: 0 } })) {
     if (message["method"] !== "notifications/progress") continue;
@@ -54,7 +29,7 @@ test("progress is shown while it comes", async () => {
   expect(steps).toBe(4);
   await calls.getByRole("row").filter({ hasText: "progress" }).filter({ hasText: "completed" }).first().waitFor(SOON);
   // a request is drawn before its answer comes, and has to be drawn again
-  const requests = await open("/live?view=all&method=tools/call");
+  const requests = await probe.open("/live?view=all&method=tools/call");
   await requests.getByRole("row").filter({ hasText: "after #" }).first().waitFor(SOON);
   const again = await client.ask(2, "tools/call", { name: "progress", arguments: { steps: 2, step_ms: 600 } });
   expect(again["result"]).toBeDefined();
@@ -62,8 +37,8 @@ test("progress is shown while it comes", async () => {
 });
 
 test("a task is shown with its status and its end", async () => {
-  const page = await open("/tasks");
-  const client = await new LegacyClient(server.url).open("e2e-task");
+  const page = await probe.open("/tasks");
+  const client = await new LegacyClient(probe.server.url).open("e2e-task");
   const made = await client.ask(1, "tools/call", { name: "task_with_progress", arguments: { itemCount: 3, delayPerItemMs: 600 }, task: { ttl: 60_000 } });
   const { taskId } = (made["result"] as { task: { taskId: string } }).task;
   const row = page.getByRole("row").filter({ has: page.getByTitle(taskId) });
@@ -77,8 +52,8 @@ test("a task is shown with its status and its end", async () => {
 });
 
 test("a cancellation is shown with who cancelled and how far the work was", async () => {
-  const page = await open("/calls");
-  const client = await new LegacyClient(server.url).open("e2e-cancel");
+  const page = await probe.open("/calls");
+  const client = await new LegacyClient(probe.server.url).open("e2e-cancel");
   const stream = client.request("7", "tools/call", { name: "progress", arguments: { steps: 50, step_ms: 100 }, _meta: { progressToken: "t" } });
   let heard = 0;
   for await (const message of stream) {
@@ -95,9 +70,9 @@ test("a cancellation is shown with who cancelled and how far the work was", asyn
 });
 
 test("a modern client that closes its stream is shown as disconnected", async () => {
-  const page = await open("/calls");
+  const page = await probe.open("/calls");
   const gone = new AbortController();
-  const stream = modernCall(server.url, "e2e-modern", "progress", { steps: 50, step_ms: 100 }, { id: 0, token: 0, signal: gone.signal });
+  const stream = modernCall(probe.server.url, "e2e-modern", "progress", { steps: 50, step_ms: 100 }, { id: 0, token: 0, signal: gone.signal });
   await expect(
     (async () => {
       for await (const message of stream) if (message["method"] === "notifications/progress") gone.abort();
@@ -108,8 +83,8 @@ test("a modern client that closes its stream is shown as disconnected", async ()
 });
 
 test("an elicitation is shown with its answer", async () => {
-  const page = await open("/live?view=all&method=elicitation/create");
-  const client = await new LegacyClient(server.url).open("e2e-ask", { elicitation: { form: {} } });
+  const page = await probe.open("/live?view=all&method=elicitation/create");
+  const client = await new LegacyClient(probe.server.url).open("e2e-ask", { elicitation: { form: {} } });
   let asked = false;
   for await (const message of client.request(1, "tools/call", { name: "elicit_simple_form", arguments: {} })) {
     if (message["method"] !== "elicitation/create") continue;
@@ -127,9 +102,9 @@ const run = (client: LegacyClient, steps: number) =>
   all(client.request(0, "tools/call", { name: "progress", arguments: { steps, step_ms: 100 }, _meta: { progressToken: 0 } }));
 
 test("clients with equal ids and tokens never mix", async () => {
-  const page = await open("/calls");
-  const [one, two] = await Promise.all([new LegacyClient(server.url).open("twin-one"), new LegacyClient(server.url).open("twin-two")]);
-  const modern = (name: string, steps: number) => all(modernCall(server.url, name, "progress", { steps, step_ms: 100 }, { id: 0, token: 0 }));
+  const page = await probe.open("/calls");
+  const [one, two] = await Promise.all([new LegacyClient(probe.server.url).open("twin-one"), new LegacyClient(probe.server.url).open("twin-two")]);
+  const modern = (name: string, steps: number) => all(modernCall(probe.server.url, name, "progress", { steps, step_ms: 100 }, { id: 0, token: 0 }));
   await Promise.all([run(one, 5), run(two, 8), modern("twin-three", 6), modern("twin-four", 9)]);
   for (const [name, steps] of [["twin-one", 5], ["twin-two", 8], ["twin-three", 6], ["twin-four", 9]] as const) {
     const row = page.getByRole("row").filter({ hasText: name });
@@ -137,12 +112,12 @@ test("clients with equal ids and tokens never mix", async () => {
     expect(await row.count()).toBe(1);
   }
   // each response names its own request: the request of the same client, with its own steps
-  const response = await fetch(`${server.url}/api/events?method=tools/call&limit=500`);
+  const response = await fetch(`${probe.server.url}/api/events?method=tools/call&limit=500`);
   const { events } = (await response.json()) as { events: { seq: number; session: string; kind: string; message: { params: { arguments: { steps: number } } } }[] };
   const requests = new Map(events.filter((entry) => entry.kind === "message.received").map((entry) => [entry.seq, entry]));
-  const calls = (await (await fetch(`${server.url}/api/calls?tool=progress`)).json()) as { calls: { id: string; client_name: string; steps_total: number }[] };
+  const calls = (await (await fetch(`${probe.server.url}/api/calls?tool=progress`)).json()) as { calls: { id: string; client_name: string; steps_total: number }[] };
   for (const call of calls.calls.filter((each) => each.client_name.startsWith("twin-"))) {
-    const { evidence } = (await (await fetch(`${server.url}/api/calls/${call.id}`)).json()) as { evidence: { events: { cause: number | null; session: string | null; kind: string; rpc?: string }[] } };
+    const { evidence } = (await (await fetch(`${probe.server.url}/api/calls/${call.id}`)).json()) as { evidence: { events: { cause: number | null; session: string | null; kind: string; rpc?: string }[] } };
     const answers = evidence.events.filter((entry) => entry.kind === "message.emitted" && entry.rpc === "response");
     expect(answers).toHaveLength(1);
     const request = requests.get(answers[0]?.cause ?? 0);
@@ -152,10 +127,10 @@ test("clients with equal ids and tokens never mix", async () => {
 });
 
 test("ids with more digits than a double holds stay apart", async () => {
-  const page = await open("/live?view=all&method=tools/call");
+  const page = await probe.open("/live?view=all&method=tools/call");
   const [one, two] = [9_007_199_254_740_993n, 9_007_199_254_740_992n];
-  await all(modernCall(server.url, "large-one", "simple_tool", { delayMs: 1 }, { id: one, token: one }));
-  await all(modernCall(server.url, "large-two", "simple_tool", { delayMs: 1 }, { id: two, token: two }));
+  await all(modernCall(probe.server.url, "large-one", "simple_tool", { delayMs: 1 }, { id: one, token: one }));
+  await all(modernCall(probe.server.url, "large-two", "simple_tool", { delayMs: 1 }, { id: two, token: two }));
   for (const [name, id] of [["large-one", one], ["large-two", two]] as const) {
     const rows = page.getByRole("row").filter({ hasText: name }).filter({ hasText: "tools/call" });
     await rows.filter({ has: page.getByText(String(id), { exact: true }) }).first().waitFor(SOON);
@@ -163,7 +138,7 @@ test("ids with more digits than a double holds stay apart", async () => {
   await page.getByRole("row").filter({ hasText: "large-one" }).filter({ hasText: "tools/call request" }).click();
   await page.getByText("When, where and under what names it was recorded").click();
   await page.getByText(`${one} integer`).waitFor(SOON);
-  const calls = await open("/calls");
+  const calls = await probe.open("/calls");
   await calls.getByRole("row").filter({ hasText: "large-two" }).click();
   await expect.poll(() => calls.locator("main").innerText(), SOON).toContain(`${two} integer`);
 });

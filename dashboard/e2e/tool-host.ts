@@ -9,10 +9,10 @@ export interface ToolHost {
   kill: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
-/** Starts `mcp-probe toolhost-demo` for the server on this port. It connects when it can, and comes back by itself. */
-export function startDemoHost(port: number, name = "demo"): ToolHost {
+/** Starts `mcp-probe toolhost-demo` for the server of this origin. It connects when it can, and comes back by itself. */
+export function startDemoHost(origin: string, name = "demo"): ToolHost {
   const python = process.env["PROBE_PYTHON"] ?? "python";
-  const child = spawn(python, ["-m", "probe", "toolhost-demo", "--url", `ws://127.0.0.1:${port}/toolhost`, "--name", name], {
+  const child = spawn(python, ["-m", "probe", "toolhost-demo", "--url", `${origin.replace(/^http/, "ws")}/toolhost`, "--name", name], {
     env: { ...process.env, MCP_PROBE_TOOLHOST_SECRET: SECRET },
     stdio: "ignore",
   });
