@@ -25,6 +25,7 @@ from probe.telemetry.service import following
 
 from ..observe.vocabulary import EVENT
 from ..support.calls import slow
+from ..support.facts import settled, started
 from ..support.legacy import Legacy
 from ..support.probe import Probe, running
 from .watched import Samples, watched
@@ -169,6 +170,12 @@ async def test_one_line_for_each_call(autojump_clock: MockClock) -> None:
         for session, call, era, ms in (("s1", "c1", "legacy", 250), ("m1", "c2", "modern", 0))
     ]
     assert [line["event"] for line in lined.objects()][:2] == ["server.state", "session.opened"]
+
+
+def test_the_line_of_a_call_that_is_no_tool_call_names_its_client_as_well() -> None:
+    (line,) = told("info", started(tool=None, method="subscriptions/listen"), settled(duration_ms=12.34567))
+    client = {"client": "n", "transport": "http", "era": "legacy"}
+    assert line.fields == {"request": 1, **client, "outcome": "completed", "ms": 12.346}
 
 
 LIMIT, STATE = LimitReached("max_tasks", 5), ServerState("ready")
