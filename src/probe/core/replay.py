@@ -25,7 +25,10 @@ class LogClosedError(RuntimeError):
 
 
 class ReplayLog:
-    """Messages of one stream, in order, each kept until the bounds push it out."""
+    """Messages of one stream, in order, each kept until the bounds push it out.
+
+    `first` is the position of the oldest that is kept, `last` that of the newest; 0 when there was none yet.
+    """
 
     def __init__(self, *, max_messages: int, max_bytes: int) -> None:
         self._max_messages = max_messages
@@ -33,17 +36,13 @@ class ReplayLog:
         # A deque, even an empty one, has room for 64 items, and to read from its middle it is counted through.
         self._messages: list[bytes] = []
         self.first = 1
+        self.last = 0
         self.bytes = 0
         self.closed = False
 
     def __len__(self) -> int:
         """The number of messages that are kept."""
         return len(self._messages)
-
-    @property
-    def last(self) -> int:
-        """The position of the newest message; 0 when there was none yet."""
-        return self.first + len(self._messages) - 1
 
     def append(self, message: bytes) -> int:
         """Add a message and return its position. A single message beyond the byte bound is kept, alone.
@@ -52,9 +51,11 @@ class ReplayLog:
         """
         if self.closed:
             raise LogClosedError("the stream has ended")
-        self._messages.append(message)
+        messages = self._messages
+        messages.append(message)
+        self.last += 1
         self.bytes += len(message)
-        while len(self._messages) > 1 and (len(self._messages) > self._max_messages or self.bytes > self._max_bytes):
+        while (self.bytes > self._max_bytes or len(messages) > self._max_messages) and len(messages) > 1:
             self._drop(1)
         return self.last
 

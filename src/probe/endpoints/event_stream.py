@@ -13,7 +13,6 @@ when the client goes. The work behind the streams notices none of this.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from itertools import count
 from typing import TypeAlias
 
 import trio
@@ -132,13 +131,13 @@ class EventStream:
         self._reading.ring()
 
     def _events(self, piece: Piece) -> bytes:
-        stream, places = piece.track.stream, count(piece.first)
+        stream, messages = piece.track.stream, piece.messages
         if not stream.resumable:
-            return b"".join(map(sse.event, piece.messages))
-        return b"".join(
-            sse.event(message, id=f"{stream.id}-{place}")
-            for message, place in zip(piece.messages, places, strict=False)
-        )
+            return b"".join(map(sse.event, messages))
+        if len(messages) == 1:
+            return sse.event(messages[0], id=f"{stream.id}-{piece.first}")
+        places = enumerate(messages, piece.first)
+        return b"".join([sse.event(message, id=f"{stream.id}-{place}") for place, message in places])
 
     async def _prime(self, send: Send, track: Track, what: Control) -> None:
         id = f"{track.stream.id}-{track.cursor}"

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from ...core.call import Call, Cause
+from ...core.call import Call, Cause, State
 from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate, Report
 from ...observe.context import Recorder
@@ -148,7 +148,7 @@ class CallScope:
         mark.
         """
         machine, scope = self.machine, self._scope
-        if machine.cause is None and not machine.settled and scope is not None and scope.cancel_called:
+        if machine.state is State.RUNNING and scope is not None and scope.cancel_called:
             expired = None if self.deadlines is None else self._record_expired(self.deadlines)
             self._cancel(self.expiry_cause, scope.deadline, None, self.recorder.caused_by(expired))
 
@@ -199,7 +199,7 @@ class CallScope:
     def is_over(self) -> bool:
         """Whether the call was cancelled, its deadline has passed, or it has ended: its reports count no more."""
         self.expire()
-        return self.machine.settled or self.machine.cause is not None
+        return self.machine.state is not State.RUNNING
 
     def settle(self, outcome: Outcome | None) -> Outcome | None:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""

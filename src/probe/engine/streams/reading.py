@@ -136,6 +136,8 @@ class Reading:
 
         The streams take turns. One that has nothing more to give is dropped.
         """
+        if len(self._tracks) == 1:
+            return self._take(self._tracks[0], most_bytes)
         for track in list(self._tracks):
             piece = self._take(track, most_bytes)
             if piece is not None:

@@ -8,6 +8,7 @@ where the bounds of a stream push it out.
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from ...observe.events import LimitReached
 from .stream import Stream
@@ -27,7 +28,7 @@ class ReplayRoom:
         """From now on, until `remove`, the stream counts as its holder's."""
         self._streams.setdefault(holder, {})[stream] = 0
         self._holders[stream] = holder
-        stream.weighed = lambda: self._weigh(stream, holder)
+        stream.weighed = partial(self._weigh, stream, holder)
 
     def remove(self, stream: Stream) -> None:
         """The stream is kept no more by its session. Harmless when repeated."""
