@@ -51,7 +51,8 @@ class RequestParser:
         self._max_head_bytes = max_head_bytes
         self._max_headers = max_headers
         self._known = known
-        self._parser = httptools.HttpRequestParser(self)
+        # Made for the first head that is not known: most connections of most clients never need one.
+        self._llhttp: httptools.HttpRequestParser | None = None
         self._data = b""
         self._searched = 0
         self._head = RequestHead()
@@ -77,7 +78,13 @@ class RequestParser:
 
     def close(self) -> None:
         """Take no more. The parser below knows this one: a cycle, which the collector would find much later."""
-        del self._parser
+        self._llhttp = None
+
+    @property
+    def _parser(self) -> httptools.HttpRequestParser:
+        if self._llhttp is None:
+            self._llhttp = httptools.HttpRequestParser(self)
+        return self._llhttp
 
     def take_rest(self) -> bytes:
         """Take the bytes behind the last request, for a protocol that follows HTTP."""
@@ -168,7 +175,7 @@ class RequestParser:
             return
         # RFC 9110 section 7.8: "A server MAY ignore a received Upgrade header field". llhttp takes no body of such a
         # request, so it is parsed again without the field.
-        self._parser = httptools.HttpRequestParser(self)
+        self._llhttp = None
         self._parse_head(_UPGRADE_LINE.sub(b"", head))
 
     # -- bodies
