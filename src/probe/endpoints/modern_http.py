@@ -108,10 +108,7 @@ class _RunningResponse:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._started.running.run)
-                async with trio.open_nursery() as waiting:
-                    waiting.start_soon(self._watch, waiting.cancel_scope)
-                    lone = await self._is_lone_answer()
-                    waiting.cancel_scope.cancel()
+                lone = await self._wait_first()
                 if not lone and self._gone is None:
                     await self._write_events()
             if lone:
@@ -120,6 +117,15 @@ class _RunningResponse:
                 self._exchange.close(self._gone)
         finally:
             self._started.release()
+
+    async def _wait_first(self) -> bool:
+        """Wait until it shows whether the answer comes alone, or until the client has gone."""
+        lone = False
+        async with trio.open_nursery() as waiting:
+            waiting.start_soon(self._watch, waiting.cancel_scope)
+            lone = await self._is_lone_answer()
+            waiting.cancel_scope.cancel()
+        return lone
 
     async def _watch(self, waiting: trio.CancelScope) -> None:
         self._note_gone(await wait_disconnect(self._exchange.receive))
