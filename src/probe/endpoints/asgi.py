@@ -24,6 +24,14 @@ WHOLE_BODY: Final = "probe.whole_body"
 """The ASGI extension of a request whose body has come: the first `receive` gives all of it, and does not wait."""
 
 
+REST: Final = "probe.rest"
+"""The ASGI extension of a server that awaits the rest of a call for its application.
+
+`scope["extensions"]["probe.rest"]` is a function that takes a coroutine function. The server awaits that when the
+application has returned, and the call ends with it. So a response that lasts holds none of the functions that began it.
+"""
+
+
 class ClientGoneError(Exception):
     """The client closed before its request was complete: there is nobody to answer."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from .calls import UNAVAILABLE, WRITE_TIMEOUT, Message, contained
+from .calls import UNAVAILABLE, WRITE_TIMEOUT, Message, Rest, contained
 from .http1_protocol import RequestParser, ResponseError, ResponseWriter
 from .outbox import PeerGoneError
 from .request_head import InvalidRequestError, RequestHead, asgi_scope
@@ -167,6 +167,10 @@ class Http1Connection:
         try:
             with contained("the application"):
                 await self.service.app(call.scope(), call.receive, call.send)
+                # It knows the call: kept by that, it would be a cycle.
+                rest, call.rest = call.rest, None
+                if rest is not None:
+                    await rest()
             ended = True
         finally:
             # Cancelled, which only the end of the server does.
@@ -302,6 +306,8 @@ class _HttpCall:
         self.told_of_end = False
         self.refused: InvalidRequestError | None = None
         """Why the rest of the request is refused, if it is."""
+        self.rest: Rest | None = None
+        """What the application leaves to be awaited once it has returned."""
         self._unsent_head = b""
         self._body_given = False
         self._never_whole = False
@@ -312,16 +318,22 @@ class _HttpCall:
 
         Beyond ASGI, there is the extension `probe.whole_body` where the whole body has come with the head: the first
         `receive` gives it and does not wait. The extension `probe.notes` is a mapping for what the application makes of
-        the head alone: mostly the next request with the same head, byte for byte, has the same mapping.
+        the head alone: mostly the next request with the same head, byte for byte, has the same mapping. The extension
+        `probe.rest` is a function that takes a coroutine function, to be awaited when the application has returned: the
+        call ends with that.
         """
         transport = self._connection.transport
         scheme = "https" if transport.secure else "http"
         common = asgi_scope(self._head, scheme, transport.peer, transport.here)
         extensions = transport.extensions()
         extensions["probe.notes"] = self._head.notes
+        extensions["probe.rest"] = self._leave
         if self._connection.parser.complete:
             extensions["probe.whole_body"] = {}
         return {"type": "http", "method": self._head.method, "extensions": extensions, **common}
+
+    def _leave(self, rest: Rest) -> None:
+        self.rest = rest
 
     async def receive(self) -> Message:
         """ASGI's `receive`.
