@@ -10,7 +10,9 @@ a newer one replaces it; the last one is never lost, because `flush` is called b
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_MOST: Final = sys.float_info.max
 
 
 class Report(NamedTuple):
@@ -43,10 +45,10 @@ class ProgressGate:
         if self._stopped:
             self.late += 1
             return None
-        numbers = (report.progress,) if report.total is None else (report.progress, report.total)
+        progress, total = report.progress, report.total
         # False for NaN, for infinity, and for an integer that no double can hold.
-        finite = all(abs(number) <= sys.float_info.max for number in numbers)
-        if not finite or (self.latest is not None and report.progress <= self.latest.progress):
+        finite = -_MOST <= progress <= _MOST and (total is None or -_MOST <= total <= _MOST)
+        if not finite or (self.latest is not None and progress <= self.latest.progress):
             self.invalid += 1
             return None
         self.reported += 1
