@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import referencing
+from msgspec.structs import replace
 
 from probe.exports import har
 from probe.exports.har import HarExchanges

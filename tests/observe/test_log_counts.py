@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ def made(entry: dict[str, Any]) -> Event:
     kind = next(kind for kind in EVENTS if kind.kind == entry["kind"])
     stored = {name: json.dumps(entry[name]).encode() for name in ("message", "result") if name in entry}
     values: dict[str, Any] = {**entry, **stored}
-    return kind(**{field.name: values.get(field.name) for field in fields(kind)})
+    return kind(**{name: values.get(name) for name in kind.__struct_fields__})
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: json.dumps(case["entry"]))

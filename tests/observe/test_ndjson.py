@@ -83,7 +83,7 @@ def test_a_file_that_was_cut_off_is_read_up_to_there_and_known(written: list[Ent
 def meaning(item: Entry | Gap) -> Any:
     if isinstance(item, Gap):
         return item
-    fields = {name: getattr(item.fact, name) for name in item.fact.__slots__}
+    fields = {name: getattr(item.fact, name) for name in item.fact.__struct_fields__}
     values = {name: json.loads(value) if isinstance(value, bytes) else value for name, value in fields.items()}
     return item.seq, item.at, item.mono, item.context, item.cause, item.fact.kind, values
 

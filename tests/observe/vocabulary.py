@@ -82,7 +82,7 @@ def _values(hint: Any) -> st.SearchStrategy[Any]:
 
 def _events(kind: Any) -> st.SearchStrategy[Any]:
     hints = get_type_hints(kind)
-    return st.builds(kind, **{name: _values(hints[name]) for name in kind.__slots__})
+    return st.builds(kind, **{name: _values(hints[name]) for name in kind.__struct_fields__})
 
 
 EVENT = st.one_of(*map(_events, get_args(Event)))

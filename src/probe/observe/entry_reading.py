@@ -97,7 +97,7 @@ _FIRST: Final = ("seq", "at", "mono", "kind", "cause")
 
 def _shape(fact: type[Event]) -> _FactShape:
     hints = get_type_hints(fact)
-    own = {name: kinds(hints[name]) for name in fact.__slots__}
+    own = {name: kinds(hints[name]) for name in fact.__struct_fields__}
     members = {**_PLACE, **_CONTEXT, **own}
     stored = next((name for name in own if hints[name] is bytes), None)
     shown = tuple(name for name in own if name != stored)

@@ -151,7 +151,7 @@ def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> Event
         elif name != "text":
             fields[name] = _number(name, value) if name in _NUMBERS else value
     own = fields.keys() - _CONTEXT
-    with_fields = frozenset(kind for kind in types if own <= set(kind.__slots__))
+    with_fields = frozenset(kind for kind in types if own <= set(kind.__struct_fields__))
     text = given.get("text")
     folded = None if text is None else text.casefold()
     return EventFilter(with_fields, tuple(sorted(fields.items())), folded, _OF_HOST.get(given.get("direction", "")))

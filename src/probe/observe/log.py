@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, cast, get_args
@@ -19,7 +19,7 @@ from .context import NO_CONTEXT, Context
 from .events import Event
 from .stored import encode_with
 
-# The cost of an entry beside its message: the objects of a small frozen dataclass and its strings, generously.
+# The cost of an entry beside its message: the objects of a small fact and its strings, generously.
 _ENTRY_OVERHEAD = 512
 # The types, as they are annotated, of values that cost nothing beside that.
 _SMALL = frozenset({"int", "float", "bool", "int | None", "float | None", "Rpc"})
@@ -75,11 +75,12 @@ class _Shape:
 
 
 def _shape(kind: type[Any]) -> _Shape:
-    stored = tuple(field.name for field in fields(kind) if field.type == "bytes")
-    shown = tuple(field.name for field in fields(kind) if field.name not in stored)
-    texts = [field.name for field in fields(kind) if field.type in _TEXTS]
-    others = [field.name for field in fields(kind) if field.type not in {*_SMALL, *_TEXTS, _PAIRS}]
-    pairs = [field.name for field in fields(kind) if field.type == _PAIRS]
+    types = {name: kind.__annotations__[name] for name in kind.__struct_fields__}
+    stored = tuple(name for name, type in types.items() if type == "bytes")
+    shown = tuple(name for name in types if name not in stored)
+    texts = [name for name, type in types.items() if type in _TEXTS]
+    others = [name for name, type in types.items() if type not in {*_SMALL, *_TEXTS, _PAIRS}]
+    pairs = [name for name, type in types.items() if type == _PAIRS]
     assert len(pairs) <= 1, "no fact has two fields of pairs"
     return _Shape(shown, _getter(shown), stored, _getter(texts), _getter(others), pairs[0] if pairs else None)
 

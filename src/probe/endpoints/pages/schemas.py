@@ -34,7 +34,7 @@ class Schemas:
 
     def of(self, hint: Any) -> Json:
         """The schema of a type, a reference where it has a name. Raises `TypeError` for what has no JSON."""
-        if is_dataclass(hint) or hasattr(hint, "_fields"):
+        if _names(hint) is not None:
             return self._named(hint)
         if hint in _PLAIN:
             return {"type": _PLAIN[hint]}
@@ -45,11 +45,10 @@ class Schemas:
     def object_of(self, owner: Any, extra: Mapping[str, Json] = {}) -> Json:
         """The schema of an object with the fields of a type, all of them required, and `extra` ones.
 
-        The type is a dataclass or a named tuple.
+        The type is a dataclass, a named tuple, or a struct, as the facts of the log are.
         """
         hints = get_type_hints(owner)
-        names = [spec.name for spec in fields(owner)] if is_dataclass(owner) else owner._fields
-        properties = {**extra, **{name: self.of(hints[name]) for name in names}}
+        properties = {**extra, **{name: self.of(hints[name]) for name in _names(owner) or ()}}
         return closed(properties, inspect.cleandoc(owner.__doc__ or ""))
 
     def _named(self, owner: Any) -> Json:
@@ -73,6 +72,14 @@ class Schemas:
         if origin is not None and issubclass(origin, Mapping):
             return {"type": "object", "additionalProperties": self.of(arguments[1])}
         raise TypeError(f"{hint!r} has no JSON Schema here")
+
+
+def _names(owner: Any) -> Iterable[str] | None:
+    """The names of the fields of a type that has some."""
+    if is_dataclass(owner):
+        return [spec.name for spec in fields(owner)]
+    names: Iterable[str] | None = getattr(owner, "_fields", None) or getattr(owner, "__struct_fields__", None)
+    return names
 
 
 def closed(properties: Mapping[str, Json], description: str) -> Json:

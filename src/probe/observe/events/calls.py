@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from ...wire.jsonrpc import ProgressToken, RequestId
 
 
-@dataclass(frozen=True, slots=True)
-class CallStarted:
+class CallStarted(Struct, frozen=True):
     """A request, or the work of a task, began to run in its own nursery. Cause: its `message.received`.
 
     `tool` and what follows it describe a tool call; for another request `tool` is None and the others are empty.
@@ -32,8 +32,7 @@ class CallStarted:
     arguments: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CallProgressed:
+class CallProgressed(Struct, frozen=True):
     """The work reported progress that no notification carries, because the client gave no token for it.
 
     Cause: the `call.started`. A report for a token is a `message.emitted`.
@@ -45,8 +44,7 @@ class CallProgressed:
     message: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class CallCancelled:
+class CallCancelled(Struct, frozen=True):
     """The work was asked to stop; that is not yet its end. `effect` is false when it was over already.
 
     Cause: the `message.received` or the `http.request` that asked for it, the `dispatch.expired` of a deadline, else
@@ -60,8 +58,7 @@ class CallCancelled:
     effect: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CallSettled:
+class CallSettled(Struct, frozen=True):
     """The scope of the work has exited. `scope_exit_ms` is how long that took after a cancellation.
 
     Cause: the `call.cancelled` that had an effect, else the `call.started`. `result` is JSON with its secrets hidden,
@@ -85,8 +82,7 @@ class CallSettled:
     result: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TaskChanged:
+class TaskChanged(Struct, frozen=True):
     """A task has a new status or message. `queued` exists only here, before the protocol's `working`.
 
     Cause: the `message.received` that made it so, else the `call.started`.
@@ -99,8 +95,7 @@ class TaskChanged:
     ttl_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRemoved:
+class TaskRemoved(Struct, frozen=True):
     """A task and its result were forgotten: `expired`, `stopped` with the server, or why its session ended."""
 
     kind: ClassVar[str] = "task.removed"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class SessionOpened:
+
+class SessionOpened(Struct, frozen=True):
     """`initialize` was answered. Cause: its `message.received`. `session_id` is the beginning of the id of the session.
 
     `transport` is `http`, `websocket` or `stdio`.
@@ -22,8 +22,7 @@ class SessionOpened:
     transport: str = "http"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionClosed:
+class SessionClosed(Struct, frozen=True):
     """The session ended, and its requests and tasks were cancelled. Cause: the `http.request` of a DELETE, else none.
 
     `why` is `deleted`, `idle`, `shutdown`, or that its connection was lost.
@@ -33,8 +32,7 @@ class SessionClosed:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSeen:
+class ClientSeen(Struct, frozen=True):
     """A modern client sent its first request, or declares capabilities that it has not declared before.
 
     Programs that share a label may declare different ones in turn: of a label the latest eight sets are remembered.
@@ -51,8 +49,7 @@ class ClientSeen:
     transport: str = "http"
 
 
-@dataclass(frozen=True, slots=True)
-class ClientMisuse:
+class ClientMisuse(Struct, frozen=True):
     """The client did something that a revision forbids, or that cannot have an effect; `clause` names the rule.
 
     Cause: the `message.received` or the `http.request` that did it.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ConnectionOpened:
+
+class ConnectionOpened(Struct, frozen=True):
     """A connection that carries all messages both ways is open; `transport` is `websocket` or `stdio`.
 
     Cause: the `http.request` that became a WebSocket, none for standard streams. The exchange in the context is that
@@ -21,8 +21,7 @@ class ConnectionOpened:
     peer: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionClosed:
+class ConnectionClosed(Struct, frozen=True):
     """A connection that carries all messages both ways is over. Cause: its `connection.opened`.
 
     `by` is `client` when the peer went first, else why the server ended it. `code` is the close code of a WebSocket,
@@ -42,8 +41,7 @@ Opcode: TypeAlias = Literal["ping", "pong", "close", "text", "binary", "continua
 """The kinds of frames, by opcode: RFC 6455 section 5.2."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebSocketFrame:
+class WebSocketFrame(Struct, frozen=True):
     """A control frame of a WebSocket, or a frame of the client that was refused. Cause: the `connection.opened`.
 
     Whose `close` comes first has ended the connection. Of pings and pongs the first 20 of a connection are recorded,
@@ -73,8 +71,7 @@ StdioChange: TypeAlias = Literal[
 """The events of a server on standard streams."""
 
 
-@dataclass(frozen=True, slots=True)
-class StdioChanged:
+class StdioChanged(Struct, frozen=True):
     """Something happened to a server on standard streams. Cause: its `connection.opened`.
 
     `what`: the client closed standard input (`end_of_input`), reading or writing failed (`input_broken`,
@@ -95,8 +92,7 @@ ClientChange: TypeAlias = Literal["started", "exited", "killed", "timed_out"]
 """The events of a client that `mcp-probe judge` runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientProcess:
+class ClientProcess(Struct, frozen=True):
     """Something happened to the process of a client that `mcp-probe judge -- COMMAND` runs. No cause.
 
     `what`: it was `started`; it has had all the time that it was given (`timed_out`); the judge sent it a signal so

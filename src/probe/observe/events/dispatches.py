@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class DispatchSent:
+
+class DispatchSent(Struct, frozen=True):
     """A synchronous tool call was handed to its tool, with the deadlines that run from now on.
 
     The cause of this and of every other fact of a dispatch is the `call.started`. `host` and `dispatch` are the tool
@@ -22,8 +22,7 @@ class DispatchSent:
     dispatch: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchExtended:
+class DispatchExtended(Struct, frozen=True):
     """Valid progress has moved the idle deadline; noted for the first report, then once a second at most.
 
     `reports` is how many there were. `deadline` is the one that passes next, `due_ms` when, counted from the start.
@@ -35,8 +34,7 @@ class DispatchExtended:
     due_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchExpired:
+class DispatchExpired(Struct, frozen=True):
     """A deadline has passed (`idle` or `ceiling`), and the call's scope with it."""
 
     kind: ClassVar[str] = "dispatch.expired"
@@ -47,8 +45,7 @@ class DispatchExpired:
     reports: int
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchSettled:
+class DispatchSettled(Struct, frozen=True):
     """A dispatch is over. Of its progress `reports` were valid, `invalid` were not.
 
     `coalesced` of the valid ones made room for newer ones. `sent` is how many went on to the client, 0 where that gave
@@ -64,8 +61,7 @@ class DispatchSettled:
     invalid: int
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchCancelled:
+class DispatchCancelled(Struct, frozen=True):
     """A tool host was told to stop a dispatch; `by` is what ended the call."""
 
     kind: ClassVar[str] = "dispatch.cancelled"
@@ -75,8 +71,7 @@ class DispatchCancelled:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchLate:
+class DispatchLate(Struct, frozen=True):
     """A tool host said something of a dispatch that is over: the first of its kind, the rest are only counted.
 
     `what`: `progress`, `result` or `error`.
@@ -88,8 +83,7 @@ class DispatchLate:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchStopped:
+class DispatchStopped(Struct, frozen=True):
     """The end of a cancelled dispatch, `after_ms` milliseconds after `tool.cancel`.
 
     `how`: `acknowledged` (the work has stopped), `answered` (it came to its end instead), `unanswered` (the host has

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ForwardingBegun:
+
+class ForwardingBegun(Struct, frozen=True):
     """Another process sends its log here (`mcp-probe stdio --forward`). Entries of its log have this connection.
 
     `run`, `program` (its version) and `pid` are the process's, `address` is where it comes from. `taken` is up to which
@@ -22,16 +22,14 @@ class ForwardingBegun:
     taken: int
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardingMissed:
+class ForwardingMissed(Struct, frozen=True):
     """Entries of the other process are missing here: its log had pushed them out, or they were too large."""
 
     kind: ClassVar[str] = "forwarding.missed"
     entries: int
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardingEnded:
+class ForwardingEnded(Struct, frozen=True):
     """The other process sends nothing more. Cause: the `forwarding.begun`.
 
     `by` is `process` where it has told all of its log, `connection` where it went without a word and may come again,

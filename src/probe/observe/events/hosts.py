@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from ...wire.jsonrpc import RequestId, Rpc
 
 
-@dataclass(frozen=True, slots=True)
-class HostConnected:
+class HostConnected(Struct, frozen=True):
     """A tool host gave the secret and is connected; it has not registered yet. Cause: the `http.request`.
 
     `client` and `peer` are those of the request.
@@ -20,8 +20,7 @@ class HostConnected:
     peer: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostRegistered:
+class HostRegistered(Struct, frozen=True):
     """A tool host has a name and offers tools. `replaced` is its older connection, which it takes over from."""
 
     kind: ClassVar[str] = "host.registered"
@@ -32,8 +31,7 @@ class HostRegistered:
     replaced: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class HostUpdated:
+class HostUpdated(Struct, frozen=True):
     """A tool host offers these tools from now on."""
 
     kind: ClassVar[str] = "host.updated"
@@ -41,8 +39,7 @@ class HostUpdated:
     tools: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HostMessage:
+class HostMessage(Struct, frozen=True):
     """One message between this server and a tool host; `tool.progress` is counted instead, and `ping` left out.
 
     `direction` is `received` or `sent` (handed to the connection's writer). Cause of an answer: the message that it
@@ -57,8 +54,7 @@ class HostMessage:
     message: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class HostMisuse:
+class HostMisuse(Struct, frozen=True):
     """A tool host broke the rules of docs/tool-hosts.md; `detail` says how. Noted up to a number per connection."""
 
     kind: ClassVar[str] = "host.misuse"
@@ -66,8 +62,7 @@ class HostMisuse:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class HostClosed:
+class HostClosed(Struct, frozen=True):
     """A tool host's connection is over. `by` is `client` when the host went first, else why the server ended it.
 
     `host` is None where it never registered. `failed` is how many calls failed with it, `late` what was dropped in all.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+
+class HttpRequest(Struct, frozen=True):
     """The head of an HTTP request arrived; `headers` are in their order, names in lower case, secrets hidden.
 
     `client` is the client's address, with its port where that is known. `peer` is the address and port of the trusted
@@ -31,8 +31,7 @@ class HttpRequest:
     hidden: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(Struct, frozen=True):
     """The head of the response was handed to the socket. Cause: the `http.request`.
 
     `problem` says in words why a request was refused, `refusal` is the name of that in `wire.errors.Refusal`. `headers`
@@ -47,8 +46,7 @@ class HttpResponse:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HttpClosed:
+class HttpClosed(Struct, frozen=True):
     """An event stream response is over, or an exchange without any response, which has no stream.
 
     Cause: the `http.request`. `by` is `client` when the peer went first, else why the server ended it. The server meant
@@ -61,8 +59,7 @@ class HttpClosed:
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
-class SocketOpened:
+class SocketOpened(Struct, frozen=True):
     """The listener accepted a connection for HTTP. `client` is the peer's address and port.
 
     It is recorded with the first request, or at the end of a connection that has none; not where only the dashboard and
@@ -73,8 +70,7 @@ class SocketOpened:
     client: str
 
 
-@dataclass(frozen=True, slots=True)
-class SocketClosed:
+class SocketClosed(Struct, frozen=True):
     """A connection for HTTP is closed. Cause: its `socket.opened`.
 
     `by` is `client` when the peer went first, else why the server closed it. `requests` is how many it carried.
@@ -85,8 +81,7 @@ class SocketClosed:
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
-class SocketRefused:
+class SocketRefused(Struct, frozen=True):
     """The listener refused what came on a connection, with `status` or, without one, by closing the connection.
 
     It is no valid HTTP, or it came behind a request that is not answered. Cause: the `socket.opened`. `why` says what

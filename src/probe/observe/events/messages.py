@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
 
 from ...wire.jsonrpc import Fault, RequestId, Rpc, clip, id_length, is_id
 
@@ -27,8 +28,7 @@ UnreadableFault: TypeAlias = Literal[Fault, "size", "incomplete"]
 """Why a message was not read: what `wire.jsonrpc.Fault` says, or its size, or that only a part of it came."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageReceived:
+class MessageReceived(Struct, frozen=True):
     """One message of a client was read, before it was checked. `batch` is its place in a batch, from 0.
 
     Cause: the `message.emitted` of the request that it answers; else the `http.request` or the `connection.opened` that
@@ -47,8 +47,7 @@ class MessageReceived:
     hidden: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MessageUnreadable:
+class MessageUnreadable(Struct, frozen=True):
     r"""A message came that was not read as JSON. Cause: the `http.request` or the `connection.opened`.
 
     `fault`: `syntax` or `encoding` (not UTF-8), which the client got wrong; `nesting`, `number` or `surrogate`, which
@@ -66,8 +65,7 @@ class MessageUnreadable:
     declared: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRepeated:
+class RequestRepeated(Struct, frozen=True):
     """A request may have been sent twice: one before has the same id and the same bytes. Cause: its `message.received`.
 
     `first` is the entry of the one before, `first_exchange` the exchange that brought it; `after_ms` is the time
@@ -83,8 +81,7 @@ class RequestRepeated:
     after_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class MessageRefused:
+class MessageRefused(Struct, frozen=True):
     """A message of the client was answered with an error before any method handled it. Cause: its `message.received`.
 
     Of a batch that is refused as a whole, it is the first message, or the one that is at fault. `refusal` is a name in
@@ -96,8 +93,7 @@ class MessageRefused:
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class MessageEmitted:
+class MessageEmitted(Struct, frozen=True):
     """The server made a message for a stream, or for an answer in one piece, which has no stream. Not yet delivered.
 
     Cause of an answer: the `message.received` that it answers. Cause of what a call sends: its `call.started`. The
@@ -114,8 +110,7 @@ class MessageEmitted:
     hidden: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MessagesDelivered:
+class MessagesDelivered(Struct, frozen=True):
     """The socket took the messages from `first` to `last` of a stream, or of an answer in one piece.
 
     All of them are about the same call. Cause: the `message.emitted` of the first. The exchange and the connection are
@@ -128,8 +123,7 @@ class MessagesDelivered:
     event_ids: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MessageDropped:
+class MessageDropped(Struct, frozen=True):
     """A message was not sent: it may not be sent any more, or no stream could carry it. `why` says which.
 
     The cause is that of a `message.emitted`.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class LimitReached:
+
+class LimitReached(Struct, frozen=True):
     """A limit of `settings.Limits` refused something. Cause: the request that was refused, where there is one."""
 
     kind: ClassVar[str] = "limit.reached"
@@ -15,8 +15,7 @@ class LimitReached:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class AuditState:
+class AuditState(Struct, frozen=True):
     """The audit file can be written again (`ok`), or no longer (`failing`); `lost` rows will never be in it."""
 
     kind: ClassVar[str] = "audit.state"
@@ -25,8 +24,7 @@ class AuditState:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
-class ServerState:
+class ServerState(Struct, frozen=True):
     """The server as a whole: `ready`, `draining`, `stopped`."""
 
     kind: ClassVar[str] = "server.state"

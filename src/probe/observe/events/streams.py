@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class StreamOpened:
+
+class StreamOpened(Struct, frozen=True):
     """A stream of messages exists from now on; readers come and go.
 
     `purpose`: `response`, `standalone`, `subscription` or `resumable` (a stream of the draft extension, of one tool
@@ -18,16 +18,14 @@ class StreamOpened:
     purpose: str
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEnded:
+class StreamEnded(Struct, frozen=True):
     """Nothing more will be sent on the stream; what was sent can be read again for a while. Cause: its opening."""
 
     kind: ClassVar[str] = "stream.ended"
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreamResumed:
+class StreamResumed(Struct, frozen=True):
     """A new reader goes on with a stream of the draft extension. Cause: the `message.received` that asked for it.
 
     The connection and the exchange are those of the reader. It gets what follows the position `after`, `waiting`
@@ -39,8 +37,7 @@ class StreamResumed:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreamLost:
+class StreamLost(Struct, frozen=True):
     """A stream of the draft extension and what it kept are gone; `messages` of it were never sent. Cause: its opening.
 
     `why`: `abandoned` (nobody came back in time), `overflow` (more waited than may), `session_ended`, `server_full`.
@@ -55,8 +52,7 @@ Control: TypeAlias = Literal["priming", "retry", "comment"]
 """The parts of an event stream beside messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamControl:
+class StreamControl(Struct, frozen=True):
     """A socket took something of an event stream that is no message. Cause: the `http.request` of the reader.
 
     `what`: `priming` (the event with an id and no data), `retry` (the same before a hang-up) or `comment` (keep-alive).
