@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 import referencing
+from msgspec import structs
 from msgspec.structs import replace
 
 from probe.exports import har
@@ -112,7 +113,7 @@ def test_whatever_a_client_sent_the_file_is_valid_and_a_request_without_a_respon
 
 def test_the_messages_of_a_websocket_stand_at_its_request() -> None:
     log = [
-        entry("/ws", host="x")._replace(context=Context(connection="w1", exchange=1)),
+        structs.replace(entry("/ws", host="x"), context=Context(connection="w1", exchange=1)),
         Entry(2, 3.5, 4.5, Context(connection="w1", exchange=2, session="s1"), received({"id": 1})),
         Entry(3, 4.5, 5.5, Context(connection="w1", exchange=2, session="s1", stream="1"), EMITTED),
     ]

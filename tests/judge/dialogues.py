@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import structs
+
 from probe.observe import events
 from probe.observe.context import Context
 
@@ -77,7 +79,7 @@ def reply(
 ) -> None:
     """The client's answer, with places in it that are hidden."""
     if isinstance(session, Pipe):
-        context = session.context._replace(exchange=session.log.next("exchange"))
+        context = structs.replace(session.context, exchange=session.log.next("exchange"))
         session.receive(value, context, question.seq, hidden=hidden)
         return
     headers = session._headers({})

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
 from probe.judge.predicates.all import PREDICATES
@@ -196,7 +198,7 @@ class Http(Client):
         )
         at = Context(options.get("connection", f"tcp{number}"), number, self.label)
         seq = self.log.add(head, at)
-        return Asked(seq, None, None, at._replace(session=context.session), number)
+        return Asked(seq, None, None, structs.replace(at, session=context.session), number)
 
     def respond(self, asked: Asked, status: int = 200, **options: Any) -> int:
         """The head of the response. Options: `content_type`, `problem`, `refusal`, `headers`."""
@@ -232,7 +234,7 @@ class Http(Client):
     def opened(self, asked: Asked, revision: str, *, initialized: bool = True, **options: Any) -> HttpSession:
         """The answer to initialize."""
         label = f"s{self.log.next('session')}"
-        context = asked.context._replace(session=label)
+        context = structs.replace(asked.context, session=label)
         capabilities = encode(options.get("capabilities", {}))
         opened = events.SessionOpened("abcdefgh…", revision, self.info["name"], self.info["version"], capabilities)
         self.log.add(opened, context, asked.seq)
@@ -268,7 +270,7 @@ class Http(Client):
     def stream(self, asked: Asked, purpose: str = "response", **options: Any) -> Streamed:
         """An event stream as the response."""
         id = f"{self.log.next('stream')}"
-        context = asked.context._replace(stream=id)
+        context = structs.replace(asked.context, stream=id)
         self.log.add(events.StreamOpened(purpose), context, asked.seq)
         if asked.method == "tools/call":
             self.started(asked)
@@ -282,7 +284,7 @@ class Http(Client):
         started = events.CallStarted(
             asked.id, "tools/call", "tool", None, "probe", "legacy", "2025-11-25", "http", "acme", "1", None, b"{}"
         )
-        asked.context = asked.context._replace(call=call)
+        asked.context = structs.replace(asked.context, call=call)
         self.log.add(started, asked.context, asked.seq)
 
 
@@ -352,7 +354,7 @@ class HttpSession:
         headers = self._headers({"last-event-id": last})
         head = self.client.request_head("GET", self.context, headers=headers, named=self.label)
         status = options.get("status", 200)
-        context = head.context if status != 200 else head.context._replace(stream=stream.context.stream)
+        context = head.context if status != 200 else structs.replace(head.context, stream=stream.context.stream)
         asked = Asked(stream.asked.seq, stream.asked.id, None, context, head.exchange, call=stream.asked.call)
         kind = "text/event-stream" if status == 200 else "application/json"
         self.client.respond(asked, status, content_type=kind, refusal=options.get("refusal"))
@@ -370,7 +372,7 @@ class HttpSession:
 
     def close(self, why: str = "idle") -> None:
         """The session ends by itself."""
-        self.log.add(events.SessionClosed(why), self.context._replace(label=self.client.label))
+        self.log.add(events.SessionClosed(why), structs.replace(self.context, label=self.client.label))
 
 
 class Streamed:
@@ -387,7 +389,7 @@ class Streamed:
     def send(self, value: Any, *, cause: int | None = None, delivered: bool = True) -> Question:
         """Any message of the server, on this stream."""
         self.position += 1
-        context = self.context._replace(call=self.asked.call)
+        context = structs.replace(self.context, call=self.asked.call)
         emitted = self.client.emit(value, context, cause or self.asked.seq, self.position)
         seq = None
         if delivered:
@@ -396,7 +398,7 @@ class Streamed:
 
     def deliver(self, emitted: int, position: int) -> int:
         """The socket takes a message."""
-        context = self.context._replace(call=self.asked.call)
+        context = structs.replace(self.context, call=self.asked.call)
         return self.log.add(events.MessagesDelivered(position, position, self.event_ids), context, emitted)
 
     def ask(self, method: str, params: Any = None, **options: Any) -> Question:
@@ -447,7 +449,7 @@ class Pipe(Client):
     def post(self, value: Any, **more: Any) -> Asked:
         """One message, up to its `message.received`. Also for a message that is none."""
         number = self.log.next("exchange")
-        context = self.context._replace(exchange=number)
+        context = structs.replace(self.context, exchange=number)
         seq = self.receive(value, context, self.opened, **more)
         return Asked(seq, kind_of(value)[2], kind_of(value)[1], context, number)
 
@@ -478,8 +480,8 @@ class Pipe(Client):
         }
         asked = self.request("initialize", params, id=options.get("id"))
         label = f"s{self.log.next('session')}"
-        self.context = self.context._replace(session=label)
-        context = asked.context._replace(session=label)
+        self.context = structs.replace(self.context, session=label)
+        context = structs.replace(asked.context, session=label)
         capabilities = encode(options.get("capabilities", {}))
         name, version = self.info["name"], self.info["version"]
         opened = events.SessionOpened("", revision, name, version, capabilities, self.transport)
@@ -518,14 +520,14 @@ class Pipe(Client):
         body = {"jsonrpc": "2.0", "id": question.id, "result": {} if result is None else result}
         value = options.pop("value", body)
         number = self.log.next("exchange")
-        context = self.context._replace(exchange=number)
+        context = structs.replace(self.context, exchange=number)
         cause = question.seq if options.pop("matched", True) else self.opened
         seq = self.receive(value, context, cause)
         return Asked(seq, kind_of(value)[2], None, context, number)
 
     def unreadable(self, head: str, fault: str = "syntax") -> int:
         """A line or frame that is no JSON."""
-        context = self.context._replace(exchange=self.log.next("exchange"))
+        context = structs.replace(self.context, exchange=self.log.next("exchange"))
         return self.log.add(
             events.MessageUnreadable(fault, "no JSON", head, len(head), None),  # type: ignore[arg-type]
             context,

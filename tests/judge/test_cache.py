@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from probe.judge.verdicts import Verdict
 
@@ -26,8 +27,8 @@ def same_connection(client: Http) -> Http:
     def head(method: str, *given: Any, **options: Any) -> Asked:
         asked = Http.request_head(client, method, *given, **options)
         entry = client.log.items[-1]
-        client.log.items[-1] = entry._replace(context=entry.context._replace(connection="tcp1"))  # type: ignore[union-attr]
-        asked.context = asked.context._replace(connection="tcp1")
+        client.log.items[-1] = structs.replace(entry, context=structs.replace(entry.context, connection="tcp1"))  # type: ignore[union-attr]
+        asked.context = structs.replace(asked.context, connection="tcp1")
         return asked
 
     client.request_head = head  # type: ignore[method-assign]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from probe.judge.verdicts import Verdict
 
@@ -241,7 +242,7 @@ def test_a_client_that_comes_back_for_the_stream_has_not_cancelled():
         "GET", session.context, headers=session._headers({"last-event-id": "1-0"}), named=session.label
     )
     session.client.respond(head, content_type="text/event-stream")
-    stream.context = stream.context._replace(exchange=head.exchange)
+    stream.context = structs.replace(stream.context, exchange=head.exchange)
     stream.tell("notifications/message", {"level": "info", "data": "x"})
     log.after(9)
     session.request("ping")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from probe.judge.verdicts import Verdict
 from probe.observe import events
@@ -211,7 +212,7 @@ def requests(count: int, seconds: float) -> Log:
     for _ in range(count):
         params = {"name": "simple_tool", "arguments": {}}
         message = {"jsonrpc": "2.0", "id": session.client.new_id(), "method": "tools/call", "params": params}
-        session.client.receive(message, pipe_like._replace(label="acme"), 1)
+        session.client.receive(message, structs.replace(pipe_like, label="acme"), 1)
         log.now += seconds / count - 0.001
     log.after(11)
     session.request("ping")
@@ -236,6 +237,6 @@ def test_a_limit_of_the_server_suspends_what_is_measured():
     session = log.http().session()
     for _ in range(4):
         session.request("tools/list")
-    log.add(events.LimitReached("session_requests", 1), session.context._replace(label="acme"))
+    log.add(events.LimitReached("session_requests", 1), structs.replace(session.context, label="acme"))
     log.idle(61)
     expect(log, LISTS, Verdict.NOT_OBSERVED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from probe.judge.verdicts import Verdict
 from probe.observe import events
@@ -157,7 +158,9 @@ def test_a_token_is_that_of_the_task_until_it_ends(ends: bool, verdict: Verdict)
     asked = call(session, "a", params={"task": {}})
     session.answer(asked, {"task": {"taskId": "t1", "status": "working"}})
     if ends:
-        log.add(events.TaskChanged("progress", "completed", None, 1), asked.context._replace(task="t1"), asked.seq)
+        log.add(
+            events.TaskChanged("progress", "completed", None, 1), structs.replace(asked.context, task="t1"), asked.seq
+        )
     call(session, "a")
     expect(log, UNIQUE, verdict)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
@@ -87,7 +88,7 @@ def _change(first: Any, second: Any, told: str = "", **options: Any) -> Any:
     if told == "elsewhere":
         open_session(log, way, revision).notify("notifications/roots/list_changed")
     if told == "limited":
-        log.add(events.LimitReached("requests_per_second", 1), session.context._replace(label="acme"))
+        log.add(events.LimitReached("requests_per_second", 1), structs.replace(session.context, label="acme"))
     if options.get("restart"):
         session = open_session(log, way, revision)
     _list(session, second)

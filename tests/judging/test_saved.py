@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from probe.cli import main
 from probe.judge.catalogue import catalogue
@@ -236,5 +237,5 @@ def test_what_can_be_read_once_is_no_log(tmp_path: Path, capfd: pytest.CaptureFi
 def test_a_connection_without_a_name_is_no_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     log = Log()
     _use(log, 0, 0)
-    log.items = [item._replace(context=item.context._replace(connection="")) for item in log.items]  # type: ignore[union-attr]
+    log.items = [structs.replace(item, context=structs.replace(item.context, connection="")) for item in log.items]  # type: ignore[union-attr]
     assert main(["judge", "--log", str(written(tmp_path / "log.ndjson", log))]) == 0, capfd.readouterr().err

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from probe.cli import main
 from probe.judge.catalogue import catalogue
@@ -81,7 +82,7 @@ def _put_forward(items: Iterable[Entry | Gap]) -> Iterator[Entry | Gap]:
         if isinstance(item, Entry):
             if isinstance(item.fact, HttpRequest) and item.fact.path.startswith(_PAUSE):
                 passed += float(item.fact.path.removeprefix(_PAUSE))
-            yield item._replace(mono=item.mono + passed)
+            yield structs.replace(item, mono=item.mono + passed)
         else:
             yield item
 

@@ -296,7 +296,7 @@ def test_what_version_1_has_written_is_shown_in_the_form_of_today(path: Path) ->
 def check_entry(entry: bytes, was: bytes) -> None:
     found, old = json.loads(entry), json.loads(was)
     assert found["cause"] == old.pop("pair")
-    assert found.keys() >= {"seq", "at", "mono", "kind", *Context._fields}
+    assert found.keys() >= {"seq", "at", "mono", "kind", *Context.__struct_fields__}
     assert {name: found[name] for name in old} == old
     assert all(found[name] is None for name in found.keys() - old.keys() - {"cause"})
     _, mark, message = was.partition(b',"message":')

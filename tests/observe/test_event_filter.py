@@ -170,13 +170,13 @@ def test_only_what_passes_all_else_is_encoded(monkeypatch: pytest.MonkeyPatch) -
 CONTEXTS = st.builds(
     Context,
     **{
-        **dict.fromkeys(Context._fields, st.none() | st.sampled_from(["0", "1"])),
+        **dict.fromkeys(Context.__struct_fields__, st.none() | st.sampled_from(["0", "1"])),
         "exchange": st.none() | st.integers(0, 1),
     },
 )
 
 
-@given(EVENT, CONTEXTS, st.sampled_from(["method", *Context._fields]), st.integers(0, 1))
+@given(EVENT, CONTEXTS, st.sampled_from(["method", *Context.__struct_fields__]), st.integers(0, 1))
 def test_an_entry_without_the_wanted_value_never_matches(fact: Any, context: Context, name: str, number: int) -> None:
     value: Any = number if name == "exchange" else str(number)
     has = getattr(fact if name == "method" else context, name, None)

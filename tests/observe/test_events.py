@@ -8,6 +8,7 @@ from pkgutil import iter_modules
 from typing import Any, get_args
 
 import pytest
+from msgspec import structs
 
 from probe.observe import events
 from probe.observe.context import Context
@@ -40,6 +41,8 @@ def test_an_event_is_immutable_documented_and_can_be_shown_as_json(kind: Any) ->
     shown = json.loads(encode(as_value(Entry(7, 2.0, 3.0, context, event, 5))))
     expected = {name: {} if value == b"{}" else value for name, value in values.items()}
     place = {"seq": 7, "at": 2.0, "mono": 3.0, "kind": kind.kind, "cause": 5}
-    assert shown == {**place, **context._asdict(), **expected}
-    assert not expected.keys() & {*place, *context._fields}, "no field of a fact hides the place or the context"
+    assert shown == {**place, **structs.asdict(context), **expected}
+    assert not expected.keys() & {*place, *context.__struct_fields__}, (
+        "no field of a fact hides the place or the context"
+    )
     assert kind.__doc__

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from probe.observe.context import NO_CONTEXT
 from probe.observe.event_filter import EVENTS
@@ -86,8 +87,8 @@ async def test_an_entry_that_was_pushed_out_of_the_log_counts_no_longer() -> Non
 async def test_problems_are_counted_by_exchange_and_leave_with_the_log() -> None:
     async with running(event_log_events=100) as probe:
         log = probe.engine.log
-        first = NO_CONTEXT._replace(exchange=1)
-        for context in (first, first, NO_CONTEXT._replace(exchange=2), NO_CONTEXT):
+        first = structs.replace(NO_CONTEXT, exchange=1)
+        for context in (first, first, structs.replace(NO_CONTEXT, exchange=2), NO_CONTEXT):
             log.append(ClientMisuse("w", "c", "d"), context)
         log.append(LimitReached("x", 1), first)
         found = await counts(probe)

@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 
 import pytest
 import trio
+from msgspec import structs
 from trio.testing import MockClock
 
 from probe.endpoints.feed import feed_query
@@ -124,7 +125,7 @@ async def test_what_the_feed_sends_is_as_described(autojump_clock: MockClock) ->
 
 def entry(**fields: Any) -> bytes:
     known = {"seq": 1, "at": 1.0, "mono": 1.0, "cause": None, "kind": "server.state", "state": "ready"}
-    return json.dumps({**known, **Context()._asdict(), **fields}).encode()
+    return json.dumps({**known, **structs.asdict(Context()), **fields}).encode()
 
 
 def test_what_is_as_described_passes() -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
@@ -195,7 +196,7 @@ def _alone(items: Items, without: str) -> list[Entry]:
     """The entries without those of one client, which has never been: its numbers go to others."""
     kept = [each for each in items if isinstance(each, Entry) and each.context.label != without]
     numbers = {each.seq: at for at, each in enumerate(kept, 1)}
-    return [each._replace(seq=numbers[each.seq], cause=numbers.get(each.cause or 0)) for each in kept]
+    return [structs.replace(each, seq=numbers[each.seq], cause=numbers.get(each.cause or 0)) for each in kept]
 
 
 @given(logs(), st.data())
@@ -224,7 +225,9 @@ def test_what_is_missing_accuses_nobody_and_excuses_nobody(log: Log, data: st.Da
 
 @given(logs(), st.sampled_from([-1024.0, 2.0**14, 2.0**20]))
 def test_when_it_was_does_not_matter(log: Log, shift: float) -> None:
-    moved = [each._replace(at=each.at / 2, mono=each.mono + shift) for each in log.items if isinstance(each, Entry)]
+    moved = [
+        structs.replace(each, at=each.at / 2, mono=each.mono + shift) for each in log.items if isinstance(each, Entry)
+    ]
     assert verdicts(judged(moved)) == verdicts(judged(log.items))
 
 

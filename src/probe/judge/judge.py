@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, TypeAlias
 
+from msgspec import structs
+
 from ..observe.bounded import Newest
 from ..observe.events import ClientProcess, ServerState, StdioChanged
 from ..observe.header import End, Header
@@ -60,7 +62,9 @@ class JudgedLog:
         if self._first is None:
             self._first = entry.mono
         cause = None if entry.cause is None else entry.cause + self.offset
-        return entry._replace(seq=entry.seq + self.offset, mono=self.began + entry.mono - self._first, cause=cause)
+        return structs.replace(
+            entry, seq=entry.seq + self.offset, mono=self.began + entry.mono - self._first, cause=cause
+        )
 
 
 class _RuleSet:

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from msgspec import structs
+
 from ..judge.judge import Judge
 from ..judge.outcome.judgement import report_of
 from ..judge.report import Judgement
@@ -110,5 +112,5 @@ def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) ->
         if here:
             with path.open("rb") as file:
                 for entry in ndjson.entries(_lines(file), here):
-                    found[entry.seq + offset] = entry._replace(seq=entry.seq + offset)
+                    found[entry.seq + offset] = structs.replace(entry, seq=entry.seq + offset)
     return found

@@ -15,13 +15,15 @@ Bound loggers and the span contexts of OpenTelemetry have the same shape.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypedDict, Unpack
+from typing import Any, ClassVar, Final, Protocol, TypedDict, Unpack
+
+from msgspec import Struct, structs
 
 # How the label of a connection begins that carries all messages both ways.
 _PIPES: Final = ("w", "i", "r")
 
 
-class Context(NamedTuple):
+class Context(Struct, frozen=True):
     """The ids of everything that a fact is about; None where it is about none, or where that is not known.
 
     `connection` is the label of a connection: `tcp4` carries HTTP, `w5` is a WebSocket, `i1` are standard streams,
@@ -95,7 +97,7 @@ class Recorder:
 
     def bind(self, **parts: Unpack[Parts]) -> Recorder:
         """A recorder whose context has these parts; it keeps the others, and the cause."""
-        return Recorder(self._log, self.context._replace(**parts), self.cause)
+        return Recorder(self._log, structs.replace(self.context, **parts), self.cause)
 
     def caused_by(self, seq: int | None) -> Recorder:
         """A recorder whose facts happen because of the entry `seq`, or of none that is known."""
@@ -106,7 +108,7 @@ class Recorder:
         own, others = self.context, other.context
         # Most messages of a stream are about one call, and a new context costs more than the rest of this.
         same = own.call == others.call and own.task == others.task
-        context = own if same else own._replace(call=others.call, task=others.task)
+        context = own if same else structs.replace(own, call=others.call, task=others.task)
         return Recorder(self._log, context, other.cause)
 
     def having(self, fact: Fact) -> Recorder:

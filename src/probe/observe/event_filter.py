@@ -36,7 +36,7 @@ _DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
 )
 # A message between this server and a tool host has a field for it.
 _OF_HOST: Mapping[str, str] = MappingProxyType({"in": "received", "out": "sent"})
-_CONTEXT = frozenset(Context._fields)
+_CONTEXT = frozenset(Context.__struct_fields__)
 _NUMBERS = frozenset({"exchange"})
 
 NAMES = ("session", "label", "direction", "kind", "method", "call", "task", "stream", "exchange", "connection", "text")

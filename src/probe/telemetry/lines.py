@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from msgspec import structs
+
 from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.log import Entry
@@ -91,7 +93,7 @@ class Lines:
 
 def _ids(entry: Entry) -> dict[str, Any]:
     """The context of an entry, and the id of the request, as far as they are known."""
-    ids = {"request": getattr(entry.fact, "request_id", None), **entry.context._asdict()}
+    ids = {"request": getattr(entry.fact, "request_id", None), **structs.asdict(entry.context)}
     return {name: id for name, id in ids.items() if id is not None}
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from msgspec import structs
+
 from probe.observe import ndjson
 from probe.observe.events import ConnectionClosed, MessageReceived, MessageUnreadable, StdioChanged
 from probe.observe.log import Entry, Gap
@@ -77,6 +79,6 @@ def _marked(items: Iterator[Entry | Gap], pauses: Iterable[tuple[int, float]], e
                 lines += 1
             while left and left[0][0] < lines:
                 now += left.pop(0)[1]
-            yield item._replace(mono=now)
+            yield structs.replace(item, mono=now)
         else:
             yield item

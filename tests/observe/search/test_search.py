@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 import trio
+from msgspec import structs
 
 from probe.observe.context import NO_CONTEXT
 from probe.observe.entry_reading import entry_of
@@ -67,9 +68,9 @@ async def test_pages_lead_to_all_that_was_found_once() -> None:
 
 
 async def test_an_exchange_that_is_about_two_clients_is_one_of_both(probe: Probe) -> None:
-    log, whose = probe.engine.log, NO_CONTEXT._replace(exchange=1)
-    log.append(received({"jsonrpc": "2.0", "id": 1, "method": "stream/resume"}), whose._replace(session="s2"))
-    resumed = log.append(StreamResumed(3, 1), whose._replace(session="s1", stream="p1"))
+    log, whose = probe.engine.log, structs.replace(NO_CONTEXT, exchange=1)
+    log.append(received({"jsonrpc": "2.0", "id": 1, "method": "stream/resume"}), structs.replace(whose, session="s2"))
+    resumed = log.append(StreamResumed(3, 1), structs.replace(whose, session="s1", stream="p1"))
     found = await page(probe, "/api/search?filter=client:s1+kind:stream&by=entry")
     assert [event["seq"] for event in found["events"]] == [resumed]
 
@@ -99,7 +100,7 @@ async def test_one_answer_may_have_more_entries_than_other_pages_where_that_is_a
 async def test_the_entries_of_a_large_exchange_are_looked_at_in_pieces(by: By) -> None:
     log = EventLog(lambda: (0.0, 0.0), max_events=1000, max_bytes=1 << 20)
     for number in range(300):
-        log.append(received({"id": number, "method": "ping"}), NO_CONTEXT._replace(exchange=1))
+        log.append(received({"id": number, "method": "ping"}), structs.replace(NO_CONTEXT, exchange=1))
     size = sum(len(entry.encoded()) for entry in log.since(0, 300).entries)
     pieces: list[int] = []
 
@@ -146,7 +147,7 @@ async def test_an_exchange_larger_than_an_answer_says_how_much_of_it_is_left_out
         text = "x" * 40_000
         for _ in range(3):
             message = received({"jsonrpc": "2.0", "id": 1, "method": text})
-            probe.engine.log.append(message, NO_CONTEXT._replace(exchange=7))
+            probe.engine.log.append(message, structs.replace(NO_CONTEXT, exchange=7))
         found = await page(probe, "/api/search?filter=exchange:7")
         assert (len(found["events"]), found["left_out"], found["next"]) == (1, 2, None)
 

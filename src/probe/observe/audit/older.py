@@ -24,7 +24,7 @@ def entry_as_now(entry: bytes) -> bytes:
     if value["kind"] == "dispatch.cancelled":
         entry = _renamed(entry, b"cause", b"by")
     entry = _renamed(entry, b"pair", b"cause")
-    none = "".join(f'"{name}":null,' for name in Context._fields if name not in value)
+    none = "".join(f'"{name}":null,' for name in Context.__struct_fields__ if name not in value)
     return b"{" + none.encode() + entry[1:]
 
 
