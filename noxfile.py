@@ -226,10 +226,10 @@ def tests(session: nox.Session) -> None:
     pytest(session, "dev", "-m", "not hypothesis", "--durations=30", *EVERYWHERE, *NOT_OURS)
 
 
-def check_properties(session: nox.Session, profile: str) -> None:
+def check_properties(session: nox.Session, profile: str, *options: str) -> None:
     """Run the hypothesis tests with the examples of a profile; files without any are not read, which takes long."""
     files = [str(file) for file in sorted(TESTS.glob("**/test_*.py")) if b"hypothesis" in file.read_bytes()]
-    pytest(session, "dev", "-m", "hypothesis", *EVERYWHERE, *files, HYPOTHESIS_PROFILE=profile)
+    pytest(session, "dev", "-m", "hypothesis", *EVERYWHERE, *options, *files, HYPOTHESIS_PROFILE=profile)
 
 
 @nox.session
@@ -255,11 +255,13 @@ def quick(session: nox.Session) -> None:
 @nox.session
 def thorough(session: nox.Session) -> None:
     """What takes too long for each change, and runs each night: many more examples, stories and spoiled messages."""
-    check_properties(session, "thorough")
+    # A thousand examples, and the shrinking of one that fails, take longer than a test that hangs elsewhere.
+    patient = ("-o", "faulthandler_timeout=1800")
+    check_properties(session, "thorough", *patient)
     python = environment(session, "dev") / "python"
-    faults = (python, "-m", "pytest", "tests/faults", "-m", "not hypothesis", *EVERYWHERE)
+    faults = (python, "-m", "pytest", "tests/faults", "-m", "not hypothesis", *EVERYWHERE, *patient)
     session.run(*faults, env={"HYPOTHESIS_PROFILE": "thorough"})
-    gateways = (python, "-m", "pytest", "tests/gateway/test_faults.py", *EVERYWHERE)
+    gateways = (python, "-m", "pytest", "tests/gateway/test_faults.py", *EVERYWHERE, *patient)
     session.run(*gateways, env={"HYPOTHESIS_PROFILE": "thorough"})
     session.run(python, "-m", "tests.fuzz", "--minutes", "15")
     suite = node_environment(session)
