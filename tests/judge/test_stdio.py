@@ -74,6 +74,27 @@ def test_a_line_that_was_cut_off() -> None:
     check(log, ONLY, UNCLEAR, only=OWN)
 
 
+@pytest.mark.parametrize("rule", [ONLY, LINE])
+def test_a_line_before_missing_entries_may_go_on_in_them(rule: str) -> None:
+    log = Log()
+    pipe = opened(log, "2025-11-25")
+    pipe.unreadable("{")
+    log.gap()
+    pipe.request("ping")
+    check(log, rule, UNCLEAR, only=OWN)
+
+
+def test_missing_entries_may_have_said_that_the_line_behind_them_is_cut_off() -> None:
+    log = Log()
+    pipe = opened(log, "2025-11-25")
+    log.gap()
+    pipe.unreadable('{"jsonrpc": "2.0", "method": "no')
+    check(log, ONLY, UNCLEAR, only=OWN)
+    pipe.unreadable("hello")
+    pipe.close()
+    check(log, ONLY, FAIL, only=OWN)
+
+
 def test_a_fault_that_another_rule_found_is_left_to_it() -> None:
     log = Log()
     pipe = opened(log, "2025-11-25")

@@ -245,6 +245,9 @@ class Judge:
             return
         if item.seq > log.last + 1:
             self._miss(Gap(log.last + 1, item.seq - 1))
+        if not log.last and not log.offset:
+            # The clock of a log may begin anywhere, also below zero.
+            self.now = item.mono
         log.last = item.seq
         if item.context.is_forwarded:
             # It was seen by another process, which has settings of its own, and came late: by then an answer that it

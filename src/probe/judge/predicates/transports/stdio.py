@@ -23,12 +23,16 @@ _ESCAPED: Final = re.compile(r"\\x([0-9a-f]{2})", re.IGNORECASE)
 
 
 class _Lines(Predicate):
-    """Collects lines that are no messages until one comes that is, or the end: together they may be one message."""
+    """Collects lines that are no messages until one comes that is, or the end: together they may be one message.
+
+    Where entries are missing, nothing says how the lines before them went on, nor whether the line behind them has an
+    end.
+    """
 
     def setup(self) -> None:
         self._run: list[Line] = []
         self._cut = False
-        self._told = 0
+        self._is_behind_gap = False
 
     def on_unreadable(self, unreadable: Unreadable) -> None:
         if unreadable.pipe is None or unreadable.pipe.transport != "stdio":
@@ -44,6 +48,7 @@ class _Lines(Predicate):
         if message.rpc == "invalid":
             self._add(message)
         else:
+            self._is_behind_gap = False
             if self._run:
                 self._over()
             self.ok(message)
@@ -57,17 +62,24 @@ class _Lines(Predicate):
     def on_pipe_end(self, pipe: Pipe) -> None:
         if pipe.transport == "stdio":
             self._over()
-            self._cut = False
+            self._cut = self._is_behind_gap = False
 
     def on_end(self) -> None:
         self._over()
 
     def on_gap(self) -> None:
-        self._over()
+        run, self._run = self._run, []
+        for line in run:
+            self.unclear(line, "the line may go on in entries that are missing")
+        self._is_behind_gap = True
 
     def _add(self, line: Line) -> None:
         if self._cut:
             self.unclear(line, "the last line has no end, and may be cut off")
+            return
+        if self._is_behind_gap:
+            self._is_behind_gap = False
+            self.unclear(line, "entries before the line are missing, which may say that it is cut off")
             return
         self._run.append(line)
         if len(self._run) >= _MOST_LINES:
