@@ -37,6 +37,7 @@ class Seen:
     """What the client has of one stream. `reader` is the connection on which the rest must come.
 
     `whole` is false once a resume that did not say what was received has shown a hole, `lost` once the server said so.
+    `torn` says that its last connection broke while messages may have been on the way.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Seen:
     bare: bool = False
     whole: bool = True
     lost: bool = False
+    torn: bool = False
 
     @property
     def ended(self) -> bool:
@@ -99,16 +101,16 @@ class Story:
         if self._links:
             if quietly:
                 await self.settle()
-            await self._gone(which % len(self._links))
+            await self._gone(which % len(self._links), torn=not quietly)
 
-    async def _gone(self, at: int) -> None:
+    async def _gone(self, at: int, *, torn: bool = True) -> None:
         link = self._links.pop(at)
         for message in link.waiting():
             self._take(link, message)
         await link.cut()
         for seen in self.streams:
             if seen.reader is link:
-                seen.reader = None
+                seen.reader, seen.torn = None, torn
 
     async def call(self, kind: str) -> None:
         """`tools/call` on the newest connection."""
@@ -140,15 +142,18 @@ class Story:
             self.answers.pop(None, None)
             seen.reader, seen.bare = before
             self._refused(seen, refused)
+        else:
+            seen.torn = False
 
     def _refused(self, seen: Seen, error: Message) -> None:
         if error["code"] == 1003:
             seen.lost = seen.lost or error["data"]["reason"] != "evicted"
             seen.whole = False
         else:
-            # Forgotten when it was read to its end, as far as sockets know.
+            # Forgotten when it was read to its end, as far as sockets know. They take what a torn connection loses.
             assert error["code"] in (1004, -32602)
             assert error["code"] == 1004 or self._kept(seen) is None
+            seen.whole = seen.whole and not (seen.torn and error["code"] == -32602)
 
     async def cancel_resume(self, which: int) -> None:
         """`notifications/cancelled` for a resume, on the newest connection."""

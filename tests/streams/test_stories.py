@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 import trio
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -50,6 +50,12 @@ stories = st.lists(steps, min_size=5, max_size=30)
 
 @pytest.mark.parametrize("transport", ["http", "pipe"])
 @at_most(500)
+@example(
+    # The end of the first stream is on the way when its connection breaks.
+    story=[("call", "asks"), ("wait", 0.01), ("cancel", 0), ("drop", 0, False), ("call", "asks")],
+    replay_messages=8,
+    min_s=0.0,
+)
 @given(story=stories, replay_messages=st.sampled_from([8, 2000]), min_s=st.sampled_from([0.0, 5.0]))
 def test_nothing_is_lost_doubled_reordered_or_left(
     transport: str, story: list[tuple[object, ...]], replay_messages: int, min_s: float
