@@ -16,7 +16,7 @@ from trio.testing import wait_all_tasks_blocked
 from probe.listener import connection
 from probe.listener.http1 import SEND_PIECE, Http1Connection
 from probe.listener.http2.stream_buffer import BoundedBuffer
-from probe.listener.outbox import HIGH_WATER, Outbox, PeerGoneError
+from probe.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError
 
 from .apps import Recorder, end, part, read_body, respond, until_disconnect
 from .apps import start as begin
@@ -127,6 +127,63 @@ async def test_what_is_queued_but_not_sent_is_not_delivered() -> None:
         nursery.start_soon(outbox.take)
         await soon(delivered)
         nursery.cancel_scope.cancel()
+
+
+class Waiters:
+    """Tasks that each write one piece to an outbox and wait for its delivery; `ended` says how each wait ended."""
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
+        self.scopes: list[trio.CancelScope] = []
+        self.ended: dict[int, str] = {}
+
+    async def wait(self) -> None:
+        self.outbox.write(b"x" * PIECE)
+        number = len(self.scopes)
+        with trio.CancelScope() as scope:
+            self.scopes.append(scope)
+            try:
+                await self.outbox.delivered()
+                self.ended[number] = "delivered"
+            except PeerGoneError:
+                self.ended[number] = "gone"
+        if scope.cancelled_caught:
+            self.ended[number] = "cancelled"
+
+    async def start(self, nursery: trio.Nursery) -> None:
+        """Three of them, of which the writer has taken the first piece."""
+        for _ in range(3):
+            nursery.start_soon(self.wait)
+            await wait_all_tasks_blocked()
+        await self.outbox.take()
+
+
+async def test_a_wait_that_is_cancelled_as_its_piece_is_sent_is_no_matter_to_the_others() -> None:
+    waiters = Waiters()
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            await waiters.start(nursery)
+            waiters.scopes[0].cancel()
+            # The piece is in the outbox, so this is no checkpoint: the cancelled task has not run yet.
+            await waiters.outbox.take()
+            await wait_all_tasks_blocked()
+            assert waiters.ended == {0: "cancelled"}
+            await waiters.outbox.take()
+            await wait_all_tasks_blocked()
+            assert waiters.ended == {0: "cancelled", 1: "delivered"}
+            waiters.outbox.close()
+            await waiters.outbox.take()
+    assert waiters.ended == {0: "cancelled", 1: "delivered", 2: "delivered"}
+
+
+async def test_a_wait_that_is_cancelled_as_the_connection_breaks_is_cancelled() -> None:
+    waiters = Waiters()
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            await waiters.start(nursery)
+            waiters.scopes[1].cancel()
+            waiters.outbox.discard()
+    assert waiters.ended == {0: "gone", 1: "cancelled", 2: "gone"}
 
 
 async def test_what_is_discarded_is_not_delivered() -> None:

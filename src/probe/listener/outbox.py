@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 
 import trio
-from trio.lowlevel import ParkingLot
+from trio.lowlevel import Abort, ParkingLot, Task
 
 
 class PeerGoneError(OSError):
@@ -40,9 +40,9 @@ class Outbox:
         self._under_way = 0
         self._filled = ParkingLot()
         self._emptied = ParkingLot()
-        # Who waits for a delivery, and up to where each: in the order of the bytes, so that a write wakes nobody else.
-        self._delivered = ParkingLot()
-        self._marks: deque[int] = deque()
+        # The tasks that wait for a delivery, each with the byte up to which it waits, in ascending order: a write wakes
+        # no others. No parking lot, because a task that is cancelled has to leave it and its byte in one step.
+        self._waiting: deque[tuple[int, Task]] = deque()
         self._closed = False
         self._discarded = False
         self.turns = 0
@@ -78,14 +78,19 @@ class Outbox:
             raise PeerGoneError("the connection is over")
         mark = self._written
         if self._sent < mark and not self._discarded:
-            self._marks.append(mark)
-            try:
-                await self._delivered.park()
-            except trio.Cancelled:
-                self._marks.remove(mark)
-                raise
+            await self._wait_for(mark)
         if self._sent < mark:
             raise PeerGoneError("the connection broke")
+
+    async def _wait_for(self, mark: int) -> None:
+        waiter = (mark, trio.lowlevel.current_task())
+
+        def leave(_raise_cancel: object) -> Abort:
+            self._waiting.remove(waiter)
+            return Abort.SUCCEEDED
+
+        self._waiting.append(waiter)
+        await trio.lowlevel.wait_task_rescheduled(leave)
 
     async def take(self) -> bytes:
         """The next piece to write; empty when all is written and the outbox is closed.
@@ -96,9 +101,8 @@ class Outbox:
         self._sent += self._under_way
         self._under_way = 0
         self._emptied.unpark_all()
-        while self._marks and self._marks[0] <= self._sent:
-            self._marks.popleft()
-            self._delivered.unpark()
+        while self._waiting and self._waiting[0][0] <= self._sent:
+            self._wake_first()
         while not self._bytes and not self._closed:
             await self._filled.park()
         piece = bytes(self._bytes[:PIECE])
@@ -117,5 +121,9 @@ class Outbox:
         self._discarded = True
         self.close()
         self._emptied.unpark_all()
-        self._marks.clear()
-        self._delivered.unpark_all()
+        while self._waiting:
+            self._wake_first()
+
+    def _wake_first(self) -> None:
+        _, task = self._waiting.popleft()
+        trio.lowlevel.reschedule(task)
