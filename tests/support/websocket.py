@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+import pytest
+import trio
 import trio_websocket
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
@@ -128,3 +130,20 @@ async def connected(
         "127.0.0.1", port, target, use_ssl=False, subprotocols=subprotocols, extra_headers=extra
     ) as connection:
         yield connection
+
+
+async def refused(
+    port: int, target: str = "/ws", *, subprotocols: list[str] | None = None, headers: Mapping[str, str] | None = None
+) -> trio_websocket.ConnectionRejected:
+    """The independent client's word of a handshake that the server refuses."""
+    extra = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    # The client would leave a stream of its own to the collector, and so to a later test.
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        with pytest.RaisesGroup(trio_websocket.ConnectionRejected) as caught:
+            async with trio.open_nursery() as nursery:
+                await trio_websocket.wrap_client_stream(
+                    nursery, stream, f"127.0.0.1:{port}", target, subprotocols=subprotocols, extra_headers=extra
+                )
+    (rejected,) = caught.value.exceptions
+    assert isinstance(rejected, trio_websocket.ConnectionRejected)
+    return rejected
