@@ -319,8 +319,8 @@ class _Connection:
         upstream = await trio.open_tcp_stream("127.0.0.1", self.gateway.upstream)
         lines = [f"{request.method} {request.target} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in request.headers]
-        await upstream.send_all("\r\n".join(lines).encode() + b"\r\n\r\n")
         async with upstream, trio.open_nursery() as both:
+            await upstream.send_all("\r\n".join(lines).encode() + b"\r\n\r\n")
             both.start_soon(_copy, self.stream, upstream, both.cancel_scope)
             both.start_soon(_copy, upstream, self.stream, both.cancel_scope)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import pytest
 import trio
 
 from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.client.live import Sending, exchange, exchanging
-from probe.gateway.client.target import Target, TargetError, target
+from probe.gateway.client.target import Target, TargetError, connect, target
 from probe.gateway.client.websocket import converse
 from probe.gateway.side import Side, modern, modern_call, with_headers
 from probe.wire.jsonrpc import request
 
+from ..support.process import PATIENCE_S
 from .runs import probe
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
@@ -125,6 +128,25 @@ async def test_http2_and_websockets_tell_the_same() -> None:
         assert (spoken.status, spoken.end, len(spoken.messages)) == (101, "complete", 1)
         refused = await converse(direct.at("/nothing"), "x", [], 0)
         assert refused.status == 404
+
+
+async def test_a_connection_is_closed_whose_handshake_fails() -> None:
+    left = trio.Event()
+
+    async def talk_plainly(stream: trio.SocketStream) -> None:
+        await stream.send_all(b"HTTP/1.1 400 no TLS here\r\n\r\n")
+        with suppress(trio.BrokenResourceError):
+            while await stream.receive_some(65536):
+                pass
+        left.set()
+
+    async with server(talk_plainly) as plain:
+        with pytest.raises(OSError, match=r"(?i)wrong.version|handshake") as caught:
+            await connect(replace(plain, tls=ssl.create_default_context()))
+        # The exception holds what the handshake held.
+        with trio.fail_after(PATIENCE_S):
+            await left.wait()
+        assert caught.value is not None
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x/mcp", "http://", "http://x:port/", "x"])

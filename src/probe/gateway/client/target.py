@@ -90,7 +90,11 @@ async def connect(to: Target) -> tuple[trio.abc.Stream, str]:
             if to.tls is None:
                 return plain, "HTTP/2" if to.h2 == "always" else "HTTP/1.1"
             secured = trio.SSLStream(plain, to.tls, server_hostname=to.host, https_compatible=True)
-            await secured.do_handshake()
+            try:
+                await secured.do_handshake()
+            except BaseException:
+                await trio.aclose_forcefully(plain)
+                raise
     except trio.TooSlowError:
         raise OSError(f"no connection to {to.authority} within {_CONNECT_S:g} s") from None
     except trio.BrokenResourceError as error:
