@@ -172,7 +172,12 @@ def _tune_garbage_collection() -> None:
     # of some 10,000 objects, and once more with those of five portions, because thousands of streams are opened by
     # hundreds of objects each: a portion of a million stops the server for most of a second, too.
     gc.freeze()
-    gc.set_threshold(10_000, 5, 2_000)
+    if sys.version_info >= (3, 14):
+        # From 3.14 on each pass over the young takes a part of the old with it, one in ten times the second number, and
+        # the third number has no meaning.
+        gc.set_threshold(10_000, 100)
+    else:
+        gc.set_threshold(10_000, 5, 2_000)
 
 
 async def serve(
