@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+from weakref import WeakSet
+
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.observe.events import MessageEmitted, MessageReceived
+from probe.observe.events import HttpResponse, MessageEmitted, MessageReceived
 from probe.telemetry.requests import Requests
 from probe.wire.jsonrpc import encode
 
 from ..support.calls import slow
-from ..support.facts import Told, settled, started
+from ..support.facts import Told, requested, settled, started
 from ..support.http import exchange
 from ..support.legacy import RpcError
 from ..support.probe import Probe, running
@@ -176,6 +179,41 @@ def test_a_task_that_ends_before_its_handle_is_sent_leaves_its_request_alone() -
     requests = Requests()
     ends = [request for entry in told.log.since(0, 9).entries for request in requests.take(entry).over]
     assert [(request.tool, request.outcome) for request in ends] == [("pure_task", "completed")]
+
+
+def test_a_refused_batch_is_known_however_many_exchanges_wait_for_their_responses() -> None:
+    told, requests = Told(), Requests()
+    for place in range(1, 3001):
+        told.entry(requested(), exchange=place)
+        told.entry(MessageReceived(None, "request", "ping", 5, b"{}"), exchange=place)
+    told.entry(HttpResponse(400, "application/json", "no session"), exchange=1)
+    ends = [request for entry in told.log.since(0, 10_000).entries for request in requests.take(entry).over]
+    assert [(request.seq, request.outcome) for request in ends] == [(2, "refused")]
+
+
+class Mark:
+    """Lives as long as the request that has it."""
+
+
+def test_a_request_that_is_over_leaves_nothing_to_the_garbage_collector() -> None:
+    told, requests, alive = Told(), Requests(), WeakSet[Mark]()
+    told.entry(requested(), exchange=1)
+    asked = told.entry(MessageReceived(None, "request", "ping", 5, b"{}"), exchange=1)
+    told.entry(MessageEmitted(None, "response", None, 5, b"{}"), asked.seq, exchange=1)
+    told.entry(HttpResponse(200, "application/json", None), exchange=1)
+    gc.disable()
+    try:
+        for entry in told.log.since(0, 9).entries:
+            begun = requests.take(entry).begun
+            if begun is not None:
+                begun.span = Mark()
+                alive.add(begun.span)
+                assert begun.head is not None
+            del begun
+        assert not requests.in_flight
+        assert not alive
+    finally:
+        gc.enable()
 
 
 def test_the_connection_says_by_which_transport_a_request_came() -> None:

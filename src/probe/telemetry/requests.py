@@ -31,10 +31,9 @@ TRACE_MEMBERS: Final = ("traceparent", "tracestate")
 LONGEST_TRACE: Final = 512
 """Characters. W3C Trace Context section 3.3.1.5: "Vendors SHOULD propagate at least 512 characters"."""
 
-# More requests than can be in flight by default.
+# More requests than can be in flight by default. Each may have come by an HTTP request of its own, whose head is kept
+# until its response has one. A modern response has none before its first message.
 _MOST_OPEN: Final = 10_000
-# Heads of HTTP requests that have no response yet.
-_MOST_HEADS: Final = 2000
 # Sessions and modern clients whose revision is known; twice the sessions of the defaults.
 _MOST_PEERS: Final = 2000
 
@@ -53,13 +52,14 @@ class KnownClient:
 class Head:
     """The kept parts of the head of an HTTP request: the client, with its port where that is known, and its trace.
 
-    `requests` are those that it brought: more than one in a batch.
+    `requests` are the numbers of those that it brought: more than one in a batch. A request has its head, so a head
+    that had its requests would keep them until the garbage collector comes.
     """
 
     version: str
     client: str
     trace: Mapping[str, str]
-    requests: list[ObservedRequest] = field(default_factory=list)
+    requests: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -118,7 +118,7 @@ class Requests:
         self.in_flight: Newest[int, ObservedRequest] = Newest(_MOST_OPEN)
         self._peers: Newest[str, KnownClient] = Newest(_MOST_PEERS)
         self._calls: Newest[str, ObservedCall] = Newest(_MOST_OPEN)
-        self._heads: Newest[int, Head] = Newest(_MOST_HEADS)
+        self._heads: Newest[int, Head] = Newest(_MOST_OPEN)
         self._takers: Mapping[type, Callable[[RequestStep, Any], None]] = {
             events.HttpRequest: self._head,
             events.HttpResponse: self._response,
@@ -155,8 +155,9 @@ class Requests:
     def _response(self, step: RequestStep, fact: events.HttpResponse) -> None:
         head = self._heads.pop(step.entry.context.exchange or 0, None)
         if head is not None and fact.problem is not None:
-            for request in head.requests:
-                if request.seq in self.in_flight:
+            for seq in head.requests:
+                request = self.in_flight.get(seq)
+                if request is not None:
                     self._end(step, request, "refused")
 
     def _greeted(self, step: RequestStep, fact: events.SessionOpened | events.ClientSeen) -> None:
@@ -174,7 +175,7 @@ class Requests:
             entry.seq, entry.at, entry.mono, fact.method, fact.id, context.session, transport, head
         )
         if head is not None:
-            head.requests.append(request)
+            head.requests.append(entry.seq)
         forgotten = self.in_flight.store(entry.seq, request)
         if forgotten is not None:
             self._end(step, forgotten, "unanswered")
