@@ -186,6 +186,7 @@ def test_levels() -> None:
     assert [line.level for line in told("error", LIMIT, STATE, FAILING, WELL)] == ["error"]
     assert [line.level for line in told("warning", LIMIT, STATE, FAILING, WELL)] == ["warning", "error", "warning"]
     assert len(told("info", LIMIT, STATE, FAILING, WELL)) == 4
+    assert [line.text for line in told("info", STATE)] == ["the server is ready"]
     assert told("off", LIMIT, STATE, FAILING, WELL) == []
 
 

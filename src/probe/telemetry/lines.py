@@ -46,8 +46,11 @@ class _Form:
 
 def _form(level: str, text: str, fields: str = "") -> _Form:
     """`fields` are words: `name`, or `name=own` where the fact has another name for it."""
-    names = [word.partition("=") for word in fields.split()]
-    return _Form(level, text, {name: own or name for name, _, own in names})
+    return _Form(level, text, _names(fields))
+
+
+def _names(fields: str) -> dict[str, str]:
+    return {name: own or name for name, _, own in (word.partition("=") for word in fields.split())}
 
 
 class Lines:
@@ -71,7 +74,7 @@ class Lines:
         said = _ids(entry)
         if isinstance(fact, events.CallSettled):
             said |= _fields(_BEGAN, self._calls.pop(call, None))
-        line = LogLine(entry.at, form.level, fact.kind, form.text, {**said, **_fields(form, fact)})
+        line = LogLine(entry.at, form.level, fact.kind, form.text, {**said, **_fields(form.fields, fact)})
         return self._paced(line, fact, entry.mono) if isinstance(fact, events.LimitReached) else line
 
     def _tells(self, level: str) -> bool:
@@ -97,9 +100,9 @@ def _ids(entry: Entry) -> dict[str, Any]:
     return {name: id for name, id in ids.items() if id is not None}
 
 
-def _fields(form: _Form, fact: object) -> dict[str, Any]:
+def _fields(names: Mapping[str, str], fact: object) -> dict[str, Any]:
     """The values of a fact, without empty ones; a tuple becomes its length, and a float has three decimal places."""
-    values = {name: getattr(fact, own, None) for name, own in form.fields.items()}
+    values = {name: getattr(fact, own, None) for name, own in names.items()}
     told = {name: value for name, value in values.items() if value not in (None, "")}
     return {name: _brief(value) for name, value in told.items()}
 
@@ -116,17 +119,20 @@ def _form_of(fact: events.Event) -> _Form | None:
     if isinstance(fact, events.HttpResponse) and fact.problem is None:
         return None
     form = _FORMS.get(type(fact))
-    return form and replace(form, text=f"the server is {fact.state}") if isinstance(fact, events.ServerState) else form
+    if form is not None and isinstance(fact, events.ServerState):
+        return replace(form, text=f"{form.text} {fact.state}")
+    return form
 
 
 _AUDIT_OK: Final = _form("warning", "the audit file can be written again", "lost")
-_BEGAN: Final = _form("info", "call", "tool client=client_name transport era")
+_BEGAN: Final = _names("tool client=client_name transport era")
 _CLIENT: Final = "client=client_name version=client_version"
 
 _FORMS: Final[Mapping[type, _Form]] = {
     events.LimitReached: _form("warning", "limit reached", "limit most=value"),
     events.AuditState: _form("error", "the audit file cannot be written", "why lost"),
-    events.ServerState: _form("info", "the server is …"),
+    # The state follows these words.
+    events.ServerState: _form("info", "the server is"),
     events.SessionOpened: _form("info", "session opened", f"{_CLIENT} revision transport"),
     events.SessionClosed: _form("info", "session closed", "why"),
     events.CallSettled: _form("info", "call", "outcome ms=duration_ms cancelled_by"),
@@ -143,4 +149,4 @@ _FORMS: Final[Mapping[type, _Form]] = {
     events.TaskChanged: _form("debug", "task", "tool status said=message"),
     events.HttpResponse: _form("debug", "request refused", "status problem"),
 }
-"""The events that are lines. The line of a call is made from two events, so it begins with the words of `_BEGAN`."""
+"""The events that are lines. The line of a call has the values of two: `_BEGAN` names those of the first."""
