@@ -84,6 +84,11 @@ def test_a_model_takes_what_the_official_one_takes(
     assert shapes[0] == shapes[1]
 
 
+def test_no_official_model_has_validators_or_serializers_which_no_schema_would_show() -> None:
+    own = [(official.__name__, official.__pydantic_decorators__) for _, official, _ in SAME]
+    assert [(name, kind) for name, kinds in own for kind in kinds.__slots__ if getattr(kinds, kind)] == []
+
+
 def test_every_model_that_is_read_is_compared() -> None:
     read = {row.params for row in LEGACY.values()} | {row.params for row in MODERN.values()}
     read |= {row.result for row in SERVER_REQUESTS.values()}
