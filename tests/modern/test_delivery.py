@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import trio
 
 from ..support.http import http_scope
 from ..support.modern import Modern
@@ -65,6 +66,27 @@ async def test_an_answer_that_breaks_off_leaves_its_trace(reason: str | None, by
     assert probe.events("message.delivered") == []
     record = probe.record()
     assert (record["outcome"], record["answered"], record["answer_delivered"]) == ("completed", True, False)
+
+
+async def test_a_stream_whose_head_cannot_be_sent_ends_by_its_client(probe: Probe) -> None:
+    client = probe.modern()
+    request = client.request(
+        "tools/call", {"name": "progress", "arguments": {"steps": 2, "step_ms": 1000}}, meta={"progressToken": "t"}
+    )
+    bodies = iter([{"type": "http.request", "body": json.dumps(request).encode(), "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        for body in bodies:
+            return body
+        await trio.sleep_forever()
+        raise AssertionError
+
+    async def send(_event: Any) -> None:
+        raise OSError("the peer has gone")
+
+    await probe.app(http_scope("POST", client.target, client.headers(request)), receive, send)
+    assert [event["by"] for event in probe.events("http.closed")] == ["client"]
+    assert probe.record()["outcome"] == "disconnected"
 
 
 @pytest.mark.parametrize(

@@ -180,12 +180,10 @@ class _RunningResponse:
             await writer.run(exchange.receive, exchange.send)
         except OSError:
             # Only where a server's head can fail: our listener tells of it by the disconnect alone.
-            self._gone = self._gone or "client"
+            self._gone = writer.ended_by = "client"
             self._cancel("the connection ended before the response began")
         finally:
-            # The writer knows why it left; where it was made to leave, the watch knows.
-            by = self._gone if self._gone and writer.ended_by == "server" else writer.ended_by
-            exchange.close(by, writer.written)
+            exchange.close(writer.ended_by, writer.written)
             reading.close("the connection is gone")
         if self._gone is None and not stream.replay.closed:
             self._cancel("the client read too slowly: messages were lost before it got them")
