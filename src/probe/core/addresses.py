@@ -1,7 +1,7 @@
 """The client of a request: its address behind trusted proxies, and the key that limits of one client count by.
 
-Everybody who writes a header can have an address for nothing, so only a proxy that the operator has named is believed,
-and of the addresses that it passes on only those that trusted proxies have added.
+Any client can write any address into a header, so only a proxy that the operator has named is believed, and
+of the addresses that it passes on only those that trusted proxies have added.
 """
 
 from __future__ import annotations

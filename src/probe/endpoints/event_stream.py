@@ -27,10 +27,9 @@ _CHUNK_BYTES = 64 * 1024
 
 
 Rest: TypeAlias = Callable[[], Awaitable[None]]
-"""The rest of a response that may last: who began the exchange awaits it, once.
+"""The rest of a response that may last. The code that began the exchange awaits it, once.
 
-It is given back by the functions that have found out what the response is, and not awaited by them, so that an open
-stream holds neither their frames nor the request.
+The functions in between return it and end, so an open stream does not hold their frames.
 """
 
 
@@ -43,8 +42,8 @@ class EventStream:
 
     `ended_by` says why it is over, `written` how many messages it carried. With `primes` it begins with a priming
     event. A comment is sent after each `keep_alive_s` seconds without anything else, unless a stream forbids it.
-    `on_gone` is told when the client has gone: `client`, or why the server cut it off. A client that has ended its own
-    direction only has gone, unless it `outlasts_half_close`.
+    `on_gone` is told when the client has gone: `client`, or why the server cut it off. With `outlasts_half_close`
+    a client that has ended only its own direction still counts as present.
     """
 
     def __init__(

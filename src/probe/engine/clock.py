@@ -39,8 +39,8 @@ class Clock:
 async def sleep_until(deadline: float) -> None:
     """Let time pass until `deadline`, as `trio.sleep_until` does. A checkpoint, also where it has passed already.
 
-    There the end of the time is a `Cancelled`, which is made, raised through all functions that wait, and caught, with
-    each message of a tool that reports at an even pace. Here it wakes the task, and there is nothing to catch.
+    In `trio.sleep_until` the deadline raises a `Cancelled`, which is made, raised and caught there with each message of
+    a tool that reports at an even pace. Here the deadline wakes the task, and raises nothing.
     """
     task = trio.lowlevel.current_task()
 

@@ -58,15 +58,16 @@ def _in_one_piece(context: Context, fact: Any) -> bool:
 
 
 def _refuses_all(context: Context, fact: events.MessageEmitted) -> bool:
-    """Whether it refuses a whole request."""
+    """Whether this message refuses a whole request."""
     return context.call is None and context.stream is None and fact.rpc == "error" and fact.id is None
 
 
 class _Role(NamedTuple):
     """The part that the facts of a class have in the rules above.
 
-    `joins`: the exchange of an entry that belongs to a call is joined to that. `ends`: it tells of an end. `follows`
-    tells whether an entry that belongs to no call belongs to its exchange (rule 3), None where none does.
+    `joins`: where such an entry belongs to a call, its exchange belongs to that call as well. `ends`: it tells of an
+    end. `follows` tells whether an entry that belongs to no call belongs to its exchange (rule 3), None where none
+    does.
     """
 
     joins: bool = False

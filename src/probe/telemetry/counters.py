@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # How often lateness is measured, and every how many times the values for a collector are read.
 _MEASURE_S: Final = 0.25
 _PUBLISH_EVERY: Final = 4
-# Making the text takes some milliseconds; who asks more often gets the same.
+# Making the text takes some milliseconds, so a request that comes sooner gets the same text again.
 _TEXT_S: Final = 1.0
 
 

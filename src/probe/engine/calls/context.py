@@ -45,13 +45,13 @@ class Channel(Protocol):
         """Wait for a person to confirm a page, as long as a person is given."""
 
     def show_progress(self, report: Report) -> None:
-        """Show how far the work is where the client gave no token; nothing for what has no status."""
+        """Show how far the work is where the client gave no token. Does nothing for a call, which has no status."""
 
     def announce(self, changed: ListKind) -> None:
         """Tell that a list has changed."""
 
     def set_status(self, message: str) -> None:
-        """Tell the task's status message; nothing for a call."""
+        """Tell the task's status message. Does nothing for a call, which has none."""
 
     def stop_comments(self) -> None:
         """Send no keep-alive comments with the response; nothing where it shares its connection."""

@@ -177,7 +177,7 @@ class ModernRouter:
             call.take_back()
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
-        """Raise where there is no room for a request that may last. Questions for a task, and its end, need no room."""
+        """Raise where there is no room for a request that may last. The others are answered at once and need none."""
         limit = {"tools/call": self._calls, "subscriptions/listen": self._subscriptions}.get(request.method)
         if limit is not None:
             try:

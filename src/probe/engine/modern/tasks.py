@@ -49,7 +49,8 @@ class ModernTaskMethods:
 
         def context(task: Task) -> CallContext:
             channel = ModernTaskChannel(task, self.tasks, incoming, admitted.rounds, self._listeners, self._services)
-            # The extension has no progress notifications, so a token would have nothing to name.
+            # The extension has no progress notifications, so a token would have nothing to name. Without one,
+            # `CallContext` gives each report to `show_progress` of the channel, which makes it the status message.
             return self._runs.context(call, channel, admitted.arguments, None, admitted.answers)
 
         plan = TaskPlan(

@@ -1,4 +1,4 @@
-"""The bell that wakes one task: the writer of a connection, or whoever else waits alone for what others do."""
+"""A bell wakes the one task that waits for it, such as the writer of a connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import trio
 
 
 class Bell:
-    """One task at a time waits for the next `ring`; a ring for which nobody waits is none.
+    """Wakes the one task that waits for it. A ring is lost where no task waits.
 
     A parking lot is for many tasks: an empty one has a dictionary, which takes 0.4 kB of each open stream, and to wake
     one task of it takes five calls, with each message.

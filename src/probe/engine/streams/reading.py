@@ -28,7 +28,7 @@ class Track:
         self.cursor = cursor
         self.reader = reader
         self.ended: str | None = None
-        # Only for who waits: most tracks are read by their writer alone.
+        # Made by the first task that waits for the end. For most tracks none does.
         self._over: trio.lowlevel.ParkingLot | None = None
 
     async def wait_ended(self) -> str:

@@ -14,7 +14,7 @@ _MOST_NOTED: Final = 1000
 class Changes:
     """Numbers the changes of named things. At most `most` things are remembered; the one unchanged longest goes first.
 
-    What was noted is put in order when somebody asks.
+    Changes are put in order together: when a reader asks, or when many are noted.
     """
 
     def __init__(self, most: int) -> None:
