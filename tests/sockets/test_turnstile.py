@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -16,9 +17,12 @@ from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
 from probe.core.addresses import networks
+from probe.listener.connection import serve_transport
 from probe.listener.http2 import protocol as http2
 from probe.listener.http2.protocol import PARSED_BYTES
 from probe.listener.http2.stream_backlog import MOST_EVENTS
+from probe.listener.incomplete import Incomplete
+from probe.listener.transport import Service, Transport
 from probe.listener.turnstile import Entrance, Turnstile
 from probe.settings import build
 
@@ -434,6 +438,27 @@ async def test_a_request_that_goes_on_with_what_has_begun_does_not_queue_behind_
             await wire.read_until(b"ok")
         nursery.cancel_scope.cancel()
     assert order.index(b"stop") < MANY / 3
+
+
+async def test_a_body_right_behind_its_head_says_that_its_request_goes_on() -> None:
+    """The head was read alone; the body, in a segment of its own, has come before the turn."""
+    asked: list[bytes] = []
+
+    def goes_on(body: bytes) -> bool:
+        asked.append(body)
+        return True
+
+    ours, theirs = socket.socketpair()
+    stream, peer = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in (ours, theirs))
+    hooks = listener.Hooks(goes_on=goes_on)
+    service = Service(Recorder({}), build({}), None, Incomplete(10**6, 1.0), (), hooks)
+    async with peer:
+        await peer.send_all(b"stop")
+        await peer.send_eof()
+        head = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n"
+        with trio.fail_after(PATIENCE_S):
+            await serve_transport(service, Transport(stream, None, None, head))
+    assert asked == [b"stop"]
 
 
 # -- while a request waits

@@ -132,6 +132,7 @@ class Http1Connection:
             self.parser.receive_data(data)
         self._busy = True
         self.requests += 1
+        self._read_rest(head)
         goes_on = self.service.hooks.goes_on
         message = goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
         try:
@@ -139,8 +140,8 @@ class Http1Connection:
         except trio.Cancelled:
             await self._say_unavailable()
             raise
-        if not (self.parser.complete or head.expects_continue):
-            self._read_rest()
+        # What has not come before the turn may have come in it.
+        self._read_rest(head)
         if head.upgrades:
             await self._upgrade(head)
             return False
@@ -242,11 +243,14 @@ class Http1Connection:
             self.broken = self.broken or self.transport.secure
         return data
 
-    def _read_rest(self) -> None:
+    def _read_rest(self, head: RequestHead) -> None:
         """Take what has come behind a head: most clients send the body in a segment of its own, right behind it.
 
-        So the call finds a whole body here, too, and need not wait for it. Raises `InvalidRequestError`.
+        So the body is seen before the turn of its request, and the call need not wait for it. Raises
+        `InvalidRequestError`.
         """
+        if self.parser.complete or head.expects_continue or self.broken:
+            return
         try:
             data = self.transport.read_now(READ_PIECE)
         except (trio.ClosedResourceError, OSError):
