@@ -17,6 +17,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from probe import listener
 from probe.core.addresses import networks
+from probe.listener.calls import Inbox
 from probe.listener.connection import serve_transport
 from probe.listener.http2 import protocol as http2
 from probe.listener.http2.protocol import PARSED_BYTES
@@ -459,6 +460,19 @@ async def test_a_body_right_behind_its_head_says_that_its_request_goes_on() -> N
         with trio.fail_after(PATIENCE_S):
             await serve_transport(service, Transport(stream, None, None, head))
     assert asked == [b"stop"]
+
+
+async def test_a_call_that_reads_what_has_come_of_its_body_lets_others_run() -> None:
+    async def turn() -> None:
+        raise AssertionError("for messages of WebSockets only")
+
+    inbox, watch = Inbox(turn), Watch()
+    for left in reversed(range(MANY)):
+        inbox.put({"type": "http.request", "body": b"x", "more_body": left > 0})
+    async with watching(watch):
+        while (await inbox.receive())["more_body"]:
+            watch.happened += 1
+    assert watch.most_at_once <= 2
 
 
 # -- while a request waits

@@ -89,8 +89,8 @@ class Inbox:
 
         Beyond ASGI, `http.disconnect` has a `reason` where it was this server that cut the connection off.
         """
-        if self._messages and self._messages[0]["type"] == "http.request":
-            # What has come of a body ends by itself: the next part of it comes when the connection reads.
+        if self._messages and _is_last_part(self._messages[0]):
+            # It comes once. Others run in between where there are more: a window has room for 65,535 of one byte each.
             await trio.lowlevel.checkpoint_if_cancelled()
         else:
             await trio.lowlevel.checkpoint()
@@ -141,6 +141,10 @@ def _nobody_counts(size: int) -> None:
 def _is_mere_end(message: Message) -> bool:
     """Whether a message says nothing but that the body of a request is complete."""
     return message["type"] == "http.request" and not (message.get("body") or message.get("more_body"))
+
+
+def _is_last_part(message: Message) -> bool:
+    return message["type"] == "http.request" and not message.get("more_body")
 
 
 def _payload(message: Message) -> int:
