@@ -39,7 +39,9 @@ async def test_a_module_is_loaded_in_a_thread_and_once(monkeypatch: pytest.Monke
     assert imports.names == ["probe.listener.websocket"]
 
 
-async def test_connections_that_come_while_it_is_loaded_get_the_same_module() -> None:
+async def test_connections_that_come_while_it_is_loaded_wait_for_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    imports = Imports()
+    monkeypatch.setattr(transport, "import_module", imports)
     late, got = LateModules(), []
 
     async def get() -> None:
@@ -50,6 +52,7 @@ async def test_connections_that_come_while_it_is_loaded_get_the_same_module() ->
             nursery.start_soon(get)
     assert len(got) == 5
     assert len(set(map(id, got))) == 1
+    assert imports.names == ["probe.listener.http2.connection"]
 
 
 async def test_an_import_that_fails_is_an_error_of_its_connection_and_is_tried_again(

@@ -92,8 +92,8 @@ class DateField:
 class Hooks:
     """The functions by which a listener tells its program something, or asks it. `log` is told of each connection.
 
-    `goes_on` is asked about HTTP/1.1 requests whose body is short and has come with the head: those that go on with
-    what others began do not queue behind requests that begin something.
+    `goes_on` is asked about HTTP/1.1 requests whose body is short and has come with the head, or right behind it: those
+    that go on with what others began do not queue behind requests that begin something.
     """
 
     log: ConnectionLog | None = None
@@ -111,12 +111,15 @@ class LateModules:
 
     def __init__(self) -> None:
         self._loaded: dict[str, Any] = {}
+        self._loading = trio.Lock()
 
     async def get(self, name: str) -> Any:
         """A module of this package by its name there. Raises what its import raises."""
         if name not in self._loaded:
-            # Two that come at once wait for one import: the second thread finds the module locked, and then loaded.
-            self._loaded[name] = await trio.to_thread.run_sync(import_module, f"{__package__}.{name}")
+            # Those that come at once wait here, and not each in a thread: trio has forty for the whole program.
+            async with self._loading:
+                if name not in self._loaded:
+                    self._loaded[name] = await trio.to_thread.run_sync(import_module, f"{__package__}.{name}")
         return self._loaded[name]
 
 
