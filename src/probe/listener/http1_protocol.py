@@ -77,7 +77,10 @@ class RequestParser:
         return len(self._data) if self.complete else 0
 
     def close(self) -> None:
-        """Take no more. The parser below knows this one: a cycle, which the collector would find much later."""
+        """Let go of the parser below, which knows this one: a cycle, which the collector would find much later.
+
+        To be called last: whatever is parsed afterwards makes a new parser.
+        """
         self._llhttp = None
 
     @property
