@@ -28,7 +28,9 @@ REST: Final = "probe.rest"
 """The ASGI extension of a server that awaits the rest of a call for its application.
 
 `scope["extensions"]["probe.rest"]` is a function that takes a coroutine function. The server awaits that when the
-application has returned, and the call ends with it. So a response that lasts holds none of the functions that began it.
+application has returned without an error, and the call ends with it. After an error or a cancellation it is never
+awaited, so between leaving the rest and returning the application has no checkpoint and raises nothing. So a response
+that lasts holds none of the functions that began it.
 """
 
 
