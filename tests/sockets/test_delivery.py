@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 import struct
+import weakref
 from collections import Counter
 from contextlib import suppress
+from typing import Any
 
 import h2.events
 import pytest
 import trio
+from hpack.struct import NeverIndexedHeaderTuple
 from trio.testing import wait_all_tasks_blocked
 
 from probe.listener import connection
 from probe.listener.http1 import SEND_PIECE, Http1Connection
+from probe.listener.http2.protocol import ContainedH2
 from probe.listener.http2.stream_buffer import BoundedBuffer
 from probe.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError
 
@@ -305,10 +310,10 @@ async def test_http2_the_application_is_told_what_is_known_of_a_request(start, d
 
     peer = await dial.http2(await start(Recorder({"/a": noting, "/b": noting})))
 
-    async def ask(path: str, *frames: bytes, at_once: bool = True, key: str = "") -> None:
+    async def ask(path: str, *frames: bytes, at_once: bool = True, key: tuple[str, str] | None = None) -> None:
         stream = peer.state.get_next_available_stream_id()
         head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", path)]
-        secret = [("authorization", key)] if key else []
+        secret = [key] if key else []
         peer.state.send_headers(stream, [*head, *secret, ("content-length", str(sum(map(len, frames))))])
         if not at_once:
             await peer.flush()
@@ -323,10 +328,36 @@ async def test_http2_the_application_is_told_what_is_known_of_a_request(start, d
     await ask("/b", b"hi")
     await ask("/a", b"h", b"i")
     await ask("/a", b"hi", at_once=False)
-    await ask("/a", b"hi", key="Bearer x")
-    await ask("/a", b"hi", key="Bearer x")
+    secrets = [("authorization", "Bearer x"), NeverIndexedHeaderTuple("x-key", "x")]
+    for key in secrets * 2:
+        await ask("/a", b"hi", key=key)
     whole = [(None, True), ("/a", True), (None, True)]
-    assert told == [*whole, ("/a", False), ("/a", False), (None, True), (None, True)]
+    assert told == [*whole, ("/a", False), ("/a", False), *[(None, True)] * 4]
+
+
+@on_contained
+async def test_http2_nothing_of_a_connection_is_left_to_the_collector(start, dial, monkeypatch) -> None:
+    left = []
+    initiate = ContainedH2.initiate
+
+    async def noted(self: ContainedH2, *args: Any) -> None:
+        left.append(weakref.ref(self))
+        await initiate(self, *args)
+
+    monkeypatch.setattr(ContainedH2, "initiate", noted)
+    port = await start(Recorder({}))
+    gc.collect()
+    gc.disable()
+    try:
+        peer = await dial.http2(port)
+        await peer.answer(await peer.request("/"))
+        assert left[0]() is not None
+        await peer.wire.close()
+        with trio.fail_after(10):
+            while left[0]() is not None:
+                await wait_all_tasks_blocked(0.01)
+    finally:
+        gc.enable()
 
 
 LARGE = bytes(range(256)) * 12_000

@@ -1,4 +1,4 @@
-"""The head of one HTTP/1.1 request, and the heads that came before, which are read once."""
+"""The head of one HTTP request, and the heads that came before, which are read once."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class RequestHead:
 
 
 class _KnownHead(NamedTuple):
-    """A head, and the size of the body that it announces."""
+    """A head, and the size of the body that it announces: 0 on HTTP/2, which frames bodies itself."""
 
     head: RequestHead
     body_size: int
@@ -105,7 +105,8 @@ class KnownHeads:
 
     The same bytes mean the same head, so it is read and judged once. At most `_MOST_KNOWN` are kept, of at most
     `_LONGEST_KNOWN` bytes; the one that was unused longest makes room. They outlast their connections, so heads with a
-    field of `_SECRET` are not kept.
+    field of `_SECRET` are not kept, nor those of HTTP/2 with a field that its client has marked as never indexed. The
+    ids of MCP sessions are kept: they come with each request of a session, and authenticate nobody.
     """
 
     def __init__(self) -> None:

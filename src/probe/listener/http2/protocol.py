@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import trio
 from h2 import events
@@ -18,6 +18,7 @@ from h2.exceptions import DenialOfServiceError, FrameTooLargeError, ProtocolErro
 from h2.settings import SettingCodes
 from h2.settings import Settings as H2Settings
 from hpack.exceptions import HPACKError
+from hpack.struct import NeverIndexedHeaderTuple
 from hypercorn.events import Closed, Event, RawData
 from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
@@ -83,15 +84,6 @@ class ContainedH2(H2Protocol):
         self._frames = FrameSizes(self.config.h2_max_inbound_frame_size)
         # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
         self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
-        self._reactions: dict[type[events.Event], Callable[[Any], Awaitable[None]]] = {
-            events.RequestReceived: self._requested,
-            events.DataReceived: self._received,
-            events.StreamEnded: self._request_ended,
-            events.StreamReset: self._reset_by_peer,
-            events.WindowUpdated: self._window_grown,
-            events.RemoteSettingsChanged: self._peer_settings,
-            events.ConnectionTerminated: self._terminated,
-        }
 
     async def initiate(self, headers: Any = None, settings: bytes | None = None) -> None:
         """Announce our settings and start the sending task."""
@@ -109,7 +101,7 @@ class ContainedH2(H2Protocol):
             await self._entrance.enter(request.headers)
             self._begun = request.stream_id
             while (event := self._unbegun.take(request.stream_id)) is not None:
-                await self._reactions[type(event)](event)
+                await self._REACTIONS[type(event)](self, event)
             self._flush_now()
 
     async def begun(self) -> None:
@@ -177,9 +169,9 @@ class ContainedH2(H2Protocol):
         for event in received:
             if self._unbegun.keep(event):
                 continue
-            reaction = self._reactions.get(type(event))
+            reaction = self._REACTIONS.get(type(event))
             if reaction is not None:
-                await reaction(event)
+                await reaction(self, event)
         self._flush_now()
 
     def _flush_now(self) -> None:
@@ -215,7 +207,9 @@ class ContainedH2(H2Protocol):
             headers=filter_pseudo_headers(event.headers),
             keeps_alive=True,
         )
-        self._known.keep(fields, size, head)
+        # RFC 7541 section 7.1.3: such a field is sent so to protect it; it does not stay in a table of ours either.
+        if not any(isinstance(field, NeverIndexedHeaderTuple) for field in fields):
+            self._known.keep(fields, size, head)
         return head
 
     def _refuse(self, stream_id: int, status: int, *, still_sending: bool) -> None:
@@ -276,6 +270,17 @@ class ContainedH2(H2Protocol):
     async def _terminated(self, _event: events.ConnectionTerminated) -> None:
         # h2 sends nothing more after the peer's GOAWAY, so the streams that are open cannot be finished.
         await self.send(Closed())
+
+    # Of the class, because a table of bound methods would be a cycle.
+    _REACTIONS: ClassVar[Mapping[type[events.Event], Callable[[ContainedH2, Any], Awaitable[None]]]] = {
+        events.RequestReceived: _requested,
+        events.DataReceived: _received,
+        events.StreamEnded: _request_ended,
+        events.StreamReset: _reset_by_peer,
+        events.WindowUpdated: _window_grown,
+        events.RemoteSettingsChanged: _peer_settings,
+        events.ConnectionTerminated: _terminated,
+    }
 
     # -- what the application causes
 
