@@ -24,9 +24,9 @@ basic/transports/streamable-http.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from ..wire.errors import McpError, Refusal, Rejection
@@ -42,8 +42,7 @@ _VERSION = "mcp-protocol-version"
 _NO_HEAD = HttpHead("POST", ())
 
 
-@dataclass(frozen=True, slots=True)
-class Inbound:
+class Inbound(Struct, frozen=True):
     """A request that has climbed the ladder; `params` are those of its method."""
 
     meta: RequestMeta

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, get_args
+
+from msgspec import Struct, field
 
 from . import events
 from .bounded import Newest
@@ -100,8 +101,7 @@ _ROLES: Final[Mapping[type, _Role]] = {
 }
 
 
-@dataclass(slots=True, eq=False)
-class _Known:
+class _Known(Struct, eq=False):
     """The evidence of one call.
 
     `entries` are in the order in which they were found, which does not change for a reader that has read some of them:
@@ -122,8 +122,7 @@ class _Known:
         return len(self.entries) - self.visiting < _MOST_ENTRIES + (_MOST_ENDS if ends else 0)
 
 
-@dataclass(slots=True, eq=False)
-class _Exchange:
+class _Exchange(Struct, eq=False):
     """The entries of rule 3 of one exchange, and the calls that it is about."""
 
     facts: list[int] = field(default_factory=list)

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from msgspec import Struct
 from pydantic_core import from_json
 
 from ..wire.jsonrpc import ProgressToken, RequestId
@@ -51,8 +51,7 @@ _MOST_RUNS: Final = 64
 _MOST_OVER: Final = 100
 
 
-@dataclass(slots=True)
-class CallRecord:
+class CallRecord(Struct):
     """A row of the audit. It grows while the call runs, and is complete once `outcome` is set and the answer delivered.
 
     `outcome`: one of `call_filter.OUTCOMES`; None while running, and never `lost`, which is found in a file. `done` is
@@ -106,7 +105,7 @@ class CallRecord:
         """The row in JSON, as the API shows it. The token's JSON type is evidence, so it stands beside the value."""
         token = self.progress_token
         kind = None if token is None else "string" if isinstance(token, str) else "integer"
-        fields = {name: getattr(self, name) for name in self.__slots__ if name not in APART}
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name not in APART}
         members = {"id": self.id, **fields, "progress_token_type": kind}
         return encode_with(members, [("arguments", self.arguments), ("result", self.result or b"null")])
 

@@ -13,7 +13,7 @@ from ...wire.jsonrpc import encode
 
 COLUMNS: Final = (
     "id",
-    *(name for name in CallRecord.__slots__ if name not in APART),
+    *(name for name in CallRecord.__struct_fields__ if name not in APART),
     *("progress_token_type", "arguments", "result"),
 )
 """The members of a row, in its order."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from ...observe.context import Recorder
 from ...observe.events import ClientMisuse, MessageRefused
@@ -26,8 +27,7 @@ _REFUSALS: Final = {
 }
 
 
-@dataclass(slots=True)
-class RequestContext:
+class RequestContext(Struct):
     """Made by the endpoint for each message, and completed by the era that the message belongs to.
 
     `recorder` is bound to the exchange and to the session; its cause is the `message.received`. `transport` is `http`,

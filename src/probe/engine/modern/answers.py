@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from ..calls.running_request import RunningRequest
 from ..streams.outbox import Emitted
 from ..streams.stream import Stream
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredAtOnce:
+class AnsweredAtOnce(Struct, frozen=True):
     """The answer in one piece, to be noted as delivered, and its HTTP status."""
 
     status: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ...wire.jsonrpc import Request
 from ...wire.v2026.meta import RequestMeta
@@ -10,8 +10,7 @@ from ..calls.request_context import RequestContext
 from ..catalogue.offers import Offer
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(Struct, frozen=True):
     """A request that has climbed the ladder, what it says about itself, what its URL offers, and its context."""
 
     request: Request

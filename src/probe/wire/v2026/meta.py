@@ -7,8 +7,9 @@ MUST reject it with JSON-RPC error code -32602 (Invalid params)."
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, get_args
+
+from msgspec import Struct
 
 from ..errors import Code, McpError
 from ..jsonrpc import Json, ProgressToken, is_id
@@ -30,8 +31,7 @@ _CAPABILITIES = ("elicitation", "experimental", "roots", "sampling")
 _LEVELS = get_args(LoggingLevel)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestMeta:
+class RequestMeta(Struct, frozen=True):
     """The `_meta` of one request. `client_info` and `capabilities` are as sent; members of others are unchecked."""
 
     version: str
