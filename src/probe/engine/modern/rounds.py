@@ -12,8 +12,9 @@ may reach another process that has the same keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
@@ -68,42 +69,39 @@ class RoundTrips:
     def open(self, incoming: Incoming) -> Rounds:
         """The rounds up to this request. Raises `McpError` -32602 for a state that is not of this server for it."""
         params = incoming.request.params or {}
-        own = {key: value for key, value in params.items() if key not in _OF_THE_ROUND}
-        binding: Json = {"method": incoming.request.method, "selection": incoming.offer.selection, "params": own}
         state, memory = params.get("requestState"), {}
         if state is not None:
-            memory = self._states.open(state, binding=binding, now=self._clock.wall())
-        given = params.get("inputResponses") or {}
-        return Rounds(self, binding, incoming.meta.capabilities, memory, given, resumed=state is not None)
+            memory = self._states.open(state, binding=_binding(incoming), now=self._clock.wall())
+        return Rounds(self, incoming, memory, params.get("inputResponses") or {}, resumed=state is not None)
 
-    def seal(self, memory: Json, binding: Json) -> str:
+    def seal(self, memory: Json, incoming: Incoming) -> str:
         """A state for what is to be remembered. Raises `McpError` -32602 when it is too large to come back."""
-        state = self._states.seal(memory, binding=binding, expires_at=self._clock.wall() + self._ttl_s)
+        expires_at = self._clock.wall() + self._ttl_s
+        state = self._states.seal(memory, binding=_binding(incoming), expires_at=expires_at)
         if len(state) > self._max_bytes:
             why = f"the answers so far make a requestState of more than {self._max_bytes} bytes (max_request_state)"
             raise McpError(Code.INVALID_PARAMS, f"Invalid params: {why}")
         return state
 
 
+def _binding(incoming: Incoming) -> Json:
+    """The members of a request that are the same in all its rounds."""
+    params = incoming.request.params or {}
+    own = {key: value for key, value in params.items() if key not in _OF_THE_ROUND}
+    return {"method": incoming.request.method, "selection": incoming.offer.selection, "params": own}
+
+
 class Rounds:
-    """The answers that a request has had in all its rounds."""
+    """The answers that a request has had in all its rounds; `memory` is what its state had sealed."""
 
     def __init__(
-        self,
-        trips: RoundTrips,
-        binding: Json,
-        capabilities: Mapping[str, Any],
-        memory: Json,
-        given: Mapping[str, Any],
-        *,
-        resumed: bool,
+        self, trips: RoundTrips, incoming: Incoming, memory: Json, given: Mapping[str, Any], *, resumed: bool
     ) -> None:
-        self.capabilities = capabilities
         self.resumed = resumed
         self._trips = trips
-        self._binding = binding
-        self._known: Json = dict(memory.get("answers", {}))
-        self._kept: Json = dict(memory.get("kept", {}))
+        self._incoming = incoming
+        self._known: Json = memory.get("answers", {})
+        self._kept: Json = memory.get("kept", {})
         self._given = given
 
     def keep(self, key: str, make: Callable[[], str]) -> str:
@@ -120,7 +118,9 @@ class Rounds:
         Raises `McpError` where it did not declare that it answers and for an answer that does not fit, and
         `InputRequiredError` while one is missing: it is asked for again, those that came are kept.
         """
-        check_declared(asks, self.capabilities)
+        if not asks:
+            return {}
+        check_declared(asks, self._incoming.meta.capabilities)
         # An answer that was sealed stays: another one for the same key answers what is no longer asked.
         fresh = {key: self._given[key] for key in asks if key not in self._known and key in self._given}
         check_answers({key: ask.method for key, ask in asks.items()}, fresh)
@@ -129,13 +129,12 @@ class Rounds:
             key: {"method": ask.method, "params": ask.params} for key, ask in asks.items() if key not in self._known
         }
         if missing:
-            state = self._trips.seal({"answers": self._known, "kept": self._kept}, self._binding)
+            state = self._trips.seal({"answers": self._known, "kept": self._kept}, self._incoming)
             raise InputRequiredError({"inputRequests": missing, "requestState": state})
         return {key: self._known[key] for key in asks}
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """A call that will run: its checked arguments, and what the client was asked before."""
 
     arguments: Mapping[str, Any]
