@@ -120,8 +120,9 @@ class Engine:
         self.stopped: int | None = None
         self._patience = trio.CancelScope()
         self._audited = trio.Event()
-        # Clients of one kind send one URL, so the last few selections serve nearly every request.
+        # Clients of one kind send one URL, so the last few selections, and what they offer, serve nearly every request.
         self._select = lru_cache(maxsize=16)(partial(select, toolsets, hosted=bool(settings.toolhost_secret)))
+        self._offer = lru_cache(maxsize=16)(self._make_offer)
         self.hosted = HostedTools(self._announce_hosted, enabled=bool(settings.toolhost_secret))
         self.runs = ToolRuns(services)
         self.legacy = LegacyRouter(services, self.tasks, self.streams, self.runs)
@@ -148,6 +149,9 @@ class Engine:
 
     def offer(self, selection: str, revision: str) -> Offer:
         """The offer of a selection to a revision. Raises `UnknownSelectionError`."""
+        return self._offer(selection, revision)
+
+    def _make_offer(self, selection: str, revision: str) -> Offer:
         # The same names in another order offer the same, and so are the same selection.
         names = ",".join(sorted({name.strip() for name in selection.split(",")} - {""}))
         return Offer(self._select(selection), names, revision, self.settings.page_size, self.hosted)
