@@ -34,23 +34,23 @@ class HttpHead:
     def __init__(self, method: str, headers: Sequence[tuple[str, str]]) -> None:
         self.method = method
         self.headers = headers
-        # Each request asks a dozen times.
+        # Each request asks a dozen times. RFC 9110, section 5.5: whitespace around a value is no part of it.
         self._values: dict[str, list[str]] = {}
         for name, value in headers:
-            self._values.setdefault(name, []).append(value)
+            self._values.setdefault(name, []).append(value.strip(" \t"))
 
     def get(self, name: str) -> str | None:
         """The value of a header that may stand once. Raises `Rejection` when it stands twice with different values."""
         values = self._values.get(name)
         if values is None:
             return None
-        if len(values) > 1 and len(different := set(self.each(name))) > 1:
+        if len(values) > 1 and len(different := set(values)) > 1:
             raise Rejection(Refusal.INVALID_REQUEST, f"Invalid Request: {len(different)} different {name} headers")
-        return values[0].strip(" \t")
+        return values[0]
 
-    def each(self, name: str) -> list[str]:
+    def each(self, name: str) -> Sequence[str]:
         """The value of each header of this name, in their order."""
-        return [value.strip(" \t") for value in self._values.get(name, ())]
+        return self._values.get(name, ())
 
     def all(self, name: str) -> str:
         """All values of a list header, joined as RFC 9110 section 5.3 allows."""

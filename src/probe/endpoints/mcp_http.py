@@ -87,7 +87,8 @@ class McpHttp:
             if rest is None:
                 exchange.close(by)
                 self._open -= 1
-                self._closed.unpark_all()
+                if self._closed:
+                    self._closed.unpark_all()
         return rest
 
     @property

@@ -171,7 +171,8 @@ def clip(text: str, most: int = 80) -> str:
 
 def is_id(value: Any) -> TypeGuard[RequestId]:
     """Whether a JSON value may be a request id or progress token (bool is no integer; 1.0 is no integer either)."""
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    # A tuple: the union of two types would be made anew each time.
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def id_length(value: RequestId) -> int:
