@@ -13,10 +13,11 @@ import h2.events
 import pytest
 import trio
 from h2.connection import H2Connection
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe import listener
 from probe.core.addresses import networks
+from probe.core.lanes import SHORT_S, Lanes
 from probe.listener.calls import Inbox
 from probe.listener.connection import serve_transport
 from probe.listener.http2 import protocol as http2
@@ -323,10 +324,54 @@ async def test_the_lanes_take_turns(came: str, go: str) -> None:
                 nursery.start_soon(pass_through, name)
                 await wait_all_tasks_blocked()
             turnstile._next()
-        assert not turnstile._requests
-        assert not turnstile._messages
+        assert not turnstile._requests.lanes
+        assert not turnstile._messages.lanes
         assert not turnstile._busy
     assert went == go.split()
+
+
+async def test_a_client_whose_requests_take_long_waits_for_those_of_others(autojump_clock: MockClock) -> None:
+    """Both ask again as soon as they are answered."""
+    turnstile, went = Turnstile(), []
+
+    async def ask(lane: str, takes_s: float) -> None:
+        while len(went) < 20:
+            turn = await turnstile.through(lane)
+            went.append(lane)
+            clock.jump(takes_s)
+            turnstile.worked(turn)
+
+    clock = autojump_clock
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, "a", 8.5 * SHORT_S)
+        for _ in range(2):
+            nursery.start_soon(ask, "b", 0.0)
+    assert 2 <= went.count("a") <= 4
+
+
+async def test_only_work_that_let_nobody_run_is_paid_for_and_only_while_others_wait(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    charged: list[tuple[object, float]] = []
+    monkeypatch.setattr(Lanes, "charge", lambda lanes, lane, seconds: charged.append((lane, seconds)))
+    turnstile = Turnstile()
+
+    async def ask(lane: str) -> None:
+        turn = await turnstile.through(lane)
+        if lane == "a":
+            # The passes in which b and c have their turns.
+            for _ in range(2):
+                await trio.lowlevel.checkpoint()
+        autojump_clock.jump(1)
+        turnstile.worked(turn)
+
+    turnstile._busy = True
+    async with trio.open_nursery() as nursery:
+        for lane in "abcde":
+            nursery.start_soon(ask, lane)
+            await wait_all_tasks_blocked()
+        turnstile._next()
+    assert charged == [("b", 1.0), ("c", 1.0), ("d", 1.0)]
 
 
 async def test_a_lane_that_everybody_has_left_takes_no_turn() -> None:
@@ -347,8 +392,8 @@ async def test_a_lane_that_everybody_has_left_takes_no_turn() -> None:
         await wait_all_tasks_blocked()
         turnstile._next()
     assert went == ["b"]
-    assert not turnstile._requests
-    assert not turnstile._messages
+    assert not turnstile._requests.lanes
+    assert not turnstile._messages.lanes
 
 
 ANN, BEN = (b"x-forwarded-for", b"192.0.2.1"), (b"x-forwarded-for", b"192.0.2.2")
@@ -371,9 +416,10 @@ async def test_the_lane_is_the_clients(peer: str, trusted: str, headers: list[tu
     taken = []
 
     class Noted(Turnstile):
-        async def through(self, lane: object, *, message: bool = False) -> None:
+        async def through(self, lane: object, *, message: bool = False) -> int:
             assert not message
             taken.append(lane)
+            return 1
 
     await Entrance(Noted(), peer, networks(trusted.split(","))).enter([(b"host", b"localhost"), *headers])
     assert taken == [lane]
@@ -383,9 +429,10 @@ async def test_a_connection_goes_on_in_the_lane_of_its_client_and_that_of_a_prox
     taken: list[object] = []
 
     class Noted(Turnstile):
-        async def through(self, lane: object, *, message: bool = False) -> None:
+        async def through(self, lane: object, *, message: bool = False) -> int:
             assert message
             taken.append(lane)
+            return 1
 
     client = Entrance(Noted(), "198.51.100.7", networks(["127.0.0.1"]))
     one, other = (Entrance(Noted(), "127.0.0.1", networks(["127.0.0.1"])) for _ in range(2))
@@ -498,9 +545,9 @@ class Gate:
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     closed, through = Gate(), Turnstile.through
 
-    async def held(self: Turnstile, lane: object, **how: bool) -> None:
+    async def held(self: Turnstile, lane: object, **how: bool) -> int:
         await closed.wait()
-        await through(self, lane, **how)
+        return await through(self, lane, **how)
 
     monkeypatch.setattr(Turnstile, "through", held)
     return closed

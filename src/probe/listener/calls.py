@@ -58,7 +58,7 @@ class Inbox:
     acknowledged only when taken, so the peer's flow-control window runs out.
     """
 
-    def __init__(self, turn: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, turn: Callable[[], Awaitable[object]]) -> None:
         self._turn = turn
         self.size = 0
         self.taken: Callable[[int], None] = _nobody_counts

@@ -62,6 +62,7 @@ class Http1Connection:
         self._stream = transport.stream
         self._entrance = entrance(service, transport)
         self._busy = False
+        self._turn = 0
         self._idle_since = trio.current_time()
         self._sending_since = inf
         self._torn = False
@@ -136,7 +137,7 @@ class Http1Connection:
         goes_on = self.service.hooks.goes_on
         message = goes_on is not None and goes_on(self.parser.short_body(SHORT_BODY))
         try:
-            await self._entrance.enter(head.headers, message=message)
+            self._turn = await self._entrance.enter(head.headers, message=message)
         except trio.Cancelled:
             await self._say_unavailable()
             raise
@@ -230,6 +231,10 @@ class Http1Connection:
                 pass
 
     # -- for the call
+
+    def note_worked(self) -> None:
+        """The response begins, so that most of the work is done."""
+        self._entrance.worked(self._turn)
 
     async def read(self) -> bytes:
         """The next bytes of the peer; empty when nothing more will come."""
@@ -391,6 +396,7 @@ class _HttpCall:
         have sent a part; then nothing can follow.
         """
         if message["type"] == "http.response.start":
+            self._connection.note_worked()
             await self._send_head(message)
         elif message["type"] == "http.response.body":
             await self._send_part(message.get("body", b""), more=message.get("more_body", False))

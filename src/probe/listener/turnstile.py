@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import trio
 from trio.lowlevel import ParkingLot
 
 from ..core.addresses import Network, client_key, client_of, is_within
+from ..core.lanes import Lanes
 
 
 class Turnstile:
@@ -21,25 +21,31 @@ class Turnstile:
     wait are in the buffers of connections and of the kernel, which are bounded; no call has been made for them, or, on
     a WebSocket, the call has not been told of them.
 
-    Those who wait in one lane go in the order in which they came, and the lanes take turns: a client with a thousand
-    connections delays the others by no more than one with a single one. Every second turn is for requests, and every
-    second one for those who go on with what has begun, as cancellations and the messages of a WebSocket do: hundreds of
-    clients that always have more to say on their connections do not keep out whoever comes with a request, nor the
-    other way round.
+    Those who wait in one lane go in the order in which they came, and the lanes take turns by the time that their turns
+    take (`core/lanes.py`): a client with a thousand connections delays the others by no more than one with a single
+    one, and a client whose answers take long to make delays one whose answers take a moment by a few of them. Every
+    second turn is for requests, and every second one for those who go on with what has begun, as cancellations and the
+    messages of a WebSocket do: hundreds of clients that always have more to say on their connections do not keep out
+    whoever comes with a request, nor the other way round.
     """
 
     def __init__(self) -> None:
         self._busy = False
         self._request_next = False
-        # Both in the order of their turns. One that nobody waits in any more is dropped when its turn comes.
-        self._requests: OrderedDict[Hashable, ParkingLot] = OrderedDict()
-        self._messages: OrderedDict[Hashable, ParkingLot] = OrderedDict()
+        self._requests = _Queue()
+        self._messages = _Queue()
+        self._turns = 0
+        self._last: tuple[Lanes, Hashable] = self._requests.lanes, None
+        self._since = 0.0
 
-    async def through(self, lane: Hashable, *, message: bool = False) -> None:
-        """Wait for one's turn, with a request or a `message`. A checkpoint; cancelled, the turn is somebody else's."""
+    async def through(self, lane: Hashable, *, message: bool = False) -> int:
+        """Wait for one's turn, with a request or a `message`, and return its number.
+
+        A checkpoint; cancelled, the turn is somebody else's.
+        """
+        queue = self._messages if message else self._requests
         if self._busy:
-            lanes = self._messages if message else self._requests
-            await lanes.setdefault(lane, ParkingLot()).park()
+            await queue.wait(lane)
             self._next()
         else:
             self._busy = True
@@ -47,18 +53,59 @@ class Turnstile:
                 await trio.lowlevel.checkpoint()
             finally:
                 self._next()
+        self._turns += 1
+        self._last, self._since = (queue.lanes, lane), trio.current_time()
+        return self._turns
+
+    def worked(self, turn: int) -> None:
+        """The work is done whose turn has this number; its lane pays for the time that it took.
+
+        Only the last turn can pay: the work of any other has let others run, so that its time was not its own. And
+        nobody pays while nobody waits.
+        """
+        if self._busy and turn == self._turns:
+            lanes, lane = self._last
+            lanes.charge(lane, trio.current_time() - self._since)
 
     def _next(self) -> None:
         """Let somebody through in the next pass, which is when a task runs that is woken now."""
         self._request_next = not self._request_next
-        for lanes in (self._requests, self._messages) if self._request_next else (self._messages, self._requests):
-            while lanes:
-                lane, waiting = lanes.popitem(last=False)
-                if waiting:
-                    waiting.unpark()
-                    lanes[lane] = waiting
-                    return
-        self._busy = False
+        first, second = self._requests, self._messages
+        if not self._request_next:
+            first, second = second, first
+        if not (first.wake() or second.wake()):
+            self._busy = False
+
+
+class _Queue:
+    """Those who wait for a turn, in their lanes."""
+
+    def __init__(self) -> None:
+        self.lanes = Lanes()
+        self._lots: dict[Hashable, ParkingLot] = {}
+
+    async def wait(self, lane: Hashable) -> None:
+        """Wait for a turn of this lane."""
+        lot = self._lots.get(lane)
+        if lot is None:
+            lot = self._lots[lane] = ParkingLot()
+            self.lanes.join(lane)
+        await lot.park()
+
+    def wake(self) -> bool:
+        """Wake who is next, if anybody waits; a lane is dropped when its turn comes and everybody has left it."""
+        while self.lanes:
+            lane = self.lanes.take()
+            lot = self._lots[lane]
+            woken = lot.unpark()
+            if lot:
+                self.lanes.join(lane)
+            else:
+                del self._lots[lane]
+            if woken:
+                return True
+        self.lanes.forget()
+        return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,13 +120,17 @@ class Entrance:
         """The client whose request has these headers; None for all on loopback, who are one."""
         return client_key(client_of(self.peer, headers, self.trusted))
 
-    async def enter(self, headers: Iterable[tuple[bytes, bytes]], *, message: bool = False) -> None:
-        """Wait for the turn of the client whose request has these headers.
+    async def enter(self, headers: Iterable[tuple[bytes, bytes]], *, message: bool = False) -> int:
+        """Wait for the turn of the client whose request has these headers, and return its number.
 
         With `message` for that of a message on a WebSocket whose upgrade had them, or of a request that goes on with
         what another one began, as a cancellation does.
         """
-        await self.turnstile.through(self.client(headers), message=message)
+        return await self.turnstile.through(self.client(headers), message=message)
+
+    def worked(self, turn: int) -> None:
+        """The work of the turn with this number is done: its client pays for the time."""
+        self.turnstile.worked(turn)
 
     async def go_on(self) -> None:
         """Wait for the turn of this connection, in the middle of what it says.
