@@ -29,6 +29,7 @@ SERVICES = [
     "engine.streams.draft_streams.DraftStreams._watch",
     "engine.streams.draft_streams.DraftStreams.serve",
     "engine.tasks.TaskService.serve",
+    "engine.timer.Timer.serve",
 ]
 """What an engine without sessions runs."""
 

@@ -35,7 +35,12 @@ class Deadlines(NamedTuple):
     @property
     def at(self) -> float:
         """The earlier of the two: the deadline of the call's cancel scope."""
-        return min(self.idle_at, self.started + self.ceiling_s)
+        return min(self.idle_at, self.latest)
+
+    @property
+    def latest(self) -> float:
+        """The moment that no progress can move the deadline beyond."""
+        return self.started + self.ceiling_s
 
     @property
     def at_ms(self) -> int:

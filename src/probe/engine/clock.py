@@ -6,17 +6,21 @@ from datetime import UTC, datetime
 
 import trio
 
+from .timer import Timer
+
 
 class Clock:
     """`now` is trio's monotonic clock in seconds; `wall` is seconds since the epoch, moving with it.
 
-    Made inside a trio run. Tying the two together once keeps timestamps in order when the system clock is set.
+    Made inside a trio run. Tying the two together once keeps timestamps in order when the system clock is set. Its
+    `timer` wakes at moments of the monotonic clock, and is served by the engine.
     """
 
     def __init__(self, epoch: float) -> None:
         # `trio.current_time` finds the run, and through it this; every entry of the event log has the time.
         self._clock = trio.lowlevel.current_clock()
         self._offset = epoch - self._clock.current_time()
+        self.timer = Timer()
 
     def now(self) -> float:
         """Monotonic seconds."""
@@ -34,27 +38,6 @@ class Clock:
         """Wall and monotonic seconds of one moment."""
         now = self._clock.current_time()
         return now + self._offset, now
-
-
-async def sleep_until(deadline: float) -> None:
-    """Let time pass until `deadline`, as `trio.sleep_until` does. A checkpoint, also where it has passed already.
-
-    In `trio.sleep_until` the deadline raises a `Cancelled`, which is made, raised and caught there with each message of
-    a tool that reports at an even pace. Here the deadline wakes the task, and raises nothing.
-    """
-    task = trio.lowlevel.current_task()
-
-    def wake(_raise_cancel: object) -> trio.lowlevel.Abort:
-        if trio.current_time() < deadline:
-            # A cancellation from outside.
-            return trio.lowlevel.Abort.SUCCEEDED
-        trio.lowlevel.reschedule(task)
-        return trio.lowlevel.Abort.FAILED
-
-    with trio.CancelScope(deadline=deadline):
-        await trio.lowlevel.wait_task_rescheduled(wake)
-    # A cancellation that came at the same time, or before.
-    await trio.lowlevel.checkpoint_if_cancelled()
 
 
 def iso(wall: float) -> str:

@@ -266,6 +266,7 @@ class Engine:
 
     async def _serve_within(self, task_status: trio.TaskStatus[None]) -> None:
         async with trio.open_nursery() as nursery:
+            await nursery.start(self.clock.timer.serve)
             await nursery.start(self.tasks.serve)
             await nursery.start(self.streams.serve)
             await nursery.start(self.sessions.serve)

@@ -11,7 +11,7 @@ from ...core.progress import ProgressGate, Report
 from ...observe.context import Recorder
 from ...wire.jsonrpc import Json, ProgressToken
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
-from ..clock import Clock, sleep_until
+from ..clock import Clock
 from ..interactions import ConfirmationPage
 from ..streams.bell import Bell
 from .scope import CallScope
@@ -122,7 +122,7 @@ class CallContext:
         """Let time pass without drift: consecutive sleeps end at the sum of their lengths."""
         self._slept_until += seconds
         try:
-            await sleep_until(self._slept_until)
+            await self._clock.timer.sleep_until(self._slept_until)
         except trio.Cancelled:
             # A sleep that was cut short counts as long as it took; the next one begins now.
             self._slept_until = self._clock.now()

@@ -31,6 +31,7 @@ from ..catalogue.tool import ToolResult
 from ..clock import Clock
 from ..streams.outbox import drop, send
 from ..streams.stream import Stream
+from ..timer import Alarm
 from .failures import deadline_failure
 from .outcome import Outcome, attempt_async
 
@@ -82,6 +83,8 @@ class CallScope:
         self._coalesced = self.reports_sent = 0
         self._cancelled: int | None = None
         self._gate: ProgressGate | None = None
+        # Looks whether the idle deadline has passed, once a report has moved that.
+        self._idle_alarm: Alarm | None = None
         self._clock = clock
         self._max_result_bytes = max_result_bytes
 
@@ -122,9 +125,33 @@ class CallScope:
         self.steps_done, self.steps_total, self._coalesced = done, total, coalesced
         if self.deadlines is not None:
             moved, news = self.deadlines.progress(self._clock.now())
-            self.deadlines, self.scope.deadline = moved, moved.at
+            self.deadlines = moved
+            if self._idle_alarm is None:
+                self._await_deadline(moved)
             if news:
                 self.recorder.append(DispatchExtended(moved.progress_count, moved.which, moved.at_ms))
+
+    def _await_deadline(self, deadlines: Deadlines) -> None:
+        """Have the scope expire at the deadline, however far reports move that until then.
+
+        To move the deadline of a scope with each report is a change of trio's table of deadlines for each. So the scope
+        has the latest one there can be, and gets the earlier one when that has come.
+        """
+        self._idle_alarm = self._clock.timer.at(deadlines.at, self._look_at_deadline)
+        self.scope.deadline = deadlines.at if self._idle_alarm is None else deadlines.latest
+
+    def _look_at_deadline(self) -> None:
+        deadlines = self.deadlines
+        assert deadlines is not None, "only a report that moves the deadline sets the alarm"
+        if self._clock.now() < deadlines.at:
+            self._await_deadline(deadlines)
+        else:
+            # It has passed; trio cancels the scope before anything else runs.
+            self.scope.deadline = deadlines.at
+
+    def _drop_alarm(self) -> None:
+        if self._idle_alarm is not None:
+            self._idle_alarm.cancel()
 
     def note_progress(self, report: Report) -> None:
         """Record progress that the client gave no token for; after a cancellation it is none."""
@@ -205,6 +232,7 @@ class CallScope:
         """The work has ended with `outcome`, or by its scope (None). Returns what to answer, None for silence."""
         # The object that would answer knows the call: a cycle, which the collector would find much later.
         self.answer, self.take_back = _nobody, _nothing
+        self._drop_alarm()
         now = self._clock.now()
         if not self.machine.settle(now):
             self._record_silence()
@@ -227,6 +255,7 @@ class CallScope:
 
     def abandon(self) -> None:
         """The whole engine is being torn down around the call: record it, answer nothing."""
+        self._drop_alarm()
         if not self.machine.settled:
             now = self._clock.now()
             self.machine.cancel(Cause.SHUTDOWN, now, "the server stopped")
