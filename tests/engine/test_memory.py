@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from probe.engine.calls.request_context import ClientInfo
 from probe.observe.context import Context
 from probe.observe.events import HttpRequest
 from probe.observe.log import EventLog
@@ -46,7 +47,7 @@ async def test_a_session_keeps_only_what_is_read_again_of_what_the_client_said(p
     await client.initialize(capabilities=declared)
     (session,) = probe.engine.sessions
     assert session.machine.capabilities == {"sampling": {}, "elicitation": {"form": {}}}
-    assert session.client == ("test-client", "1.2.3")
+    assert session.client == ClientInfo("test-client", "1.2.3")
     (opened,) = probe.events("session.opened")
     assert set(opened["capabilities"]) == {"cut", "bytes"}, "the log has the beginning; the message has all of it"
 

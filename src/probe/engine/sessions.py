@@ -333,9 +333,9 @@ class SessionService:
         session.streams = draft_streams.declared(capabilities)
         self._sessions[id] = session
         self._inbox.send_nowait(session)
-        declared = bounded(capabilities, MOST_CAPABILITIES)
+        declared, named = bounded(capabilities, MOST_CAPABILITIES), context.client
         context.recorder.append(
-            SessionOpened(fingerprint(id), offer.revision, *context.client, declared, context.transport)
+            SessionOpened(fingerprint(id), offer.revision, named.name, named.version, declared, context.transport)
         )
         return session
 

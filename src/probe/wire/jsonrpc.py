@@ -9,8 +9,9 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias, TypeGuard
 
+from msgspec import Struct
 from pydantic_core import from_json, to_json
 
 RequestId: TypeAlias = int | str
@@ -43,7 +44,7 @@ class MalformedError(ValueError):
         self.id = id
 
 
-class Request(NamedTuple):
+class Request(Struct, frozen=True):
     """A call that must be answered once."""
 
     id: RequestId

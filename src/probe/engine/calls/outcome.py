@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
+from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar
 
 import trio
+from msgspec import Struct
 
 from ...observe.stored import bounded
 from ...wire.errors import Code, McpError
@@ -31,7 +32,7 @@ _Args = ParamSpec("_Args")
 OutcomeKind: TypeAlias = Literal["completed", "tool_error", "protocol_error", "given_up", "input_required", "task"]
 
 
-class Outcome(NamedTuple):
+class Outcome(Struct, frozen=True):
     """The end of the work: a result or a JSON-RPC error, whether or not it is sent to anybody.
 
     `input_required` and `task` are answers that are no end of the work. `encoded` is the result's JSON, where it was

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from ...observe.events import ClientMisuse, MessageRefused
 from ...wire.errors import Code, McpError, Refusal
 
 
-class ClientInfo(NamedTuple):
+class ClientInfo(Struct, frozen=True):
     """The name and the version that a client gives; empty where it gives none."""
 
     name: str = ""

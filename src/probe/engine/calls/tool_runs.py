@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
+
+from msgspec import Struct
 
 from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate
@@ -23,7 +25,7 @@ from .running_request import Work
 from .scope import CallScope, run
 
 
-class ToolCallRequest(NamedTuple):
+class ToolCallRequest(Struct, frozen=True):
     """A `tools/call` as it was sent. The tool may not exist, and the arguments may not fit."""
 
     request_id: RequestId

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from ...observe import redaction
 from ...observe.context import Recorder
 from ...observe.events import MessageDropped, MessageEmitted, MessagesDelivered, essentials
@@ -18,7 +20,7 @@ from ...wire.jsonrpc import Json, encode
 from .stream import Stream, StreamLostError
 
 
-class Emitted(NamedTuple):
+class Emitted(Struct, frozen=True):
     """An answer in one piece: its bytes, and its recorder, whose cause is the `message.emitted`."""
 
     body: bytes
