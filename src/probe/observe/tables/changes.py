@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from itertools import count, takewhile
 from operator import itemgetter
 from typing import Final
@@ -37,9 +38,14 @@ class Changes:
 
     def note(self, name: str) -> None:
         """A thing has changed."""
-        noted = self._noted
-        noted.append(name)
-        if len(noted) >= _MOST_NOTED:
+        self._noted.append(name)
+        if len(self._noted) >= _MOST_NOTED:
+            self._order()
+
+    def note_each(self, names: Sequence[str]) -> None:
+        """These things have changed, one after the other."""
+        self._noted += names
+        if len(self._noted) >= _MOST_NOTED:
             self._order()
 
     def forget(self, name: str) -> None:

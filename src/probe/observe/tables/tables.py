@@ -77,10 +77,10 @@ class Tables:
         for taker in self._takers[type(fact)]:
             taker(entry, fact)
         calls = self._evidence.take(entry)
-        for call in calls:
-            self._call_changes.note(call)
-        if calls and self._tasks.rows:
-            self._change_tasks(calls)
+        if calls:
+            self._call_changes.note_each(calls)
+            if self._tasks.rows:
+                self._change_tasks(calls)
         return calls
 
     def _change_tasks(self, calls: Iterable[str]) -> None:
