@@ -155,5 +155,5 @@ async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") 
     # RFC 9110 section 8.6: "A server MUST NOT send a Content-Length header field in any response with a status code of
     # 1xx (Informational) or 204 (No Content)".
     length = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
-    await start(send, status, [*headers, *length])
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
     await send({"type": "http.response.body", "body": body, "more_body": False})

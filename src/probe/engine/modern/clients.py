@@ -59,12 +59,16 @@ class Clients:
         about = _members(meta)
         info = _members(about.get(CLIENT_INFO))
         key = (transport, address, _text(info.get("name")), _text(info.get("version")))
-        client = self._known.get(key) or _LabelledClient(self.next_label())
+        client = self._known.get(key)
+        if client is None:
+            client = _LabelledClient(self.next_label())
+            self._known.store(key, client)
+        else:
+            self._known.move_to_end(key)
         declared = bounded(_members(about.get(CLIENT_CAPABILITIES)), MOST_CAPABILITIES)
         if client.declares(declared):
             revision = _text(about.get(PROTOCOL_VERSION))
             recorder.bind(session=client.label).append(ClientSeen(address, revision, *key[2:], declared, transport))
-        self._known.store(key, client)
         return client.label
 
     def next_label(self) -> str:

@@ -105,6 +105,7 @@ class ModernRouter:
         why = "Too many requests: the limit {name} is {most}"
         self._calls = Limit("max_calls", why, services.shares)
         self._subscriptions = Limit("max_listens", why, services.shares)
+        self._places = {"tools/call": self._calls, "subscriptions/listen": self._subscriptions}
         self.listeners = Listeners(services)
         self._tasks = tasks
         self._desk = ModernTaskMethods(services, tasks, self.listeners, runs)
@@ -178,7 +179,7 @@ class ModernRouter:
 
     def _check_room(self, request: Request, context: RequestContext) -> None:
         """Raise where there is no room for a request that may last. The others are answered at once and need none."""
-        limit = {"tools/call": self._calls, "subscriptions/listen": self._subscriptions}.get(request.method)
+        limit = self._places.get(request.method)
         if limit is not None:
             try:
                 limit.check(context.holder, context.recorder)

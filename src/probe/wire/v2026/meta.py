@@ -25,7 +25,7 @@ SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
-_CAPABILITIES = ("elicitation", "experimental", "roots", "sampling")
+_CAPABILITIES = ("elicitation", "experimental", "roots", "sampling", "extensions")
 
 # A tuple, not a set: what a client sends as its level may be unhashable.
 _LEVELS = get_args(LoggingLevel)
@@ -87,10 +87,10 @@ def _client_info(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _capabilities(meta: Mapping[str, Any]) -> Mapping[str, Any]:
     """Objects, each of those this revision names. An extension's settings are its own: only the known one is judged."""
     declared: Mapping[str, Any] = _member(meta, CLIENT_CAPABILITIES, dict, "an object")
-    for name in (*_CAPABILITIES, "extensions"):
+    for name in _CAPABILITIES:
         if name in declared and not isinstance(declared[name], dict):
             raise _invalid(f"params._meta[{CLIENT_CAPABILITIES!r}].{name} must be an object")
-    if not isinstance(declared.get("extensions", {}).get(TASKS_EXTENSION, {}), dict):
+    if "extensions" in declared and not isinstance(declared["extensions"].get(TASKS_EXTENSION, {}), dict):
         raise _invalid(f"params._meta[{CLIENT_CAPABILITIES!r}].extensions[{TASKS_EXTENSION!r}] must be an object")
     return declared
 
