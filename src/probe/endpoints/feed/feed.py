@@ -22,9 +22,10 @@ from ...wire import sse
 from ...wire.jsonrpc import encode
 from ..asgi import Headers, Receive, Scope, Send, start
 from ..exchange import EVENT_HEADERS
-from .feed_answers import FeedGap, FeedHello, FeedReader
-from .feed_pieces import NEWEST_CALLS, PACKED_BEGIN, FeedFrame, PackedEnd, Pieces, tail_start
+from .feed_answers import FeedHello, FeedReader
+from .feed_pieces import NEWEST_CALLS, FeedFrame, Pieces, tail_start
 from .feed_query import Wishes, place, read
+from .packing import PACKED_BEGIN, PackedEnd
 from .readers import Readers, write
 
 # Bytes that are sent at once. These keep a socket busy; more would only wait in the buffer of a connection.
@@ -131,7 +132,10 @@ class _Reader:
         self._keep_alive_s = settings.keep_alive_s
         self._sent_at = trio.current_time()
         self._cursor = self._cursor_at(engine.log.last)
-        self._chunk = bytearray()
+        self._chunk: list[FeedFrame] = []
+        # Of the chunk as it is sent.
+        self._chunk_bytes = 0
+        self._packed_begin = PACKED_BEGIN if wishes.packed else b""
         self._packed_end = PackedEnd()
 
     @property
@@ -160,8 +164,7 @@ class _Reader:
             await self._ticks.next()
             await self._send_new()
         if self._wishes.packed:
-            self._chunk += self._packed_end.encoded()
-            await self._flush()
+            await write(self._send, self._packed_end.encoded())
 
     @property
     def _has_all(self) -> bool:
@@ -179,7 +182,6 @@ class _Reader:
         hello = FeedHello(
             self._engine.run, __version__, self._engine.started_at, first, last, resumed=known is not None
         )
-        self._chunk += PACKED_BEGIN if self._wishes.packed else b""
         self._say(sse.event(encode(hello), id=self._pieces.id(self._cursor.position), name="hello"))
         if asked is not None and known is None:
             self._tell(Missed("restarted", None, None))
@@ -213,7 +215,7 @@ class _Reader:
     async def _take_entries(self) -> bool:
         """Fill the chunk; whether it is full, and not yet all is in it."""
         await self._wanted.reach(self._ticks.end)
-        while len(self._chunk) < _CHUNK_BYTES:
+        while self._chunk_bytes < _CHUNK_BYTES:
             step = self._cursor.next(self._log.first, self._ticks.end, trio.current_time())
             if step is None:
                 return False
@@ -227,12 +229,11 @@ class _Reader:
         return True
 
     def _tell(self, missed: Missed) -> None:
-        gap = FeedGap(missed.reason, missed.first, missed.last)
-        self._say(sse.event(encode(gap), id=self._pieces.id(self._cursor.position), name="gap"))
+        self._append(self._pieces.gap(missed, self._cursor.position))
 
     def _say(self, text: bytes) -> None:
         """Put what is for this reader alone into the chunk."""
-        self._append(FeedFrame(text, 0))
+        self._append(FeedFrame(text))
 
     async def _take_rows(self, table: _Table) -> None:
         """The next rows of a table: a piece of what changed, or all of it for who has nothing or missed something."""
@@ -244,21 +245,21 @@ class _Reader:
             while ids:
                 text, count = self._pieces.named(table.name, ids)
                 del ids[:count]
-                await self._add(FeedFrame(text, 0))
+                await self._add(FeedFrame(text))
         piece = self._pieces.rows(table.name, table.version)
         table.version = piece.reached
         await self._add(piece)
 
     async def _add(self, piece: FeedFrame) -> None:
         self._append(piece)
-        if len(self._chunk) >= _CHUNK_BYTES:
+        if self._chunk_bytes >= _CHUNK_BYTES:
             await self._flush()
         await self._pieces.let_others_run()
 
     def _append(self, piece: FeedFrame) -> None:
-        if self._wishes.packed:
-            self._packed_end.count(piece.text)
-        self._chunk += piece.packed if self._wishes.packed else piece.text
+        if piece.text:
+            self._chunk.append(piece)
+            self._chunk_bytes += len(self._pieces.packed(piece).blocks if self._wishes.packed else piece.text)
 
     def _unsent_rows(self) -> bool:
         if not self._tables:
@@ -272,6 +273,13 @@ class _Reader:
         """Send the chunk; returns when the connection has taken it."""
         if not self._chunk:
             return
-        body, self._chunk = bytes(self._chunk), bytearray()
+        frames = tuple(self._chunk)
+        self._chunk, self._chunk_bytes = [], 0
+        if self._wishes.packed:
+            packed = self._pieces.chunk(frames)
+            self._packed_end.count(packed)
+            body, self._packed_begin = self._packed_begin + packed.blocks, b""
+        else:
+            body = b"".join([frame.text for frame in frames])
         await write(self._send, body)
         self._sent_at = trio.current_time()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import trio
 
 from ...observe.event_filter import EventFilter
-from ...observe.feed import PIECE, Span
+from ...observe.feed import PIECE, Missed, Span
 from ...observe.log import EventLog
 from ...observe.search.following import LineFilter
 from ...observe.tables.tables import TableName, Tables
 from ...wire import sse
 from ...wire.jsonrpc import encode
+from .feed_answers import FeedGap
+from .packing import PackedText, Packer, joined
 
 PIECE_BYTES = 64 * 1024
 """A piece ends with the entry or row that reaches this: far less than a millisecond of copying."""
@@ -29,62 +30,43 @@ _KEPT_BYTES = 4 * 1024 * 1024
 _KEPT = 512
 
 _ROWS = 200
-# Beyond this packing would take more than some 3 ms at once: one huge entry goes as it is.
-_WORTH_PACKING = 256 * 1024
 
 # The cost of an entry that is left out without being encoded, in entries: about a microsecond beside some twenty.
 _LOOKED_AT = 0.05
 
-
-PACKED_BEGIN = bytes.fromhex("1f8b08000000000004ff")
-"""The header of gzip (RFC 1952), before the first text from `pack`."""
-
-# A last block of deflate, with nothing in it.
-_LAST_BLOCK = bytes.fromhex("0300")
+_T = TypeVar("_T")
 
 
-def pack(text: bytes) -> bytes:
-    """The text as whole blocks of deflate that refer to nothing before them: one after the other they are one stream.
-
-    So a piece is packed once for all of its readers, and takes a tenth of the bytes: to write them to each one's socket
-    is what a reader costs most.
-    """
-    packer = zlib.compressobj(1 if len(text) <= _WORTH_PACKING else 0, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH)
-
-
-class PackedEnd:
-    """The end of a stream by RFC 1952: the last block, and checksum and size of all texts before it."""
-
-    def __init__(self) -> None:
-        self._checksum = 0
-        self._size = 0
-
-    def count(self, text: bytes) -> None:
-        """A text was sent, packed."""
-        self._checksum = zlib.crc32(text, self._checksum)
-        self._size += len(text)
-
-    def encoded(self) -> bytes:
-        """The last bytes of the gzip member."""
-        return _LAST_BLOCK + struct.pack("<II", self._checksum, self._size % 2**32)
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FeedFrame:
-    """A text of events, up to which entry or version of a table it brings its reader, and what that costs it."""
+    """A text of events, up to which entry or version of a table it brings its reader, and what that costs it.
+
+    `packed` is there once somebody has asked for it.
+    """
 
     text: bytes
-    reached: int
+    reached: int = 0
     cost: float = 0.0
-    _packed: bytes | None = None
+    packed: PackedText | None = None
 
-    @property
-    def packed(self) -> bytes:
-        """The text packed, which is done once."""
-        if self._packed is None:
-            self._packed = pack(self.text) if self.text else b""
-        return self._packed
+
+class _Latest(Generic[_T]):
+    """The latest things that were made, by what they were made of, each with its size."""
+
+    def __init__(self) -> None:
+        self.kept: OrderedDict[Hashable, tuple[_T, int]] = OrderedDict()
+        self.bytes = 0
+
+    def get(self, key: Hashable) -> _T | None:
+        found = self.kept.get(key)
+        return None if found is None else found[0]
+
+    def keep(self, key: Hashable, made: _T, size: int) -> None:
+        """Keep a new thing; the oldest make room. One that is larger than all of that is not kept."""
+        self.kept[key] = (made, size)
+        self.bytes += size
+        while self.bytes > _KEPT_BYTES or len(self.kept) > _KEPT:
+            self.bytes -= self.kept.popitem(last=False)[1][1]
 
 
 class Pieces:
@@ -94,9 +76,10 @@ class Pieces:
         self._run = run
         self._log = log
         self._tables = tables
-        self._kept: OrderedDict[Hashable, FeedFrame] = OrderedDict()
-        self._kept_bytes = 0
+        self._kept: _Latest[FeedFrame] = _Latest()
+        self._chunks: _Latest[PackedText] = _Latest()
         self._made = False
+        self._packer: Packer | None = None
 
     async def let_others_run(self) -> None:
         """To be awaited after each piece; it takes a turn only if one was made, since what is kept costs nothing."""
@@ -107,6 +90,34 @@ class Pieces:
     def id(self, seq: int) -> str:
         """The event id of a place in the log."""
         return f"{self._run}-{seq}"
+
+    def gap(self, missed: Missed, position: int) -> FeedFrame:
+        """The event that says what a reader does not get, which has come to this place."""
+        key = (missed, position)
+        return self._kept.get(key) or self._keep(key, self._gap(missed, position))
+
+    def _gap(self, missed: Missed, position: int) -> FeedFrame:
+        data = encode(FeedGap(missed.reason, missed.first, missed.last))
+        return FeedFrame(sse.event(data, id=self.id(position), name="gap"))
+
+    def packed(self, frame: FeedFrame) -> PackedText:
+        """A frame packed, which is done once."""
+        if frame.packed is None:
+            if self._packer is None:
+                self._packer = Packer()
+            frame.packed = self._packer.pack(frame.text)
+        return frame.packed
+
+    def chunk(self, frames: tuple[FeedFrame, ...]) -> PackedText:
+        """Frames packed, one after the other: most readers are sent the same ones at a tick."""
+        if len(frames) == 1:
+            return self.packed(frames[0])
+        chunk = self._chunks.get(frames)
+        if chunk is None:
+            chunk = joined(map(self.packed, frames))
+            # The key holds the texts.
+            self._chunks.keep(frames, chunk, chunk.size + len(chunk.blocks))
+        return chunk
 
     def entries(self, span: Span, wanted: EventFilter | LineFilter) -> FeedFrame:
         """The entries of a span that pass a filter, or of the beginning of the span."""
@@ -163,10 +174,7 @@ class Pieces:
         return sse.event(data, name="rows"), count
 
     def _keep(self, key: Hashable, piece: FeedFrame) -> FeedFrame:
-        self._kept[key] = piece
-        self._kept_bytes += len(piece.text)
-        while self._kept_bytes > _KEPT_BYTES or len(self._kept) > _KEPT:
-            self._kept_bytes -= len(self._kept.popitem(last=False)[1].text)
+        self._kept.keep(key, piece, len(piece.text))
         return piece
 
 
