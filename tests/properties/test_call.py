@@ -13,7 +13,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.call import Call, CallViolationError, Cause, State
 from probe.core.deadline import Deadlines
-from probe.core.progress import ProgressGate
+from probe.core.progress import ProgressGate, Report
 from probe.engine.calls.outcome import Outcome
 from probe.engine.calls.scope import CallScope, run
 from probe.engine.catalogue.tool import ToolResult, content
@@ -141,13 +141,17 @@ moves = st.one_of(
 )
 
 
-@given(story=st.lists(moves, max_size=15), linger=st.sampled_from([0.0, 3.0071, 8.0071]))
-@example(story=["finish", "progress"], linger=0.0)
-def test_a_deadline_wins_from_the_moment_when_it_passes(story: list[str | Cause | float], linger: float) -> None:
-    trio.run(_tell, story, linger, clock=MockClock(autojump_threshold=0))
+@given(story=st.lists(moves, max_size=15), linger=st.sampled_from([0.0, 3.0071, 8.0071]), timed=st.booleans())
+@example(story=["finish", "progress"], linger=0.0, timed=True)
+@example(story=["progress", 4.1, "progress", 4.1, "progress", 9.9], linger=0.0, timed=True)
+def test_a_deadline_wins_from_the_moment_when_it_passes(
+    story: list[str | Cause | float], linger: float, timed: bool
+) -> None:
+    trio.run(_tell, story, linger, timed, clock=MockClock(autojump_threshold=0))
 
 
-async def _tell(story: list[str | Cause | float], linger: float) -> None:
+async def _tell(story: list[str | Cause | float], linger: float, timed: bool) -> None:
+    """With `timed` something serves the timer of the clock, as in an engine that has not ended."""
     clock, model, finish = Clock(trio.current_time()), Model(linger), trio.Event()
     log = EventLog(clock.both, max_events=1000, max_bytes=10**9)
     call = CallScope(Recorder(log).bind(call="c1"), started(), clock)
@@ -165,11 +169,15 @@ async def _tell(story: list[str | Cause | float], linger: float) -> None:
     async def live() -> None:
         answers.append(call.settle(await run(call, work, trio.sleep_forever)))
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(live)
-        for move in [*story, "finish", 0.3]:
-            await wait_all_tasks_blocked()
-            await _make(move, call, model, finish)
+    async with trio.open_nursery() as around:
+        if timed:
+            await around.start(clock.timer.serve)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(live)
+            for move in [*story, "finish", 0.3]:
+                await wait_all_tasks_blocked()
+                await _make(move, call, model, finish)
+        around.cancel_scope.cancel()
     model.advance(math.inf)
     (answer,) = answers
     assert (call.machine.cause, call.machine.cancelled_at) == (model.cause, model.caused_at)
@@ -204,7 +212,7 @@ async def _make(move: str | Cause | float, call: CallScope, model: Model, finish
         assert (not call.is_over) == model.heard(now)
     elif move == "progress":
         if not call.is_over:
-            call.progressed(1, None, 0)
+            call.progressed(Report(1), 0, now)
         if model.heard(now):
             model.report(now)
     else:

@@ -182,7 +182,11 @@ class _Call:
             position = self._answer[1]
             if position is None or fact.first <= position <= fact.last:
                 self.record.answer_delivered = True
-        if self._untaken:
+        if self._untaken == [(lane, fact.first, fact.last)]:
+            # So it is where a client reads a stream as it is written.
+            self.record.delivered += fact.last - fact.first + 1
+            self._untaken.clear()
+        elif self._untaken:
             self._untaken = [rest for run in self._untaken for rest in self._rest(run, lane, fact)]
 
     def _rest(self, run: _Run, lane: Lane, fact: events.MessagesDelivered) -> Iterator[_Run]:

@@ -136,11 +136,11 @@ class CallContext:
             gate.late += 1
             self._send(report)
             return False
-        before = gate.reported
-        sendable = gate.report(report, self._clock.now())
+        before, now = gate.reported, self._clock.now()
+        sendable = gate.report(report, now)
         valid = gate.reported > before
         if valid:
-            self._call.progressed(progress, total, gate.coalesced)
+            self._call.progressed(report, gate.coalesced, now)
         if sendable is not None:
             self._send(sendable)
         elif gate.due is not None:
@@ -243,5 +243,8 @@ class CallContext:
 def progress_params(token: ProgressToken, report: Report) -> Json:
     """The parameters of `notifications/progress`."""
     params: Json = {"progressToken": token, "progress": report.progress}
-    optional = {"total": report.total, "message": report.message}
-    return {**params, **{name: value for name, value in optional.items() if value is not None}}
+    if report.total is not None:
+        params["total"] = report.total
+    if report.message is not None:
+        params["message"] = report.message
+    return params

@@ -117,14 +117,14 @@ class CallScope:
         # The scope's own deadline, so that expiry and cancellation are one mechanism.
         self.scope.deadline = deadlines.at
 
-    def progressed(self, done: float, total: float | None, coalesced: int) -> None:
+    def progressed(self, report: Report, coalesced: int, now: float) -> None:
         """A valid report of a call that is not over said how far the work is, so the idle deadline moves.
 
         So many reports made room for newer ones.
         """
-        self.steps_done, self.steps_total, self._coalesced = done, total, coalesced
+        self.steps_done, self.steps_total, self._coalesced = report.progress, report.total, coalesced
         if self.deadlines is not None:
-            moved, news = self.deadlines.progress(self._clock.now())
+            moved, news = self.deadlines.progress(now)
             self.deadlines = moved
             if self._idle_alarm is None:
                 self._await_deadline(moved)
