@@ -12,6 +12,8 @@ _NAMES: Final[dict[int, Opcode]] = {
 _CONTINUATION, _LAST_DATA_OPCODE = 0x0, 0x7
 _LONG_LENGTHS = {126: 2, 127: 8}
 _MASK_BYTES = 4
+# The kind of the frame, and the mask's bit with the length or the kind of the length.
+_FIRST_BYTES = 2
 
 
 class FrameHeads:
@@ -44,11 +46,11 @@ class FrameHeads:
         if not self._payload_left:
             if not self._head:
                 self.opcode, self.size = _NAMES.get(data[at] & 0x0F, "reserved"), 0
-            while not self._is_whole():
+            while missing := self._missing():
                 if at == len(data):
                     return at
-                self._head.append(data[at])
-                at += 1
+                self._head += data[at : at + missing]
+                at = min(at + missing, len(data))
             self._begin_payload()
             if self.too_large:
                 return at
@@ -56,12 +58,13 @@ class FrameHeads:
         self._payload_left -= end - at
         return end
 
-    def _is_whole(self) -> bool:
-        return len(self._head) >= 2 and len(self._head) == self._head_bytes()
-
-    def _head_bytes(self) -> int:
-        masked = self._head[1] & 0x80
-        return 2 + _LONG_LENGTHS.get(self._head[1] & 0x7F, 0) + (_MASK_BYTES if masked else 0)
+    def _missing(self) -> int:
+        """The bytes of the head that have not come; before the second one only those up to it are known."""
+        head = self._head
+        if len(head) < _FIRST_BYTES:
+            return _FIRST_BYTES - len(head)
+        mask = _MASK_BYTES if head[1] & 0x80 else 0
+        return _FIRST_BYTES + _LONG_LENGTHS.get(head[1] & 0x7F, 0) + mask - len(head)
 
     def _begin_payload(self) -> None:
         opcode, short = self._head[0] & 0x0F, self._head[1] & 0x7F

@@ -78,6 +78,8 @@ _IconSource: TypeAlias = Annotated[
 ]
 _IconSize: TypeAlias = Annotated[str, StringConstraints(pattern=r"^(?:any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$")]
 _ImageType: TypeAlias = Annotated[str, StringConstraints(pattern=r"^image/[A-Za-z0-9.+-]{1,100}$")]
+# JSON of a message that was read as JSON: `JsonValue` would call a function of Python for each value in it.
+_OfMessage: TypeAlias = dict[str, Any]
 _Version: TypeAlias = Annotated[str, StringConstraints(pattern=r"^1\.(?:0|[1-9][0-9]{0,3})$")]
 
 
@@ -177,7 +179,7 @@ class DispatchParams(_Model):
     """`tool.dispatch`: run a tool. The request's id names the dispatch."""
 
     tool: str
-    arguments: dict[str, JsonValue]
+    arguments: _OfMessage
     idle_ms: int
     ceiling_ms: int
 
@@ -185,7 +187,7 @@ class DispatchParams(_Model):
 class DispatchResult(_Model):
     """The result of a dispatch: exactly one of the two."""
 
-    output: dict[str, JsonValue] | None = None
+    output: _OfMessage | None = None
     text: str | None = None
 
     @model_validator(mode="after")
