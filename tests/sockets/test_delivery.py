@@ -18,7 +18,8 @@ from hpack.struct import NeverIndexedHeaderTuple
 from trio.testing import wait_all_tasks_blocked
 
 from probe.listener import connection
-from probe.listener.http1 import SEND_PIECE, Http1Connection
+from probe.listener.http1.call import SEND_PIECE
+from probe.listener.http1.connection import Http1Connection
 from probe.listener.http2.protocol import ContainedH2
 from probe.listener.http2.stream_buffer import BoundedBuffer
 from probe.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError

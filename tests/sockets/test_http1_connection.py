@@ -15,7 +15,7 @@ import trio
 from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wait_all_tasks_blocked
 
 from probe.listener.connection import serve_transport, watch
-from probe.listener.http1_protocol import ResponseError
+from probe.listener.http1.protocol import ResponseError
 from probe.listener.incomplete import Incomplete
 from probe.listener.transport import Service, Transport
 from probe.listener.turnstile import Turnstile

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.listener.http1_protocol import (
+from probe.listener.http1.protocol import (
     MAX_CHUNK_EXCESS,
     MAX_CHUNK_LINE,
     RequestParser,

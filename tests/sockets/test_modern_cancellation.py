@@ -17,7 +17,7 @@ import h11
 import pytest
 import trio
 
-from probe.listener import http1
+from probe.listener.http1 import connection as http1
 
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import Modern

@@ -14,7 +14,7 @@ import trio
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import Request
 
-from probe.listener.http1 import Http1Connection
+from probe.listener.http1.connection import Http1Connection
 
 from .apps import Recorder, part, read_body, respond, silent, socket_echo, stream_forever
 from .apps import start as begin

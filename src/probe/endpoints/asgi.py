@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import trio
@@ -32,6 +32,22 @@ application has returned without an error, and the call ends with it. After an e
 awaited, so between leaving the rest and returning the application has no checkpoint and raises nothing. So a response
 that lasts holds none of the functions that began it.
 """
+
+
+WATCH: Final = "probe.watch"
+"""The ASGI extension of a server that tells of a disconnect while no task waits for it.
+
+`scope["extensions"]["probe.watch"]` is a `Watch`. It is absent where the server cannot do that.
+"""
+
+Watch: TypeAlias = Callable[[Callable[[Mapping[str, Any]], None], Callable[[], float]], None]
+"""`watch(disconnected, look)`: `disconnected` is given each `http.disconnect` from now on, which may be at once.
+
+`look` is called now, and whenever the time has come that it last returned, in seconds of trio's clock; `inf` is never.
+Neither of the two waits or raises.
+"""
+
+_Result = TypeVar("_Result")
 
 
 class ClientGoneError(Exception):
@@ -140,6 +156,37 @@ def despite_half_close(receive: Receive) -> Receive:
         return event
 
     return received
+
+
+def watched(watch: Watch | None, receive: Receive, part: Callable[[Watch], Awaitable[_Result]]) -> Awaitable[_Result]:
+    """Await a part of the work for a request, which may call the `Watch` that it is given, once.
+
+    It is that of the server, or, without one, a task that waits beside the part and ends with it.
+    """
+    return _watched_by_task(receive, part) if watch is None else part(watch)
+
+
+async def _watched_by_task(receive: Receive, part: Callable[[Watch], Awaitable[_Result]]) -> _Result:
+    async with trio.open_nursery() as nursery:
+
+        def watch(disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
+            nursery.start_soon(_tell, receive, disconnected, look)
+
+        result = await part(watch)
+        nursery.cancel_scope.cancel()
+    return result
+
+
+async def _tell(receive: Receive, disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
+    over = False
+    while not over:
+        event = None
+        # Not a timer of the writer's, which would have to be set and cleared for each message.
+        with trio.CancelScope(deadline=look()):
+            while event is None or event["type"] != "http.disconnect":
+                event = await receive()
+            disconnected(event)
+            over = not event.get("half_closed")
 
 
 async def start(send: Send, status: int, headers: Headers) -> None:

@@ -12,15 +12,15 @@ when the client goes. The work behind the streams notices none of this.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 import trio
 
 from ..engine.streams.reading import Piece, Reading, Track
 from ..observe.events import Control
 from ..wire import sse
-from .asgi import Receive, Send, disconnected_by
+from .asgi import Send, Watch, disconnected_by
 
 # Enough to keep a socket busy; a reader that resumes a full log is not handed megabytes at once.
 _CHUNK_BYTES = 64 * 1024
@@ -64,14 +64,15 @@ class EventStream:
         self._primes = primes
         self._sent_at = trio.current_time()
         self._silent = False
+        self._writing = trio.CancelScope()
         self.written = 0
         self.ended_by = "server"
 
-    async def run(self, receive: Receive, send: Send) -> None:
+    async def run(self, send: Send, watch: Watch) -> None:
         """Write until the end, or until the client has gone. The head of the response has been sent."""
         reading = self._reading
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch, receive, nursery.cancel_scope)
+        with self._writing:
+            watch(self._disconnected, self._keep_alive)
             if self._primes and reading.first is not None:
                 await self._prime(send, reading.first, "priming")
             while True:
@@ -88,34 +89,24 @@ class EventStream:
                 else:
                     await reading.wait_changed()
             await self._leave(send)
-            nursery.cancel_scope.cancel()
 
-    async def _watch(self, receive: Receive, writing: trio.CancelScope) -> None:
-        """Wake the writer whenever it has sent nothing for too long, and stop it when the client has gone.
-
-        Not a timer of the writer's, which would have to be set and cleared for each message. One function, and not one
-        for each step, because each stream that is open holds it.
-        """
-        due = self._sent_at + self._keep_alive_s
-        while True:
-            event = None
-            with trio.CancelScope(deadline=due):
-                event = await receive()
-            if event is None:
-                due = self._keep_alive()
-            elif self._outlasts_half_close and event.get("half_closed"):
-                self._ask_whether_it_reads()
-            elif event["type"] == "http.disconnect":
-                break
-        by = disconnected_by(event)
-        # A disconnect is told after each complete response, too: whoever went first ended it.
-        if self.ended_by == "server":
-            self.ended_by = by
-        self._on_gone(by)
-        writing.cancel()
+    def _disconnected(self, event: Mapping[str, Any]) -> None:
+        """Stop writing when the client has gone; one that may only have ended its own direction is asked."""
+        if self._outlasts_half_close and event.get("half_closed"):
+            self._ask_whether_it_reads()
+        elif not self._writing.cancel_called:
+            by = disconnected_by(event)
+            # A disconnect is told after each complete response, too: whoever went first ended it.
+            if self.ended_by == "server":
+                self.ended_by = by
+            self._writing.cancel()
+            self._on_gone(by)
 
     def _keep_alive(self) -> float:
-        """Break the silence, if there was nothing but that; returns when to look again."""
+        """Break the silence, if there was nothing but that for long enough; returns when to look again.
+
+        Each stream that is open is looked at so, in place of a timer that would have to be set for each message.
+        """
         now = trio.current_time()
         due = self._sent_at + self._keep_alive_s
         if due > now:
@@ -158,7 +149,7 @@ class EventStream:
         try:
             await send({"type": "http.response.body", "body": body, "more_body": more})
         except OSError:
-            # The client has gone. The task that watches for that is told so too, with the reason, and cancels this one.
+            # The client has gone. Whoever watches for that is told so too, with the reason, and cancels this.
             await trio.sleep_forever()
         self._sent_at = trio.current_time()
         self._silent = False

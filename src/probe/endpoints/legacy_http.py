@@ -193,7 +193,7 @@ class LegacyHttp:
         session.reader_attached()
         try:
             await exchange.start_events(track.stream)
-            await writer.run(exchange.receive, exchange.send)
+            await exchange.watched(partial(writer.run, exchange.send))
         finally:
             reading.close("the connection is gone")
             session.machine.release(self._engine.clock.now())

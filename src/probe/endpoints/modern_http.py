@@ -10,6 +10,9 @@ silent connection for a dead one, after one keep-alive interval.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from math import inf
 from typing import Any
 
 import trio
@@ -23,7 +26,7 @@ from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Notification, Request, Response
 from ..wire.revisions import V2026_07_28
 from ..wire.v2026.codec import modern_error
-from .asgi import Headers, wait_disconnect
+from .asgi import Headers, Watch, disconnected_by
 from .event_stream import EventStream, Rest
 from .exchange import JSON_HEADERS, Exchange, asked_selection
 
@@ -87,13 +90,17 @@ def _headers(status: int) -> Headers:
     return (*JSON_HEADERS, RETRY_AFTER) if status in (429, 503) else JSON_HEADERS
 
 
+def _never() -> float:
+    return inf
+
+
 class _RunningResponse:
     """The response to a request that runs.
 
     run               the exchange's own task: the writer
       running.run     the call, in its own nursery and scope
-      _watch          until it shows whether there is a stream: the client's going cancels the call
-      EventStream     the same, as long as there is one
+    _wait_first       until it shows whether there is a stream: the client's going cancels the call
+    EventStream       the same, as long as there is one
     """
 
     def __init__(self, exchange: Exchange, started: Started, keep_alive_s: float) -> None:
@@ -120,16 +127,19 @@ class _RunningResponse:
 
     async def _wait_first(self) -> bool:
         """Wait until it shows whether the answer comes alone, or until the client has gone."""
-        lone = False
-        async with trio.open_nursery() as waiting:
-            waiting.start_soon(self._watch, waiting.cancel_scope)
-            lone = await self._is_lone_answer()
-            waiting.cancel_scope.cancel()
-        return lone
+        with trio.CancelScope() as waiting:
 
-    async def _watch(self, waiting: trio.CancelScope) -> None:
-        self._note_gone(await wait_disconnect(self._exchange.receive))
-        waiting.cancel()
+            def disconnected(event: Mapping[str, Any]) -> None:
+                if not waiting.cancel_called:
+                    waiting.cancel()
+                    self._note_gone(disconnected_by(event))
+
+            async def wait(watch: Watch) -> bool:
+                watch(disconnected, _never)
+                return await self._is_lone_answer()
+
+            return await self._exchange.watched(wait)
+        return False
 
     def _note_gone(self, by: str) -> None:
         """The client has gone, which cancels the call."""
@@ -177,7 +187,7 @@ class _RunningResponse:
         )
         try:
             await exchange.start_events(stream)
-            await writer.run(exchange.receive, exchange.send)
+            await exchange.watched(partial(writer.run, exchange.send))
         except OSError:
             # Only where a server's head can fail: our listener tells of it by the disconnect alone.
             self._gone = writer.ended_by = "client"

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Protocol
 import trio
 
 from .calls import contained
-from .http1 import Http1Connection
+from .http1.connection import Http1Connection
 from .times import FLUSH_S, LAST_WORDS_S
 from .transport import READ_PIECE, Address, Service, Transport, WatchedConnection
 

@@ -49,9 +49,10 @@ async def serve(
         door = Door(service, reserve)
         places = [Places(found, door.free, door.expect) for found in sockets]
         listeners = [PatientListener(_listener(each.sock), shortage, each) for each in places]
-        task_status.started(urls(sockets, secure=tls is not None))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, service)
+            await nursery.start(service.silent.run)
+            task_status.started(urls(sockets, secure=tls is not None))
             await trio.serve_listeners(door.enter, listeners)
     finally:
         for found in sockets:

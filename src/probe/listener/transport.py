@@ -21,6 +21,7 @@ from trio.lowlevel import ParkingLot
 from ..core.addresses import Network
 from ..settings import Settings
 from .calls import App
+from .http1.silent_calls import SilentCalls
 from .incomplete import Incomplete
 from .request_head import KnownHeads
 from .turnstile import Entrance, Turnstile
@@ -140,6 +141,7 @@ class Service:
     date: DateField = field(default_factory=DateField)
     heads: KnownHeads = field(default_factory=KnownHeads)
     late: LateModules = field(default_factory=LateModules)
+    silent: SilentCalls = field(default_factory=SilentCalls)
 
     async def wait_ended(self) -> None:
         """Wait until no connection runs."""
@@ -159,13 +161,13 @@ class Transport:
     here: Address
     first: bytes = b""
     number: int = 0
-    # Whether the bytes of the stream are those of a socket that the system reads and writes by its number.
-    _plain: bool = field(init=False, repr=False, compare=False)
+    plain: bool = field(init=False, repr=False, compare=False)
+    """Whether the bytes of the stream are those of a socket that the system reads and writes by its number."""
 
     def __post_init__(self) -> None:
         """Find out how the stream is read and written, once."""
         plain = isinstance(self.stream, trio.SocketStream) and sys.platform != "win32"
-        object.__setattr__(self, "_plain", plain)
+        object.__setattr__(self, "plain", plain)
 
     def extensions(self, stream_id: int | None = None) -> dict[str, Any]:
         """The ASGI extension that says which connection, and which HTTP/2 stream of it, carries a request."""
@@ -182,40 +184,40 @@ class Transport:
         Raises what the stream's `receive_some` raises, and `OSError`. A peer mostly waits for its answer before it says
         more, so this waits for the socket first, where trio's own way tries in vain before.
         """
-        if not self._plain:
+        if not self.plain:
             return bytes(await self.stream.receive_some(most))
         while True:
-            await trio.lowlevel.wait_readable(self._number)
+            await trio.lowlevel.wait_readable(self.number_of_socket)
             # Asked again: it may have been closed meanwhile, and the number be another connection's.
             with suppress(BlockingIOError):
-                return os.read(self._number, most)
+                return os.read(self.number_of_socket, most)
 
-    def read_now(self, most: int) -> bytes:
-        """The bytes that the socket has already; none where it has none, has ended, or cannot be asked.
+    def read_now(self, most: int) -> bytes | None:
+        """The bytes that the socket has already; empty where the peer has ended, None where nothing is there.
 
-        Raises `OSError`, and `trio.ClosedResourceError`.
+        None also where it cannot be asked. Raises `OSError`, and `trio.ClosedResourceError`.
         """
-        if not self._plain:
-            return b""
+        if not self.plain:
+            return None
         try:
-            return os.read(self._number, most)
+            return os.read(self.number_of_socket, most)
         except BlockingIOError:
-            return b""
+            return None
 
     def write_now(self, data: bytes | memoryview) -> int:
         """How much of it the socket takes without waiting; 0 where that cannot be told. Raises `OSError`.
 
         trio's own way gives every other task a turn first, which costs as much as the system call.
         """
-        if not self._plain:
+        if not self.plain:
             return 0
         try:
-            return os.write(self._number, data)
+            return os.write(self.number_of_socket, data)
         except BlockingIOError:
             return 0
 
     @property
-    def _number(self) -> int:
+    def number_of_socket(self) -> int:
         """The number of the socket; raises `trio.ClosedResourceError` where it is closed."""
         assert isinstance(self.stream, trio.SocketStream)
         number = self.stream.socket.fileno()

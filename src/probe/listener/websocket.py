@@ -21,7 +21,7 @@ from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
 from .calls import UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, contained
-from .http1_protocol import ResponseError, ResponseWriter
+from .http1.protocol import ResponseError, ResponseWriter
 from .incomplete import PartialMessage
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
 from .request_head import RequestHead, asgi_scope

@@ -1,34 +1,33 @@
 """One HTTP/1.1 connection in one task, which reads a request, runs the application call, and reads the next request.
 
-The call itself sends, and while it waits in `receive` for the end of the connection, it reads. So a peer that closes is
-noticed by each call that asks for it, and by each that sends.
+The call itself sends, and while it waits in `receive` for the end of the connection, it reads. Where it does not wait,
+`silent_calls` can watch its socket. So a peer that closes is noticed by each call that asks, and by each that sends.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
 
-from .calls import UNAVAILABLE, WRITE_TIMEOUT, Message, Rest, contained
-from .http1_protocol import RequestParser, ResponseError, ResponseWriter
-from .outbox import PeerGoneError
-from .request_head import InvalidRequestError, RequestHead, asgi_scope
-from .times import FLUSH_S, LINGER_S, LOOK_S
-from .transport import READ_PIECE, Service, Transport, entrance
+from ..calls import UNAVAILABLE, WRITE_TIMEOUT, contained
+from ..outbox import PeerGoneError
+from ..request_head import InvalidRequestError, RequestHead
+from ..times import FLUSH_S, LINGER_S, LOOK_S
+from ..transport import READ_PIECE, Service, Transport, entrance
+from .call import HttpCall
+from .protocol import RequestParser, ResponseWriter
+from .silent_calls import FINISHED, LEFT, READABLE
 
 if TYPE_CHECKING:
-    from .websocket import WebSocket
+    from ..websocket import WebSocket
 
 READ_AHEAD = 256 * 1024
 """Bytes that are read behind a running request. While there is room, the end of the peer's direction is seen at once; a
 peer that has sent more is looked at (`LOOK_S`). Less would not do: a FIN waits in the peer's own kernel behind what
 ours has no room for, which is only some 64 KiB."""
-
-SEND_PIECE = 64 * 1024
-"""Bytes per write. The write timeout runs for each piece anew."""
 
 WRITES_PER_TURN = 16
 """Writes that the socket takes at once before other tasks run. An application that streams mostly waits behind each of
@@ -42,7 +41,6 @@ SHORT_BODY = 4096
 """Bytes of a body that is looked at to see whether it goes on with what another request began."""
 
 _NOTHING = ((b"content-length", b"0"), (b"connection", b"close"))
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Http1Connection:
@@ -69,6 +67,8 @@ class Http1Connection:
         self._writes = 0
         self._lingers = False
         self._websocket: WebSocket | None = None
+        self.watched: HttpCall | None = None
+        """The call that is told of the end of the peer without waiting for it."""
         self._why_closed = ""
         self.requests = 0
 
@@ -122,6 +122,7 @@ class Http1Connection:
 
     async def abort(self) -> None:
         """Close the socket, whatever is under way: what waits on it raises."""
+        self._break()
         await trio.aclose_forcefully(self._stream)
 
     async def _serve_next(self) -> bool:
@@ -164,7 +165,7 @@ class Http1Connection:
             self._websocket = None
 
     async def _call(self, head: RequestHead) -> bool:
-        call = _HttpCall(self, head)
+        call = HttpCall(self, head)
         ended = False
         try:
             with contained("the application"):
@@ -175,6 +176,8 @@ class Http1Connection:
                     await rest()
             ended = True
         finally:
+            if self.watched is not None:
+                call.end_watch()
             # Cancelled, which only the end of the server does.
             if not (ended or call.begun or call.told_of_end):
                 await self._say_unavailable()
@@ -182,7 +185,7 @@ class Http1Connection:
         self._busy, self._idle_since = False, trio.current_time()
         return going_on
 
-    async def _finish(self, call: _HttpCall) -> bool:
+    async def _finish(self, call: HttpCall) -> bool:
         """Do the work that the end of a call leaves; returns whether another request may follow."""
         refused = call.refused
         if refused is not None:
@@ -256,13 +259,39 @@ class Http1Connection:
         """
         if self.parser.complete or head.expects_continue or self.broken:
             return
+        if data := self._read_now():
+            self.parser.receive_data(data)
+
+    def _read_now(self) -> bytes | None:
         try:
-            data = self.transport.read_now(READ_PIECE)
+            return self.transport.read_now(READ_PIECE)
         except (trio.ClosedResourceError, OSError):
             self.broken = True
-            return
-        if data:
+            return None
+
+    @property
+    def expected(self) -> int:
+        """The events for which the socket of a call that waits is to be watched, beside its end."""
+        if self.peer_finished:
+            return 0
+        return FINISHED | READABLE if self.parser.buffered < READ_AHEAD else FINISHED
+
+    def noticed(self, events: int) -> None:
+        """Take in what the system says of the socket of a call that waits; keep what comes behind its request."""
+        if events & LEFT:
+            self.broken = True
+        elif not self.expected & READABLE:
+            self.peer_finished = self.peer_finished or bool(events & FINISHED)
+        elif data := self._read_now():
             self.parser.receive_data(data)
+        elif data is not None:
+            self.peer_finished = True
+
+    def _break(self) -> None:
+        """Nothing can be sent any more; the call that is watched is told at once."""
+        self.broken = True
+        if self.watched is not None:
+            self.watched.tell()
 
     async def read_ahead(self) -> None:
         """Keep what comes behind a request; where nothing can come, look some time later whether the peer has left."""
@@ -297,138 +326,7 @@ class Http1Connection:
                 if self._writes % WRITES_PER_TURN == 0:
                     await trio.lowlevel.cancel_shielded_checkpoint()
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
-            self.broken = True
+            self._break()
             raise PeerGoneError("the connection broke") from None
         finally:
             self._sending_since = inf
-
-
-class _HttpCall:
-    """One request and its response, as ASGI has them."""
-
-    def __init__(self, connection: Http1Connection, head: RequestHead) -> None:
-        self._connection = connection
-        self._head = head
-        self.response = ResponseWriter(head)
-        self.begun = False
-        """Whether anything of the response was sent."""
-        self.told_of_end = False
-        self.refused: InvalidRequestError | None = None
-        """Why the rest of the request is refused, if it is."""
-        self.rest: Rest | None = None
-        """What the application leaves to be awaited once it has returned."""
-        self._unsent_head = b""
-        self._body_given = False
-        self._never_whole = False
-        self._waiting: trio.CancelScope | None = None
-
-    def scope(self) -> Message:
-        """The scope of ASGI's HTTP connection.
-
-        Beyond ASGI, there is the extension `probe.whole_body` where the whole body has come with the head: the first
-        `receive` gives it and does not wait. The extension `probe.notes` is a mapping for what the application makes of
-        the head alone: mostly the next request with the same head, byte for byte, has the same mapping. The extension
-        `probe.rest` is a function that takes a coroutine function, to be awaited when the application has returned: the
-        call ends with that.
-        """
-        transport = self._connection.transport
-        scheme = "https" if transport.secure else "http"
-        common = asgi_scope(self._head, scheme, transport.peer, transport.here)
-        extensions = transport.extensions()
-        extensions["probe.notes"] = self._head.notes
-        extensions["probe.rest"] = self._leave
-        if self._connection.parser.complete:
-            extensions["probe.whole_body"] = {}
-        return {"type": "http", "method": self._head.method, "extensions": extensions, **common}
-
-    def _leave(self, rest: Rest) -> None:
-        self.rest = rest
-
-    async def receive(self) -> Message:
-        """ASGI's `receive`.
-
-        Beyond ASGI, `http.disconnect` has a `reason` where it was this server that cut the peer off, and `half_closed`
-        where the peer has ended its own direction only: it may have left, or it may wait for the response. After that
-        one the next `receive` waits until nothing can be sent any more.
-        """
-        if not self._body_given and (message := await self._receive_body()) is not None:
-            return message
-        return await self._receive_end()
-
-    async def _receive_body(self) -> Message | None:
-        """The next part of the body; None when it will not come."""
-        connection, parser = self._connection, self._connection.parser
-        while (part := parser.next_part()) is None:
-            if self._head.expects_continue and not self.begun:
-                self._head.expects_continue = False
-                await connection.write(_CONTINUE)
-            try:
-                data = await connection.read()
-                parser.receive_data(data)
-            except InvalidRequestError as refused:
-                self.refused, data = refused, b""
-            if not data:
-                self._body_given = self._never_whole = True
-                return await self._end()
-        self._body_given = parser.complete
-        return {"type": "http.request", "body": part, "more_body": not parser.complete}
-
-    async def _receive_end(self) -> Message:
-        connection = self._connection
-        while not (self.response.done or connection.broken or self._never_whole):
-            if connection.peer_finished and not self.told_of_end:
-                return await self._end(half_closed=True)
-            with trio.CancelScope() as self._waiting:
-                await connection.read_ahead()
-            self._waiting = None
-        return await self._end()
-
-    async def _end(self, **more: Any) -> Message:
-        await trio.lowlevel.checkpoint()
-        self.told_of_end = True
-        why = self._connection.abort_reason
-        return {"type": "http.disconnect", **({"reason": why} if why else {}), **more}
-
-    async def send(self, message: Message) -> None:
-        """ASGI's `send`; for a part of a body it returns when the socket has taken it.
-
-        Raises `PeerGoneError` when that will not be, and `ResponseError` for what is no response. Cancelled, it may
-        have sent a part; then nothing can follow.
-        """
-        if message["type"] == "http.response.start":
-            self._connection.note_worked()
-            await self._send_head(message)
-        elif message["type"] == "http.response.body":
-            await self._send_part(message.get("body", b""), more=message.get("more_body", False))
-        else:
-            raise ResponseError(f"{message['type']} belongs to no HTTP response")
-
-    async def _send_head(self, message: Message) -> None:
-        connection = self._connection
-        date, close = connection.service.date(), not connection.parser.complete
-        data = self.response.head(message["status"], message.get("headers", ()), date, close=close)
-        if self.response.awaits_body:
-            self._unsent_head = data
-        else:
-            self.begun = True
-            # A peer that has gone is told of by the disconnect, and by what is sent behind the head.
-            with suppress(PeerGoneError):
-                await connection.write(data)
-
-    async def _send_part(self, body: bytes, *, more: bool) -> None:
-        before, body, behind = self.response.part(body, more=more)
-        before, self._unsent_head = self._unsent_head + before, b""
-        self.begun = True
-        write = self._connection.write
-        if len(body) <= SEND_PIECE:
-            await write(b"".join((before, body, behind)) if before or behind else body, last=not more)
-        else:
-            if before:
-                await write(before)
-            view = memoryview(body)
-            for at in range(0, len(body), SEND_PIECE):
-                await write(view[at : at + SEND_PIECE])
-            if behind:
-                await write(behind)
-        if self.response.done and self._waiting is not None:
-            self._waiting.cancel()

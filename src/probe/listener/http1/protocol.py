@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 import httptools
 
-from .request_head import Headers, InvalidRequestError, KnownHeads, RequestHead
+from ..request_head import Headers, InvalidRequestError, KnownHeads, RequestHead
 
 MAX_CHUNK_LINE = 4096
 """Bytes of one chunk line or trailer line."""
