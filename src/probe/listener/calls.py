@@ -92,9 +92,10 @@ class Inbox:
         if self._messages and _is_last_part(self._messages[0]):
             # It comes once. Others run in between where there are more: a window has room for 65,535 of one byte each.
             await trio.lowlevel.checkpoint_if_cancelled()
-        else:
+        elif self._messages and self._messages[0]["type"] != "websocket.receive":
             await trio.lowlevel.checkpoint()
-            await self._something()
+        # To wait for something is a checkpoint, and so is the turn of a message.
+        await self._something()
         if self._messages[0]["type"] == "websocket.receive":
             # Each message is a request of its own, also of a peer that has gone: to serve it is the same work.
             await self._turn()
