@@ -40,6 +40,7 @@ from .inbound import HttpHead
 
 _VERSION = "mcp-protocol-version"
 _NO_HEAD = HttpHead("POST", ())
+_OF_A_RETRY = (("inputResponses", Mapping, "an object"), ("requestState", str, "a string"))
 
 
 class Inbound(Struct, frozen=True):
@@ -233,7 +234,7 @@ def _check_retry(request: Request, row: ModernMethod) -> None:
     params = request.params or {}
     if not row.input_responses:
         return
-    for member, kind, words in (("inputResponses", Mapping, "an object"), ("requestState", str, "a string")):
+    for member, kind, words in _OF_A_RETRY:
         if member in params and not isinstance(params[member], kind):
             raise _refused(request, Refusal.INVALID_PARAMS, f"Invalid params: params.{member} must be {words}")
 

@@ -165,13 +165,14 @@ class EventLog:
         return seq
 
     def _make_room(self) -> None:
-        slots, costs = self._slots, self._costs
+        slots, costs, kept = self._slots, self._costs, len(self._costs)
         # The newest entry stays, however large it is.
-        while len(costs) > self._max_events or (self.bytes > self._max_bytes and len(costs) > 1):
-            slots[-len(costs)] = None
+        while kept > self._max_events or (self.bytes > self._max_bytes and kept > 1):
+            slots[-kept] = None
             self.bytes -= costs.popleft()
-        if len(slots) > 2 * len(costs):
-            del slots[: -len(costs)]
+            kept -= 1
+        if len(slots) > 2 * kept:
+            del slots[:-kept]
 
     async def wait_beyond(self, seq: int) -> None:
         """Wait until there is an entry after `seq`."""

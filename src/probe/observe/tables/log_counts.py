@@ -43,8 +43,9 @@ class LogCounts:
             self._counts.subtract(self._kept.popleft()[1])
         while self._problems and self._problems[0][0] < first:
             self._forget_problem(*self._problems.popleft()[1:])
-        while self._uncounted and self._uncounted[0].seq < first:
-            self._uncounted.popleft()
+        uncounted = self._uncounted
+        while uncounted and uncounted[0].seq < first:
+            uncounted.popleft()
         self.changes.note(LOG)
 
     def row(self) -> CountsRow | None:
