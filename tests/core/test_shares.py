@@ -54,19 +54,6 @@ def test_nothing_is_kept_of_who_holds_nothing() -> None:
     assert len(shares) == 0, "to ask leaves nothing either"
 
 
-def test_what_is_held_during_a_block_is_given_back_whatever_happens() -> None:
-    shares, seen = Shares(0.25), []
-
-    def work() -> None:
-        with shares.holding("x", "a", 3):
-            seen.append(shares.held("x", "a"))
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        work()
-    assert (seen, len(shares)) == ([3], 0)
-
-
 def test_who_gives_back_more_than_it_holds_is_a_defect() -> None:
     shares = Shares(0.25)
     shares.take("x", "a")

@@ -8,8 +8,6 @@ limits are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from ..checks import for_large
 
@@ -66,12 +64,3 @@ class Shares:
             self._held[kind, holder] = left
         else:
             del self._held[kind, holder]
-
-    @contextmanager
-    def holding(self, kind: str, holder: str | None, amount: int = 1) -> Iterator[None]:
-        """Count so much for a holder while the block lasts."""
-        self.take(kind, holder, amount)
-        try:
-            yield
-        finally:
-            self.give_back(kind, holder, amount)

@@ -55,13 +55,17 @@ class Browsers:
 
     def instruct(self, scope: Scope, send: Send) -> Send:
         """A `send` that adds to each response what a browser has to know; a header that is there already stays."""
+        asked: Scope | None = scope
 
         async def instructed(message: MutableMapping[str, Any]) -> None:
-            if message["type"].endswith("http.response.start"):
+            nonlocal asked
+            if asked is not None and message["type"].endswith("http.response.start"):
                 given = message["headers"]
                 names = dict(given)
-                more = [pair for pair in self._headers(scope) if pair[0] not in names]
+                more = [pair for pair in self._headers(asked) if pair[0] not in names]
                 message = {**message, "headers": [*given, *more]}
+                # A response that lasts does not hold its request, which takes a kilobyte.
+                asked = None
             await send(message)
 
         return instructed

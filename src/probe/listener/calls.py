@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 import trio
@@ -34,20 +33,39 @@ WRITE_TIMEOUT = "write timeout"
 """Why the server cuts off a peer that does not read."""
 
 
-@contextmanager
-def contained(what: str) -> Iterator[None]:
-    """Log any error of the block and end it there. Cancellation and interrupts pass.
+class Contained:
+    """A context manager that logs any error of the block and ends it there. Cancellation and interrupts pass.
 
     The defects of hypercorn are errors of any kind (`KeyError`, `AttributeError`, `LocalProtocolError`, ...), so a
-    list of expected ones would not hold: this is the boundary that keeps one connection's error from all others.
+    list of expected ones would not hold: this is the boundary that keeps one connection's error from all others. It is
+    no generator, because each open stream holds two of them.
     """
-    try:
-        yield
-    except* PeerGoneError:
-        # Peers leave all the time, and a call that only sends learns of it like this.
-        LOG.debug("the peer of %s has gone", what)
-    except* Exception:
-        LOG.exception("error in %s", what)
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        """End the block, and its error; of a group what is no error goes on."""
+        if error is None:
+            return False
+        group = error if isinstance(error, BaseExceptionGroup) else BaseExceptionGroup("", [error])
+        gone, others = group.split(PeerGoneError)
+        failures, passing = (None, None) if others is None else others.split(Exception)
+        if gone is not None:
+            # Peers leave all the time, and a call that only sends learns of it like this.
+            LOG.debug("the peer of %s has gone", self._what)
+        if failures is not None:
+            LOG.error("error in %s", self._what, exc_info=error)
+        if passing is None:
+            return True
+        if gone is None and failures is None:
+            return False
+        raise passing from None
 
 
 class Inbox:

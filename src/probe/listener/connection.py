@@ -6,7 +6,7 @@ from typing import Any, NoReturn, Protocol
 
 import trio
 
-from .calls import contained
+from .calls import Contained
 from .http1.connection import Http1Connection
 from .times import FLUSH_S, LAST_WORDS_S
 from .transport import READ_PIECE, Address, Service, Transport, WatchedConnection
@@ -93,7 +93,7 @@ async def watch(service: Service) -> NoReturn:
             for connection in list(service.running):
                 # A connection may end while another one is closed.
                 if connection in service.running:
-                    with contained("the limits of a connection"):
+                    with Contained("the limits of a connection"):
                         await connection.check(now)
     finally:
         # They are cancelled, too. A call that does not let itself be cancelled does not keep its socket.

@@ -9,7 +9,7 @@ import trio
 
 from ..core.addresses import client_key, is_within
 from ..core.shares import Shares
-from .calls import LOG, App, Message, Receive, Send, contained
+from .calls import LOG, App, Contained, Message, Receive, Send
 from .connection import converse
 from .transport import Service
 
@@ -59,17 +59,21 @@ class Door:
         if not self._shares.has_room(_KIND, holder, self._most):
             self._refuse()
             return
-        with contained("a connection"), self._shares.holding(_KIND, holder):
-            if self._inside < self._most:
-                self._inside += 1
-                try:
-                    await converse(self._service, transport)
-                finally:
-                    self._inside -= 1
-            elif self._reserved < 2 * self._most_reserved:
-                await self._hear(transport)
-            else:
-                self._refuse()
+        with Contained("a connection"):
+            self._shares.take(_KIND, holder)
+            try:
+                if self._inside < self._most:
+                    self._inside += 1
+                    try:
+                        await converse(self._service, transport)
+                    finally:
+                        self._inside -= 1
+                elif self._reserved < 2 * self._most_reserved:
+                    await self._hear(transport)
+                else:
+                    self._refuse()
+            finally:
+                self._shares.give_back(_KIND, holder)
 
     def _holder(self, transport: trio.SocketStream) -> str | None:
         address = str(transport.socket.getpeername()[0])

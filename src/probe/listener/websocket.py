@@ -20,7 +20,7 @@ from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, Tex
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError
 
-from .calls import UNAVAILABLE, WRITE_TIMEOUT, Inbox, Message, contained
+from .calls import UNAVAILABLE, WRITE_TIMEOUT, Contained, Inbox, Message
 from .http1.protocol import ResponseError, ResponseWriter
 from .incomplete import PartialMessage
 from .outbox import CONTROL_ROOM, Outbox, PeerGoneError
@@ -132,7 +132,7 @@ class WebSocket:
         self._inbox.put({"type": "websocket.connect"})
         ended = False
         try:
-            with contained("the application"):
+            with Contained("the application"):
                 await self._app(self._scope(), self._inbox.receive, self.send)
             ended = True
         finally:

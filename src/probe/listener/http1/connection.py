@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from ..calls import UNAVAILABLE, WRITE_TIMEOUT, contained
+from ..calls import UNAVAILABLE, WRITE_TIMEOUT, Contained
 from ..outbox import PeerGoneError
 from ..request_head import InvalidRequestError, RequestHead
 from ..times import FLUSH_S, LINGER_S, LOOK_S
@@ -168,7 +168,7 @@ class Http1Connection:
         call = HttpCall(self, head)
         ended = False
         try:
-            with contained("the application"):
+            with Contained("the application"):
                 await self.service.app(call.scope(), call.receive, call.send)
                 # It knows the call: kept by that, it would be a cycle.
                 rest, call.rest = call.rest, None

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import trio
 
-from ..calls import contained
+from ..calls import Contained
 
 _epoll: Final[Callable[[], Any] | None] = getattr(select, "epoll", None)
 
@@ -110,7 +110,7 @@ class SilentCalls:
         watch.noticed, watch.look = _nobody, _never
 
     def _expect(self, watch: Watch) -> None:
-        with contained("a call that is watched"):
+        with Contained("a call that is watched"):
             watch.due = watch.look()
             if watch.due < inf:
                 heappush(self._times, watch)
@@ -120,7 +120,7 @@ class SilentCalls:
         for number, events in self._poll.poll(0, _MOST_AT_ONCE):
             # What one call is told may end the watch of another.
             if (watch := self._watches.get(number)) is not None:
-                with contained("a call that is watched"):
+                with Contained("a call that is watched"):
                     watch.noticed(events)
 
     def _look_at_times(self) -> None:

@@ -13,7 +13,7 @@ from hypercorn.typing import AppWrapper, ASGISendEvent
 from hypercorn.typing import Scope as HypercornScope
 from trio.lowlevel import ParkingLot
 
-from ..calls import UNAVAILABLE, Inbox, Message, contained
+from ..calls import UNAVAILABLE, Contained, Inbox, Message
 from ..outbox import HIGH_WATER, Outbox, PeerGoneError
 from ..turnstile import Entrance
 from .request_stream import RequestStream
@@ -81,7 +81,7 @@ class AppTasks(TaskGroup):
         over = False
         try:
             try:
-                with contained("the application"):
+                with Contained("the application"):
                     await app(scope, inbox.receive, response.send)
                 over = True
             finally:
