@@ -58,15 +58,12 @@ class SilentCalls:
     """
 
     def __init__(self) -> None:
+        self.runs = False
+        """Whether watches may begin."""
         self._poll: Any = None
         self._watches: dict[int, Watch] = {}
         self._times: list[Watch] = []
         self._waiting = trio.CancelScope()
-
-    @property
-    def runs(self) -> bool:
-        """Whether watches may begin."""
-        return self._poll is not None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled. Returns at once where the system has no epoll."""
@@ -74,7 +71,7 @@ class SilentCalls:
             task_status.started()
             return
         with closing(_epoll()) as poll:
-            self._poll = poll
+            self._poll, self.runs = poll, True
             task_status.started()
             try:
                 while True:
@@ -84,7 +81,7 @@ class SilentCalls:
                     self._look_at_sockets()
                     self._look_at_times()
             finally:
-                self._poll = None
+                self._poll, self.runs = None, False
                 self._watches.clear()
                 self._times.clear()
 
