@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import trio
 
 from ..calls import Message, Rest
 from ..outbox import PeerGoneError
 from ..request_head import InvalidRequestError, RequestHead, asgi_scope
-from .protocol import ResponseError, ResponseWriter
+from ..transport import Service, Transport
+from .protocol import RequestParser, ResponseError, ResponseWriter
 from .silent_calls import Watch
-
-if TYPE_CHECKING:
-    from .connection import Http1Connection
 
 SEND_PIECE = 64 * 1024
 """Bytes per write. The write timeout runs for each piece anew."""
@@ -32,10 +30,41 @@ def _never() -> float:
     return inf
 
 
+class Carrier(Protocol):
+    """The connection of a call, as that uses it; `http1/connection.py` says what each of these is."""
+
+    transport: Transport
+    service: Service
+    parser: RequestParser
+    broken: bool
+    peer_finished: bool
+    abort_reason: str
+    watched: HttpCall | None
+
+    @property
+    def expected(self) -> int:
+        """The events for which the socket of a call that waits is to be watched."""
+
+    def noticed(self, events: int) -> None:
+        """Take in what the system says of the socket."""
+
+    def note_worked(self) -> None:
+        """The response begins."""
+
+    async def read(self) -> bytes:
+        """The next bytes of the peer."""
+
+    async def read_ahead(self) -> None:
+        """Keep what comes behind the request."""
+
+    async def write(self, data: bytes | memoryview, *, last: bool = False) -> None:
+        """Send all of it. Raises `PeerGoneError`."""
+
+
 class HttpCall:
     """One request and its response, as ASGI has them."""
 
-    def __init__(self, connection: Http1Connection, head: RequestHead) -> None:
+    def __init__(self, connection: Carrier, head: RequestHead) -> None:
         self._connection = connection
         self._head = head
         self.response = ResponseWriter(head)
