@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from trio.testing import MockClock
 
+from probe.engine.catalogue.catalogue import Toolset
+from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
+
 from ..support.inside import engine_tasks
+from ..support.legacy import Legacy
 from ..support.probe import Probe, running
 from .links import DEADLINE, LINKS, Call, Told, linked
 
@@ -69,6 +73,32 @@ async def test_a_report_in_the_very_moment_of_the_deadline_keeps_nothing_alive(
         assert (told.steps, told.result["_meta"][DEADLINE]["progressCount"]) == ([], 0)
         told = await make(Call("progress_gap", {"reports": 1, "intervalMs": 1999, "gapMs": 0, "idleMs": 2000}, "t"))
         assert told.steps == [1, 2, 3]
+
+
+async def test_a_report_behind_the_deadline_is_too_late_where_the_tool_has_let_nobody_run(
+    autojump_clock: MockClock,
+) -> None:
+    """trio looks at deadlines when the tool waits; the deadline has passed before."""
+    valid: list[bool] = []
+
+    async def computes(context: ToolContext) -> ToolResult:
+        valid.append(context.report_progress(1))
+        autojump_clock.jump(31)
+        valid.append(context.report_progress(2))
+        await context.sleep(1)
+        return structured({})
+
+    tool = Tool(name="computes", title="Computes", description="Computes for long.", run=computes)
+    async with running(toolsets=(Toolset("custom", (tool,)),)) as probe:
+        client = Legacy(probe.app, "/mcp?tools=custom")
+        await client.initialize()
+        result = await client.tool("computes", {}, _meta={"progressToken": "t"})
+        assert valid == [True, False]
+        assert result["_meta"][DEADLINE]["deadline"] == "idle"
+        assert causes(probe) == [("deadline", True)]
+        ((settled,), (dropped,)) = probe.events("dispatch.settled"), probe.events("message.dropped")
+        assert settled["reports"] == 1
+        assert dropped["method"] == "notifications/progress"
 
 
 @pytest.mark.parametrize("link", LINKS)

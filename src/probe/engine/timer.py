@@ -3,7 +3,7 @@
 A sleep of trio's enters a cancel scope of its own. To make, enter, cancel and leave it is most of what trio does for a
 message of a tool that reports at an even pace. A server with thousands of them finds several due in each pass of the
 scheduler. The timer rings its alarms where trio looks at deadlines, so a task wakes in the same pass as from a sleep of
-trio's.
+trio's, or in the one before: the timer looks at the clock again, when trio may have cancelled other scopes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Timer:
     """
 
     def __init__(self, many: int = MANY) -> None:
-        # A heap. As many alarms as there are calls that sleep or report, and at most as many cancelled ones again.
+        # A heap. As many alarms as there are calls that sleep or report, and such as were cancelled and have not come:
+        # at most as many as there were alarms when these were last looked for, or `_FEW`.
         self._alarms: list[tuple[float, int, Alarm]] = []
         self._numbers = count()
         self._prune_at = _FEW
@@ -128,9 +129,9 @@ class Timer:
             self._ring_due(inf)
 
     def _ring_due(self, now: float) -> None:
-        alarms = self._alarms
-        while alarms and alarms[0][0] <= now:
-            alarm = heappop(alarms)[2]
+        # A ring may set another alarm, and so begin another heap.
+        while self._alarms and self._alarms[0][0] <= now:
+            alarm = heappop(self._alarms)[2]
             ring, alarm.ring = alarm.ring, None
             if ring is not None:
                 ring()

@@ -141,13 +141,19 @@ class CallScope:
         self.scope.deadline = deadlines.at if self._idle_alarm is None else deadlines.latest
 
     def _look_at_deadline(self) -> None:
+        if self.deadlines is not None and not self._note_passed():
+            self._await_deadline(self.deadlines)
+
+    def _note_passed(self) -> bool:
+        """Whether the deadline has passed, which is then the scope's: so trio knows it as well.
+
+        A tool that computes goes on behind it before trio looks at deadlines.
+        """
         deadlines = self.deadlines
-        assert deadlines is not None, "only a report that moves the deadline sets the alarm"
-        if self._clock.now() < deadlines.at:
-            self._await_deadline(deadlines)
-        else:
-            # It has passed; trio cancels the scope before anything else runs.
-            self.scope.deadline = deadlines.at
+        if deadlines is None or self._clock.now() < deadlines.at:
+            return False
+        self.scope.deadline = deadlines.at
+        return True
 
     def _drop_alarm(self) -> None:
         if self._idle_alarm is not None:
@@ -175,6 +181,8 @@ class CallScope:
         mark.
         """
         machine, scope = self.machine, self._scope
+        if self._idle_alarm is not None:
+            self._note_passed()
         if machine.state is State.RUNNING and scope is not None and scope.cancel_called:
             expired = None if self.deadlines is None else self._record_expired(self.deadlines)
             self._cancel(self.expiry_cause, scope.deadline, None, self.recorder.caused_by(expired))
