@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import re
 import zlib
@@ -15,7 +16,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.inbound import HttpHead
 from probe.endpoints.feed import feed_pieces
-from probe.endpoints.feed.feed_pieces import Pieces
+from probe.endpoints.feed.feed_pieces import FeedFrame, Pieces
 from probe.observe.context import Context
 from probe.observe.event_filter import EVERYTHING, parse
 from probe.observe.events import ClientMisuse, MessageReceived, ServerState
@@ -455,6 +456,34 @@ async def test_a_reader_that_does_not_read_holds_one_chunk_and_nobody_else(
         stuck = probe.app.feed.readers[0]
         assert stuck.behind == last - stuck.position > 900
         nursery.cancel_scope.cancel()
+
+
+async def test_a_reader_that_does_not_read_holds_nothing_that_its_chunk_was_made_of(
+    probe: Probe, autojump_clock: MockClock
+) -> None:
+    begun: list[int] = []
+
+    async def send(event: Any) -> None:
+        begun.append(len(event.get("body", b"")))
+        if event["type"] == "http.response.body":
+            await trio.sleep_forever()
+
+    last = happen(probe, 20, size=5000)
+    frames_before = _feed_frames()
+    async with trio.open_nursery() as nursery:
+        scope = http_scope("GET", f"/dashboard/events?tail={last}", {**LOCAL, "accept-encoding": "gzip"})
+        nursery.start_soon(probe.app, scope, trio.sleep_forever, send)
+        await wait_all_tasks_blocked()
+        assert begun[-1]
+        pieces = probe.app.feed._pieces
+        pieces._kept.kept.clear()
+        pieces._chunks.kept.clear()
+        assert _feed_frames() == frames_before
+        nursery.cancel_scope.cancel()
+
+
+def _feed_frames() -> int:
+    return sum(isinstance(each, FeedFrame) for each in gc.get_objects())
 
 
 async def test_a_chunk_is_bounded(probe: Probe, autojump_clock: MockClock) -> None:

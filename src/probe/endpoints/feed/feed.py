@@ -271,15 +271,17 @@ class _Reader:
 
     async def _flush(self) -> None:
         """Send the chunk; returns when the connection has taken it."""
-        if not self._chunk:
-            return
+        if self._chunk:
+            await write(self._send, self._body())
+            self._sent_at = trio.current_time()
+
+    def _body(self) -> bytes:
+        """The chunk as it is sent. A reader that does not read holds these bytes and nothing that they are made of."""
         frames = tuple(self._chunk)
         self._chunk, self._chunk_bytes = [], 0
-        if self._wishes.packed:
-            packed = self._pieces.chunk(frames)
-            self._packed_end.count(packed)
-            body, self._packed_begin = self._packed_begin + packed.blocks, b""
-        else:
-            body = b"".join([frame.text for frame in frames])
-        await write(self._send, body)
-        self._sent_at = trio.current_time()
+        if not self._wishes.packed:
+            return b"".join([frame.text for frame in frames])
+        packed = self._pieces.chunk(frames)
+        self._packed_end.count(packed)
+        body, self._packed_begin = self._packed_begin + packed.blocks, b""
+        return body

@@ -115,8 +115,8 @@ class Pieces:
         chunk = self._chunks.get(frames)
         if chunk is None:
             chunk = joined(map(self.packed, frames))
-            # The key holds the texts.
-            self._chunks.keep(frames, chunk, chunk.size + len(chunk.blocks))
+            # The key holds the texts, and what each of them is packed to.
+            self._chunks.keep(frames, chunk, chunk.size + 2 * len(chunk.blocks))
         return chunk
 
     def entries(self, span: Span, wanted: EventFilter | LineFilter) -> FeedFrame:
