@@ -18,6 +18,7 @@ import pytest
 import trio
 
 from probe.listener.http1 import connection as http1
+from probe.listener.transport import Transport
 
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import Modern
@@ -231,6 +232,29 @@ async def test_http1_the_end_of_the_connection_cancels_the_call(
         assert trio.current_time() - left < REMAINING_S / 2
         check_gone(bell.probe, kind, body, client)
         await check_quiet(bell, dial, port, client)
+
+
+@on_contained  # which tells of a failed write, and then of the end of the connection
+async def test_http1_a_peer_that_leaves_as_its_stream_begins_cancels_the_call_once(
+    start: Start, dial: Dialer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_now = Transport.write_now
+
+    def broken(self: Transport, data: Any) -> int:
+        if b"text/event-stream" in bytes(data):
+            raise BrokenPipeError
+        return write_now(self, data)
+
+    monkeypatch.setattr(Transport, "write_now", broken)
+    kind = KINDS["a stream with progress"]
+    async with serving(start, kind) as (bell, port, client):
+        wire = await dial.wire(port)
+        await wire.send(as_http1(client, request(client, kind)))
+        await bell.settled(1)
+        await bell.until(lambda: bool(bell.probe.events("http.closed")))
+        cancelled = [(event["by"], event["effect"]) for event in bell.probe.events("call.cancelled")]
+        assert cancelled == [("disconnect", True)]
+        assert [event["by"] for event in bell.probe.events("http.closed")] == ["client"]
 
 
 @on_contained  # anycorn stops reading while a pipelined request waits, and so does not see the peer leave

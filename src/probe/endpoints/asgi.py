@@ -37,10 +37,10 @@ that lasts holds none of the functions that began it.
 WATCH: Final = "probe.watch"
 """The ASGI extension of a server that tells of a disconnect while no task waits for it.
 
-`scope["extensions"]["probe.watch"]` is a `Watch`. It is absent where the server cannot do that.
+`scope["extensions"]["probe.watch"]` is a `BeginWatch`. It is absent where the server cannot do that.
 """
 
-Watch: TypeAlias = Callable[[Callable[[Mapping[str, Any]], None], Callable[[], float]], None]
+BeginWatch: TypeAlias = Callable[[Callable[[Mapping[str, Any]], None], Callable[[], float]], None]
 """`watch(disconnected, look)`: `disconnected` is given each `http.disconnect` from now on, which may be at once.
 
 `look` is called now, and whenever the time has come that it last returned, in seconds of trio's clock; `inf` is never.
@@ -158,15 +158,17 @@ def despite_half_close(receive: Receive) -> Receive:
     return received
 
 
-def watched(watch: Watch | None, receive: Receive, part: Callable[[Watch], Awaitable[_Result]]) -> Awaitable[_Result]:
-    """Await a part of the work for a request, which may call the `Watch` that it is given, once.
+def watched(
+    watch: BeginWatch | None, receive: Receive, part: Callable[[BeginWatch], Awaitable[_Result]]
+) -> Awaitable[_Result]:
+    """Await a part of the work for a request, which may call the `BeginWatch` that it is given, once.
 
     It is that of the server, or, without one, a task that waits beside the part and ends with it.
     """
     return _watched_by_task(receive, part) if watch is None else part(watch)
 
 
-async def _watched_by_task(receive: Receive, part: Callable[[Watch], Awaitable[_Result]]) -> _Result:
+async def _watched_by_task(receive: Receive, part: Callable[[BeginWatch], Awaitable[_Result]]) -> _Result:
     async with trio.open_nursery() as nursery:
 
         def watch(disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:

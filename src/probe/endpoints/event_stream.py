@@ -20,7 +20,7 @@ import trio
 from ..engine.streams.reading import Piece, Reading, Track
 from ..observe.events import Control
 from ..wire import sse
-from .asgi import Send, Watch, disconnected_by
+from .asgi import BeginWatch, Send, disconnected_by
 
 # Enough to keep a socket busy; a reader that resumes a full log is not handed megabytes at once.
 _CHUNK_BYTES = 64 * 1024
@@ -68,7 +68,7 @@ class EventStream:
         self.written = 0
         self.ended_by = "server"
 
-    async def run(self, send: Send, watch: Watch) -> None:
+    async def run(self, send: Send, watch: BeginWatch) -> None:
         """Write until the end, or until the client has gone. The head of the response has been sent."""
         reading = self._reading
         with self._writing:

@@ -18,7 +18,7 @@ from ..observe.context import Context, Recorder
 from ..observe.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Json, RequestId
-from .asgi import WATCH, WHOLE_BODY, Headers, Receive, Scope, Send, Watch, before_upgrade, respond, start, watched
+from .asgi import WATCH, WHOLE_BODY, BeginWatch, Headers, Receive, Scope, Send, before_upgrade, respond, start, watched
 from .event_stream import event_position
 from .problem_details import MEDIA, RefusedError, refuse
 from .reached import base_of
@@ -77,7 +77,7 @@ class Exchange:
         self._over = False
         extensions = scope.get("extensions", {})
         self.has_body = WHOLE_BODY in extensions
-        self._watch: Watch | None = extensions.get(WATCH)
+        self._watch: BeginWatch | None = extensions.get(WATCH)
         carrier = extensions.get(CONNECTION, _UNKNOWN)
         connection = None if carrier["number"] is None else f"tcp{carrier['number']}"
         label = read.label
@@ -106,7 +106,7 @@ class Exchange:
         seen = None if last is None else event_position(last)
         return RequestContext(message or self.message or self.recorder, "http", self.origin, self.holder, seen)
 
-    def watched(self, part: Callable[[Watch], Awaitable[_Result]]) -> Awaitable[_Result]:
+    def watched(self, part: Callable[[BeginWatch], Awaitable[_Result]]) -> Awaitable[_Result]:
         """Await a part of the work, which may watch for the end of the connection meanwhile."""
         return watched(self._watch, self.receive, part)
 

@@ -22,11 +22,12 @@ from ..engine.messages import read_id, read_message, record_received
 from ..engine.modern.answers import AnsweredAtOnce, Started
 from ..engine.protocols import ServedEngine
 from ..engine.streams.reading import Reading
+from ..engine.streams.stream import Stream
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import Notification, Request, Response
 from ..wire.revisions import V2026_07_28
 from ..wire.v2026.codec import modern_error
-from .asgi import Headers, Watch, disconnected_by
+from .asgi import BeginWatch, Headers, disconnected_by
 from .event_stream import EventStream, Rest
 from .exchange import JSON_HEADERS, Exchange, asked_selection
 
@@ -134,7 +135,7 @@ class _RunningResponse:
                     waiting.cancel()
                     self._note_gone(disconnected_by(event))
 
-            async def wait(watch: Watch) -> bool:
+            async def wait(watch: BeginWatch) -> bool:
                 watch(disconnected, _never)
                 return await self._is_lone_answer()
 
@@ -142,7 +143,9 @@ class _RunningResponse:
         return False
 
     def _note_gone(self, by: str) -> None:
-        """The client has gone, which cancels the call."""
+        """The client has gone, which cancels the call. Only the first word of it counts: it may be told twice."""
+        if self._gone is not None:
+            return
         self._gone = by
         client = by == "client"
         self._cancel("the client closed the response stream" if client else f"the connection ended: {self._gone}")
@@ -165,7 +168,7 @@ class _RunningResponse:
         return stream.replay.closed and stream.replay.last == 1
 
     async def _write_answer(self) -> None:
-        """Write the answer. No task watches the connection now: to cancel this could only lose the fact of delivery."""
+        """Write the answer. What is told of the connection stops nothing: that could only lose the fact of delivery."""
         exchange, stream, status = self._exchange, self._started.stream, self._started.status
         try:
             await exchange.respond(status, _headers(status), stream.replay.after(0)[0], stream)
@@ -173,6 +176,14 @@ class _RunningResponse:
             await _reject(exchange, full)
             return
         stream.delivered(1, 1, exchange.recorder)
+
+    async def _begin_events(self, stream: Stream) -> None:
+        try:
+            await self._exchange.start_events(stream)
+        except OSError:
+            # Only where a server's head can fail: our listener tells of it by the disconnect alone.
+            self._gone = "client"
+            self._cancel("the connection ended before the response began")
 
     async def _write_events(self) -> None:
         exchange, stream = self._exchange, self._started.stream
@@ -186,14 +197,11 @@ class _RunningResponse:
             on_gone=self._note_gone,
         )
         try:
-            await exchange.start_events(stream)
-            await exchange.watched(partial(writer.run, exchange.send))
-        except OSError:
-            # Only where a server's head can fail: our listener tells of it by the disconnect alone.
-            self._gone = writer.ended_by = "client"
-            self._cancel("the connection ended before the response began")
+            await self._begin_events(stream)
+            if self._gone is None:
+                await exchange.watched(partial(writer.run, exchange.send))
         finally:
-            exchange.close(writer.ended_by, writer.written)
+            exchange.close(self._gone or writer.ended_by, writer.written)
             reading.close("the connection is gone")
         if self._gone is None and not stream.replay.closed:
             self._cancel("the client read too slowly: messages were lost before it got them")

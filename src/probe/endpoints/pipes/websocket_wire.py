@@ -57,8 +57,10 @@ class WebSocketWire:
             if self._waiting is None:
                 return None
             self._due = trio.current_time() + self._pace(len(self._waiting))
+        else:
+            await trio.lowlevel.checkpoint()
         # Kept meanwhile: whoever stops waiting for a message comes again.
-        # A sleep that is over at once raises and catches a `Cancelled`, and the server's `receive` was a checkpoint.
+        # A sleep that is over at once raises and catches a `Cancelled`; a checkpoint lies behind this already.
         if self._due > trio.current_time():
             await trio.sleep_until(self._due)
         text, self._waiting = self._waiting, None
