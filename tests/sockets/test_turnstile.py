@@ -374,6 +374,20 @@ async def test_only_work_that_let_nobody_run_is_paid_for_and_only_while_others_w
     assert charged == [("b", 1.0), ("c", 1.0), ("d", 1.0)]
 
 
+async def test_whoever_slept_while_nobody_passed_does_not_pay_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    charged: list[object] = []
+    monkeypatch.setattr(Lanes, "charge", lambda lanes, lane, seconds: charged.append(lane))
+    turnstile = Turnstile()
+    turn = await turnstile.through("a")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turnstile.through, "b")
+        # The other one has come, and its turn is in the next pass.
+        while not turnstile._busy:
+            await trio.lowlevel.checkpoint()
+        turnstile.worked(turn)
+    assert charged == []
+
+
 async def test_a_lane_that_everybody_has_left_takes_no_turn() -> None:
     turnstile, went = Turnstile(), []
 

@@ -49,6 +49,8 @@ class Turnstile:
             self._next()
         else:
             self._busy = True
+            # Whoever had the last turn and waits since then has worked: from now on it is no longer the last.
+            self._turns += 1
             try:
                 await trio.lowlevel.checkpoint()
             finally:
