@@ -99,8 +99,10 @@ async def watch(service: Service) -> NoReturn:
         # They are cancelled, too. A call that does not let itself be cancelled does not keep its socket.
         with trio.move_on_after(LAST_WORDS_S + FLUSH_S, shield=True):
             await service.wait_ended()
-        for connection in list(service.running):
-            await connection.abort()
+        # To close a stream is a checkpoint, and waits for nothing.
+        with trio.CancelScope(shield=True):
+            for connection in list(service.running):
+                await connection.abort()
 
 
 async def _open(service: Service, accepted: trio.SocketStream) -> tuple[trio.abc.Stream, bytes] | None:
