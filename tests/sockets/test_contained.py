@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from probe.listener.calls import Contained
@@ -34,3 +36,18 @@ def test_what_stops_the_program_passes_also_beside_an_error(caplog: pytest.LogCa
         raise BaseExceptionGroup("", [beside, ValueError("a defect")])
     assert (one.value, several.value.exceptions) == (alone, (beside,))
     assert "a defect" in caplog.text
+
+
+def test_what_passes_leaves_nothing_to_the_collector() -> None:
+    def passed() -> None:
+        with Contained("a test"):
+            raise BaseExceptionGroup("", [KeyboardInterrupt(), ValueError("a defect")])
+
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(BaseExceptionGroup):
+            passed()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -65,7 +65,11 @@ class Contained:
             return True
         if gone is None and failures is None:
             return False
-        raise passing from None
+        try:
+            raise passing from None
+        finally:
+            # The trace of what goes on holds this frame, which would hold that.
+            del error, group, gone, others, failures, passing
 
 
 class Inbox:
