@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import socket
 import weakref
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -15,6 +17,7 @@ from trio.testing import wait_all_tasks_blocked
 from probe import listener
 from probe.listener.http1 import silent_calls
 from probe.listener.http1.connection import READ_AHEAD
+from probe.listener.http1.silent_calls import SilentCalls, Watch
 from probe.listener.transport import READ_PIECE
 from probe.settings import build
 
@@ -125,6 +128,52 @@ async def test_what_came_behind_the_request_is_served_next_and_nothing_is_told(s
     assert (app.told["/a"], app.told["/last"]) == ([], [])
 
 
+async def unread(scope: Any, receive: Any, send: Any, heard: list[Any], ended: trio.Event) -> None:
+    """A call that does not read its body, and ends when it is told of its end."""
+
+    def told(event: Any) -> None:
+        heard.append(event)
+        ended.set()
+
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    scope["extensions"]["probe.watch"](told, lambda: inf)
+    await ended.wait()
+
+
+@pytest.mark.parametrize("rest", [b"zz\r\n", b"2\r\nab\r\n"], ids=["malformed", "cut off"])
+async def test_a_body_that_nobody_reads_and_that_never_ends_ends_the_call(
+    start: Start, dial: Dialer, rest: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard, ended = list[Any](), trio.Event()
+    wire = await dial.wire(await start(partial(unread, heard=heard, ended=ended)))
+    await wire.send(b"GET / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+    await wire.read_until(b"\r\n\r\n")
+    await wire.send(rest)
+    await wire.stream.send_eof()
+    assert await wire.read_to_end() == b""
+    assert heard == [WHOLE]
+    assert not caplog.text
+
+
+async def test_a_body_that_nobody_reads_is_not_kept(start: Start, dial: Dialer) -> None:
+    calls = list[Any]()
+
+    async def call(scope: Any, receive: Any, send: Any) -> None:
+        calls.append(receive.__self__)
+        await unread(scope, receive, send, [], trio.Event())
+
+    wire = await dial.wire(await start(call))
+    await wire.send(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4000000\r\n\r\n")
+    await wire.read_until(b"\r\n\r\n")
+    # More than the system takes, so that it is not sent before it is read.
+    with trio.fail_after(PATIENCE_S):
+        await wire.send(bytes(4_000_000))
+        while not calls[0]._connection.parser.complete:
+            await wait_all_tasks_blocked(0.001)
+    assert calls[0]._connection.parser.buffered == 0
+    await wire.reset()
+
+
 async def test_the_watch_ends_with_the_response_and_leaves_nothing_to_the_collector(start: Start, dial: Dialer) -> None:
     app = Watching()
     port = await start(app)
@@ -228,6 +277,54 @@ async def test_the_end_of_the_server_ends_calls_that_are_watched(dial: Dialer) -
         nursery.cancel_scope.cancel()
     assert [(await wire.read_to_end()).split()[1] for wire in wires] == [b"503", b"503"]
     assert app.told == {"/a": [], "/b": []}
+
+
+async def test_one_that_fails_to_be_told_does_not_keep_the_server_from_its_end(
+    dial: Dialer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its work does not let itself be cancelled, so that its socket is closed before its end."""
+    app = Watching()
+
+    async def stubborn(scope: Any, receive: Any, send: Any) -> None:
+        with trio.CancelScope(shield=True):
+            await app(scope, receive, send)
+
+    settings = build({"port": 0})
+    sockets = listener.open_sockets(settings)
+    port = int(sockets[0].getsockname()[1])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(listener.serve, stubborn, settings, sockets)
+        wires = [await begun(dial, port, app, path) for path in (b"/faulty", b"/a", b"/b")]
+        nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True):
+            assert [await wire.read_to_end() for wire in wires] == [b"", b"", b""]
+            app.go_on.set()
+    assert app.told == {"/faulty": [WHOLE], "/a": [WHOLE], "/b": [WHOLE]}
+    assert "a defect" in caplog.text
+
+
+async def test_the_times_of_watches_that_have_ended_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing wakes the task that serves them: no socket has news, and no time comes."""
+    monkeypatch.setattr(silent_calls, "_FEW", 10)
+    silent = SilentCalls()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(silent.run)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            for _ in range(100):
+                watch = Watch(ours.fileno(), lambda events: None, lambda: trio.current_time() + 3600)
+                silent.begin(watch, 0)
+                silent.end(watch)
+            assert len(silent._times) <= 12
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_watch_that_begins_behind_the_end_of_the_server_is_none() -> None:
+    silent = SilentCalls()
+    watch = Watch(0, lambda events: None, lambda: inf)
+    silent.begin(watch, 0)
+    silent.end(watch)
+    assert not silent.runs
 
 
 async def test_it_is_offered_where_the_system_can_do_it_only(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from math import inf
 from typing import Any, Protocol
 
 import trio
 
-from ..calls import Message, Rest
+from ..calls import Contained, Message, Rest
 from ..outbox import PeerGoneError
 from ..request_head import InvalidRequestError, RequestHead, asgi_scope
 from ..transport import Service, Transport
@@ -24,10 +23,6 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 def _nobody(_event: Message) -> None:
     pass
-
-
-def _never() -> float:
-    return inf
 
 
 class Carrier(Protocol):
@@ -145,13 +140,13 @@ class HttpCall:
             self._waiting = None
         return await self._end()
 
-    def watch(self, disconnected: Callable[[Message], None], look: Callable[[], float] = _never) -> None:
+    def watch(self, disconnected: Callable[[Message], None], look: Callable[[], float]) -> None:
         """Give `disconnected` each `http.disconnect` that `receive` would return, once the body has been received.
 
         Nobody waits for it: it is called by the task that notices the disconnect, which may be this one, at once.
         `look` is called now, and whenever the time has come that it last returned, in seconds of trio's clock. Neither
         of the two waits or raises. This goes on until the response is complete, the call ends, or `watch` is called
-        again; what was told before is not told again.
+        again; what was told before is not told again. Raises `OSError` where the system can watch no more sockets.
         """
         self.end_watch()
         connection = self._connection
@@ -174,7 +169,15 @@ class HttpCall:
         self._disconnected, self._connection.watched = _nobody, None
 
     def _noticed(self, events: int) -> None:
-        self._connection.noticed(events)
+        connection = self._connection
+        try:
+            connection.noticed(events)
+        except InvalidRequestError as refused:
+            self.refused, self._never_whole = refused, True
+        if not self._body_given:
+            # Nobody asks for the rest of the body any more.
+            connection.parser.drop_body()
+            self._never_whole = self._never_whole or (connection.peer_finished and not connection.parser.complete)
         self.tell()
 
     def tell(self) -> None:
@@ -182,9 +185,11 @@ class HttpCall:
         connection, disconnected = self._connection, self._disconnected
         if connection.broken or self._never_whole:
             self.end_watch()
-            disconnected(self._disconnect())
+            with Contained("a call that is told of its end"):
+                disconnected(self._disconnect())
         elif connection.peer_finished and not self.told_of_end:
-            disconnected(self._disconnect(half_closed=True))
+            with Contained("a call that is told of its end"):
+                disconnected(self._disconnect(half_closed=True))
         if self._watch is not None:
             connection.service.silent.change(self._watch, connection.expected)
 

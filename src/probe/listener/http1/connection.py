@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from ..websocket import WebSocket
 
 READ_AHEAD = 256 * 1024
-"""Bytes that are read behind a running request. While there is room, the end of the peer's direction is seen at once; a
-peer that has sent more is looked at (`LOOK_S`). Less would not do: a FIN waits in the peer's own kernel behind what
-ours has no room for, which is only some 64 KiB."""
+"""Bytes that are read behind a running request. While there is room, the end of the peer's direction is seen at once.
+Where a peer has sent more, a call that is watched is told of it at once as well, and for another one the peer is looked
+at (`LOOK_S`). Less would not do: a FIN waits in the peer's own kernel behind what ours has no room for, which is only
+some 64 KiB."""
 
 WRITES_PER_TURN = 16
 """Writes that the socket takes at once before other tasks run. An application that streams mostly waits behind each of

@@ -28,7 +28,7 @@ _MOST_AT_ONCE = 64
 """Sockets that are looked at before other tasks run."""
 
 _FEW = 1000
-"""So many times of watches that have ended are left to pass, and then as many as there are sockets."""
+"""So many times of watches that have ended are left to pass, beside one for each that goes on."""
 
 
 class Watch:
@@ -86,7 +86,12 @@ class SilentCalls:
                 self._times.clear()
 
     def begin(self, watch: Watch, events: int) -> None:
-        """Watch the socket for `events`, and for what is always told; begins with a look. To be called once."""
+        """Watch the socket for `events`, and for what is always told; begins with a look. To be called once.
+
+        Does nothing when the server ends, which cancels the call. Raises `OSError` where the system can watch no more.
+        """
+        if not self.runs:
+            return
         self._poll.register(watch.number, events)
         watch.events = events
         self._watches[watch.number] = watch
@@ -111,14 +116,16 @@ class SilentCalls:
             watch.due = watch.look()
             if watch.due < inf:
                 heappush(self._times, watch)
+                if len(self._times) > _FEW + 2 * len(self._watches):
+                    self._times = [watch for watch in self._times if watch.look is not _never]
+                    heapify(self._times)
                 self._waiting.deadline = min(self._waiting.deadline, watch.due)
 
     def _look_at_sockets(self) -> None:
         for number, events in self._poll.poll(0, _MOST_AT_ONCE):
             # What one call is told may end the watch of another.
             if (watch := self._watches.get(number)) is not None:
-                with Contained("a call that is watched"):
-                    watch.noticed(events)
+                watch.noticed(events)
 
     def _look_at_times(self) -> None:
         now, due = trio.current_time(), list[Watch]()
@@ -126,9 +133,6 @@ class SilentCalls:
             due.append(heappop(self._times))
         for watch in due:
             self._expect(watch)
-        if len(self._times) > _FEW + 2 * len(self._watches):
-            self._times = [watch for watch in self._times if watch.look is not _never]
-            heapify(self._times)
 
 
 def _nobody(_events: int) -> None:
