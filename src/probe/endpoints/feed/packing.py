@@ -1,4 +1,19 @@
-"""gzip (RFC 1952) for readers who get the same texts in different orders: each text is packed once for all of them."""
+"""gzip (RFC 1952) for readers who get the same texts in different orders: each text is packed once for all of them.
+
+A gzip member is a header, blocks of deflate (RFC 1951), and at its end the CRC-32 and the size of the whole text.
+Blocks may refer to the 32 KiB of text before them. Those of a `Packer` do not: each text ends with a full flush, so the
+blocks of any texts in any order are one stream.
+
+The checksum of a stream is made of those of its texts, so that nobody reads them again. A CRC is the remainder of the
+text, as a polynomial over GF(2), divided by a fixed polynomial. To append n bytes multiplies what was there by x^(8n)
+and adds them, so, modulo that polynomial and with an exclusive or for the sum,
+
+    crc(a + b) = crc(a) * x^(8 * len(b)) + crc(b)
+
+This also holds for the CRC-32 of gzip, which inverts the first 32 bits of a text and its remainder: these inversions
+cancel out. Each text keeps its x^(8n), which takes some dozens of products to make; a reader takes one product for each
+chunk.
+"""
 
 from __future__ import annotations
 
