@@ -6,9 +6,10 @@ import pytest
 
 from probe.gateway.behind import Follower
 from probe.gateway.client.target import target
-from probe.gateway.observe import observed, rows_of, shown
+from probe.gateway.observe import observe
 from probe.gateway.run import Options, Recorded, run
-from probe.gateway.side import Side, modern
+from probe.gateway.side import Side, in_session, modern, session
+from probe.wire.jsonrpc import request
 
 from .faults import CloseLate, Http10, InitializedLost, RetryLegacy, RetryModern
 from .proxy import Rules, gateway
@@ -37,16 +38,44 @@ async def test_the_log_alone_says_what_is_likely() -> None:
         """Two faults that a server sees."""
 
     async with probe() as direct:
-        assert observed(await rows_of(direct.at("/api"))) == []
+        assert (await observe(direct.at("/api"))).likely == []
         async with gateway(Old(), direct.port) as before:
             options = Options(direct, target(before.url), direct.at("/api"), "gw-test", "quick", steps(["fast"]))
             await run(Recorded(options, "test", 0.0))
-        rows = await rows_of(direct.at("/api"))
-    said = observed(rows)
+        observed = await observe(direct.at("/api"))
     # Two of the sessions of each way are of a client that declares nothing.
-    assert {each.check for each in said} == {"upstream.http10", "initialized.lost", "capabilities"}
-    assert all(each.entries for each in said)
-    assert "likely  upstream.http10" in shown(said, len(rows))
+    assert {each.check for each in observed.likely} == {"upstream.http10", "initialized.lost", "capabilities"}
+    assert all(each.entries for each in observed.likely)
+    assert "likely  upstream.http10" in observed.shown()
+    assert observed.missed == 0
+
+
+async def test_a_log_larger_than_one_answer_is_read_to_its_end() -> None:
+    large = request(
+        1, "tools/call", {"name": "simple_tool", "arguments": {}, "_meta": {"x.test/padding": "x" * 3_000_000}}
+    )
+    async with probe() as direct:
+        side = Side("direct", direct)
+        # 42 MB of messages, more than the client keeps of one response, and two equal calls at the very end.
+        for _ in range(7):
+            large["id"] += 1
+            async with session(side, "gw-test") as opened:
+                assert (await side.ask(in_session("call", large, opened))).status == 200
+                await side.ask(in_session("call", large, opened))
+        observed = await observe(direct.at("/api"))
+    assert [each.said for each in observed.likely if each.check == "retry.twice"] == [
+        "7 calls came twice with the same bytes"
+    ]
+
+
+async def test_a_log_that_had_no_room_says_how_much_is_missing() -> None:
+    async with probe(event_log_events=100) as direct:
+        side = Side("direct", direct)
+        for _ in range(60):
+            await side.ask(modern("x", "server/discover", mark="gw-test"))
+        observed = await observe(direct.at("/api"))
+    assert observed.missed == observed.last - 100
+    assert f"without {observed.missed} that the log has no more" in observed.shown()
 
 
 async def test_the_log_is_read_without_what_was_there_before() -> None:

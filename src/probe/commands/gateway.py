@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -358,15 +358,14 @@ def _observe(given: _Given, out: str | None) -> int:
 
     from ..gateway.behind import BehindError
     from ..gateway.client.target import TargetError, target
-    from ..gateway.observe import observed, rows_of, shown
+    from ..gateway.observe import observe
 
     if given.probe is None:
         raise click.ClickException("--observe reads the log of --probe URL")
+    api = {"cafile": given.cafile, "insecure": given.insecure}
     try:
-        rows: Sequence[Mapping[str, Any]] = trio.run(
-            rows_of, target(given.probe.rstrip("/") + "/api", cafile=given.cafile)
-        )
+        observed = trio.run(observe, target(given.probe.rstrip("/") + "/api", **api))  # type: ignore[arg-type]  # click has checked it
     except (TargetError, BehindError) as error:
         raise click.ClickException(str(error)) from None
-    _write(out, shown(observed(rows), len(rows)))
+    _write(out, observed.shown())
     return 0

@@ -189,7 +189,7 @@ class Follower:
 
     async def begin(self) -> None:
         """Note where the log stands; what was before is not read. Raises `BehindError`."""
-        page = await self._page("before=1000000000000&limit=1")
+        page = await page_of(self._api, "before=1000000000000&limit=1")
         self.run, self.next = page["run"], page["last"]
 
     async def catch_up(self) -> None:
@@ -200,7 +200,7 @@ class Follower:
 
     async def _read_page(self) -> bool:
         """Read one page; whether there is another one."""
-        page = await self._page(f"since={self.next}&limit={_PAGE}")
+        page = await page_of(self._api, f"since={self.next}&limit={_PAGE}")
         if page["run"] != self.run:
             raise BehindError("the probe was started anew in the middle of the run")
         if page["gap"] is not None:
@@ -232,16 +232,18 @@ class Follower:
         """The entries after a number."""
         return self._rows[bisect_right(self._rows, since, key=itemgetter("seq")) :]
 
-    async def _page(self, query: str) -> Mapping[str, Any]:
-        api = self._api.at(f"{self._api.path}/events?{query}")
-        async with exchanging(api, Sending("log", "GET", (("Accept", "application/json"),))) as live:
-            await live.wait_over(20.0)
-            body = live.body
-        record = live.record()
-        if record.status != 200 or record.end != "complete":
-            came = record.problem or f"status {record.status}, {record.end}"
-            raise BehindError(f"the event log of the probe at {self._api.url} cannot be read: {came}")
-        page = from_json(body)
-        if not isinstance(page, dict) or "events" not in page:
-            raise BehindError(f"{self._api.url} is no API of a probe")
-        return page
+
+async def page_of(api: Target, query: str) -> Mapping[str, Any]:
+    """One page of the log: `run`, `events`, and `next`, where the next page begins. Raises `BehindError`."""
+    at = api.at(f"{api.path}/events?{query}")
+    async with exchanging(at, Sending("log", "GET", (("Accept", "application/json"),))) as live:
+        await live.wait_over(20.0)
+        body = live.body
+    record = live.record()
+    if record.status != 200 or record.end != "complete":
+        came = record.problem or f"status {record.status}, {record.end}"
+        raise BehindError(f"the event log of the probe at {api.url} cannot be read: {came}")
+    page = from_json(body)
+    if not isinstance(page, dict) or "events" not in page:
+        raise BehindError(f"{api.url} is no API of a probe")
+    return page

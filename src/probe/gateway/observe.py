@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
-import trio
-from pydantic_core import from_json
-
-from .behind import BehindError, Row
-from .client.live import Sending, exchanging
+from .behind import BehindError, Row, page_of
+from .client.records import digest
 from .client.target import Target
 
-_MOST_AT_ONCE = 4
-_HEAP_S = 1.0
-_TWICE_S = 10.0
-_LINES_S = 60.0
-_PASSED_ON = ("via", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded", "x-real-ip")
+_MOST_AT_ONCE: Final = 4
+_HEAP_S: Final = 1.0
+_LEAST_AGE_S: Final = 5.0
+_LEAST_HEAP: Final = 3
+_TWICE_S: Final = 10.0
+_PASSED_ON: Final = ("via", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded", "x-real-ip")
+_KINDS: Final = ("http.request", "http.closed", "message.received", "session.opened", "call.started")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,114 +33,160 @@ class Likely:
     entries: tuple[int, ...]
 
 
-async def rows_of(api: Target) -> list[Row]:
-    """The whole log of a probe. Raises `BehindError`."""
-    at = api.at(f"{api.path}/events.ndjson")
-    async with exchanging(at, Sending("log", "GET")) as live:
-        await live.wait_over(_LINES_S)
-        body = live.body
-    record = live.record()
-    if record.status != 200 or record.end != "complete":
-        raise BehindError(f"the log at {at.url} cannot be read: {record.problem or record.status or record.end}")
-    await trio.lowlevel.checkpoint()
-    rows = [from_json(line) for line in body.splitlines() if line]
-    return [row for row in rows if "seq" in row]
+@dataclass(slots=True)
+class _Found:
+    """Entries of one kind: how many, and the numbers of the first."""
+
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, *seqs: int) -> None:
+        self.count += 1
+        self.first += seqs[: _MOST_AT_ONCE - len(self.first)]
 
 
-def observed(rows: Sequence[Row]) -> list[Likely]:
-    """The guesses that the entries suggest."""
-    heads = [row for row in rows if row["kind"] == "http.request"]
-    return [
-        *_versions(heads),
-        *_passed_on(heads),
-        *_cut(rows),
-        *_repeated(rows),
-        *_sessions(rows),
-        *_initialized(rows),
-        *_capabilities(rows),
-    ]
+@dataclass(slots=True)
+class _Session:
+    seq: int
+    calls: int = 0
+    initialized: bool = False
 
 
-def _versions(heads: Sequence[Row]) -> list[Likely]:
-    old = [row["seq"] for row in heads if row["http_version"] == "1.0"]
-    return [Likely("upstream.http10", f"{len(old)} of {len(heads)} requests are HTTP/1.0", _some(old))] if old else []
+@dataclass
+class Guesses:
+    """What the entries that were taken suggest. `take` them oldest first.
+
+    It keeps a few words for each session and for each request that is open, and no message: a log of any length fits.
+    """
+
+    requests: int = 0
+    old: _Found = field(default_factory=_Found)
+    passed_on: _Found = field(default_factory=_Found)
+    _headers: Counter[str] = field(default_factory=Counter)
+    _began: dict[int, float] = field(default_factory=dict)
+    _ages: dict[int, _Found] = field(default_factory=dict)
+    _calls: dict[str, Row] = field(default_factory=dict)
+    _twice: _Found = field(default_factory=_Found)
+    _sessions: dict[str, _Session] = field(default_factory=dict)
+    _empty: _Found = field(default_factory=_Found)
+
+    def take(self, row: Row) -> None:
+        """Look at one entry."""
+        match row["kind"]:
+            case "http.request":
+                self._request(row)
+            case "http.closed":
+                self._closed(row)
+            case "message.received":
+                self._message(row)
+            case "session.opened":
+                self._sessions[row["session"]] = _Session(row["seq"])
+                if row["capabilities"] == {}:
+                    self._empty.add(row["seq"])
+            case "call.started" if row["tool"] is not None and row["session"] in self._sessions:
+                self._sessions[row["session"]].calls += 1
+
+    def _request(self, row: Row) -> None:
+        self.requests += 1
+        self._began[row["exchange"]] = row["mono"]
+        if row["http_version"] == "1.0":
+            self.old.add(row["seq"])
+        names = [name for name, _ in row["headers"] if name in _PASSED_ON]
+        if names:
+            self._headers.update(names)
+            self.passed_on.add(row["seq"])
+
+    def _closed(self, row: Row) -> None:
+        began = self._began.pop(row["exchange"], None)
+        if row["by"] != "client" or began is None or row["mono"] - began <= _LEAST_AGE_S:
+            return
+        self._ages.setdefault(round((row["mono"] - began) / _HEAP_S), _Found()).add(row["seq"])
+
+    def _message(self, row: Row) -> None:
+        if row["method"] == "notifications/initialized" and row["session"] in self._sessions:
+            self._sessions[row["session"]].initialized = True
+        if row["method"] != "tools/call" or row["exchange"] is None:
+            return
+        self._forget(row["mono"] - _TWICE_S)
+        key = repr((row["session"], row["message"].get("id"), digest(row["message"])))
+        before = self._calls.pop(key, None)
+        if before is not None and before["exchange"] != row["exchange"]:
+            self._twice.add(before["seq"], row["seq"])
+        self._calls[key] = {name: row[name] for name in ("seq", "mono", "exchange")}
+
+    def _forget(self, until: float) -> None:
+        for key in list(self._calls):
+            if self._calls[key]["mono"] > until:
+                return
+            del self._calls[key]
+
+    def likely(self) -> list[Likely]:
+        """The guesses, in the order in which a request meets a gateway."""
+        headers = ", ".join(f"{name} ({count})" for name, count in self._headers.most_common())
+        silent = [each for each in self._sessions.values() if not each.initialized]
+        single = [each for each in self._sessions.values() if each.calls == 1]
+        opened = len(self._sessions)
+        mostly_single = opened >= 5 and len(single) > 0.8 * opened
+        guesses = [
+            _guess("upstream.http10", f"{self.old.count} of {self.requests} requests are HTTP/1.0", self.old),
+            _guess("headers", f"a gateway stands before the probe: {headers}", self.passed_on),
+            *(
+                _guess("quiet.cut", f"{heap.count} responses were closed after {age * _HEAP_S:g} s", heap)
+                for age, heap in sorted(self._ages.items())
+                if heap.count >= _LEAST_HEAP
+            ),
+            _guess("retry.twice", f"{self._twice.count} calls came twice with the same bytes", self._twice),
+            _guess(
+                "sessions.each",
+                f"{len(single)} of {opened} sessions have one call",
+                _of(single if mostly_single else []),
+            ),
+            _guess("initialized.lost", f"{len(silent)} sessions without notifications/initialized", _of(silent)),
+            _guess("capabilities", f"{self._empty.count} sessions whose client declares nothing", self._empty),
+        ]
+        return [guess for guess in guesses if guess.entries]
 
 
-def _passed_on(heads: Sequence[Row]) -> list[Likely]:
-    named: Counter[str] = Counter()
-    seqs: list[int] = []
-    for row in heads:
-        found = [name for name, _ in row["headers"] if name in _PASSED_ON]
-        named.update(found)
-        seqs += [row["seq"]] if found else []
-    said = ", ".join(f"{name} ({count})" for name, count in named.most_common())
-    return [Likely("headers", f"a gateway stands before the probe: {said}", _some(seqs))] if named else []
+def _guess(check: str, said: str, found: _Found) -> Likely:
+    return Likely(check, said, tuple(found.first))
 
 
-def _cut(rows: Sequence[Row]) -> list[Likely]:
-    """Ages at which the other end closed a response: a heap of them at one age is a time-out."""
-    began = {row["exchange"]: row["mono"] for row in rows if row["kind"] == "http.request"}
-    ages: dict[int, list[int]] = {}
-    for row in rows:
-        if row["kind"] == "http.closed" and row["by"] == "client" and row["exchange"] in began:
-            age = row["mono"] - began[row["exchange"]]
-            if age > 5 * _HEAP_S:
-                ages.setdefault(round(age / _HEAP_S), []).append(row["seq"])
-    return [
-        Likely("quiet.cut", f"{len(seqs)} responses were closed after {age * _HEAP_S:g} s", _some(seqs))
-        for age, seqs in sorted(ages.items())
-        if len(seqs) >= 3
-    ]
+def _of(sessions: Sequence[_Session]) -> _Found:
+    return _Found(len(sessions), [each.seq for each in sessions[:_MOST_AT_ONCE]])
 
 
-def _repeated(rows: Sequence[Row]) -> list[Likely]:
-    last: dict[str, Row] = {}
-    twice: list[int] = []
-    for row in rows:
-        if row["kind"] != "message.received" or row["method"] != "tools/call" or row["exchange"] is None:
-            continue
-        key = repr((row["session"], row["message"]))
-        before = last.get(key)
-        if before is not None and before["exchange"] != row["exchange"] and row["mono"] - before["mono"] < _TWICE_S:
-            twice += [before["seq"], row["seq"]]
-        last[key] = row
-    count = len(twice) // 2
-    return [Likely("retry.twice", f"{count} calls came twice with the same bytes", _some(twice))] if twice else []
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The guesses, the number of the `last` entry that was read, and how many had been pushed out of the log unread."""
+
+    likely: Sequence[Likely]
+    last: int
+    missed: int = 0
+
+    def shown(self) -> str:
+        """Lines for a terminal."""
+        missed = f", without {self.missed} that the log has no more" if self.missed else ""
+        lines = [f"entries up to {self.last}{missed}; what is likely, from the side of the probe alone:"]
+        lines += [
+            f"likely  {each.check}: {each.said} (entries {', '.join(map(str, each.entries))})" for each in self.likely
+        ]
+        return "\n".join([*lines, *([] if self.likely else ["nothing"]), ""])
 
 
-def _sessions(rows: Sequence[Row]) -> list[Likely]:
-    calls = Counter(row["session"] for row in rows if row["kind"] == "call.started" and row["tool"] is not None)
-    opened = [row for row in rows if row["kind"] == "session.opened"]
-    single = [row["seq"] for row in opened if calls[row["session"]] == 1]
-    if len(opened) >= 5 and len(single) > 0.8 * len(opened):
-        return [Likely("sessions.each", f"{len(single)} of {len(opened)} sessions have one call", _some(single))]
-    return []
-
-
-def _initialized(rows: Sequence[Row]) -> list[Likely]:
-    told = {
-        row["session"]
-        for row in rows
-        if row["kind"] == "message.received" and row["method"] == "notifications/initialized"
-    }
-    without = [row["seq"] for row in rows if row["kind"] == "session.opened" and row["session"] not in told]
-    said = f"{len(without)} sessions without notifications/initialized"
-    return [Likely("initialized.lost", said, _some(without))] if without else []
-
-
-def _capabilities(rows: Sequence[Row]) -> list[Likely]:
-    empty = [row["seq"] for row in rows if row["kind"] == "session.opened" and row["capabilities"] == {}]
-    return (
-        [Likely("capabilities", f"{len(empty)} sessions whose client declares nothing", _some(empty))] if empty else []
-    )
-
-
-def _some(seqs: Sequence[int]) -> tuple[int, ...]:
-    return tuple(seqs[:_MOST_AT_ONCE])
-
-
-def shown(found: Sequence[Likely], count: int) -> str:
-    """The likely faults as lines for a terminal."""
-    lines = [f"{count} entries; what is likely, from the side of the probe alone:"]
-    lines += [f"likely  {each.check}: {each.said} (entries {', '.join(map(str, each.entries))})" for each in found]
-    return "\n".join([*lines, *([] if found else ["nothing"]), ""])
+async def observe(api: Target) -> Observed:
+    """Read the log of a probe as it stands, page by page, and say what is likely. Raises `BehindError`."""
+    guesses = Guesses()
+    page = await page_of(api, "before=1000000000000&limit=1")
+    run, last, since, missed = page["run"], page["last"], 0, 0
+    while since < last:
+        page = await page_of(api, f"since={since}&limit=500&kind={','.join(_KINDS)}")
+        if page["run"] != run:
+            raise BehindError("the probe was started anew while its log was read")
+        if page["gap"] is not None:
+            missed += page["gap"]["last"] - max(since, page["gap"]["first"] - 1)
+        for row in page["events"]:
+            guesses.take(row)
+        if page["next"] <= since:
+            break
+        since = page["next"]
+    return Observed(guesses.likely(), max(last, since), missed)
