@@ -33,7 +33,7 @@ TOOLS = {
 GIVEN = [
     {"name": "test_x_mcp_header", "arguments": {"region": " café "}},
     {"name": "routed_tool", "arguments": {"region": "eu-north", "priority": 3}},
-    {"name": "simple_tool", "arguments": {"label": "x"}},
+    {"name": "simple_tool", "arguments": {"mark": 5}},
 ]
 
 

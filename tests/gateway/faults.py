@@ -8,6 +8,8 @@ from typing import Any
 import h11
 import trio
 
+from probe.gateway.marks import BLOCK, client_mark, named_mark
+
 from .proxy import Gateway, Reply, Request, Rules
 
 Message = dict[str, Any]
@@ -291,7 +293,7 @@ class Shared(Rules):
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
         # Of the clients of one step alone: those that come one after the other, each with its own session.
-        if request.rpc == "initialize" and "." in client_of(request):
+        if request.rpc == "initialize" and (named_mark(client_of(request)) or 0) % BLOCK:
             if "first" not in self.state:
                 self.state["first"] = await gateway.ask(request.message, [])
             headers, body = self.state["first"]
@@ -307,7 +309,7 @@ class Each(Rules):
     """34"""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
-        if request.rpc == "tools/call" and str(request.arguments.get("label", "")).count(".") == 2:
+        if request.rpc == "tools/call" and request.number > client_mark(0, 0):
             hello = {
                 "protocolVersion": "2025-11-25",
                 "capabilities": {},
@@ -324,7 +326,7 @@ class NotSticky(Rules):
     """35"""
 
     async def request(self, request: Request, gateway: Gateway) -> Reply | None:
-        if str(request.arguments.get("label", "")).endswith(".1.1"):
+        if request.number == client_mark(0, 1) + 2:
             return Reply(404)
         return None
 

@@ -16,6 +16,8 @@ from typing import Any
 import h11
 import trio
 
+from probe.gateway.marks import BLOCK
+
 GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
@@ -41,6 +43,11 @@ class Request:
     @property
     def arguments(self) -> dict[str, Any]:
         return (self.message.get("params") or {}).get("arguments") or {}
+
+    @property
+    def number(self) -> int:
+        """The place of the mark of a call among those of its trial; 0 for all that have none."""
+        return int(self.arguments.get("mark", 0)) % BLOCK
 
     @property
     def rpc(self) -> str:

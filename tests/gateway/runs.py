@@ -15,6 +15,7 @@ from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.checks import judge
 from probe.gateway.checks.verdict import Verdict
 from probe.gateway.client.target import Target, target
+from probe.gateway.marks import first_mark
 from probe.gateway.naming import GUESSED, Naming
 from probe.gateway.run import Options, Recorded, run
 from probe.gateway.script import stopping
@@ -61,7 +62,7 @@ async def tried(
     *,
     breaker: bool = False,
     naming: Naming = GUESSED,
-    mark: str = "gw-test",
+    mark: int = first_mark(0),
     **settings: Any,
 ) -> Run:
     """A run of these steps through a gateway with these rules; without rules, direct on both ways."""

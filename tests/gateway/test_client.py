@@ -114,13 +114,13 @@ async def test_http2_and_websockets_tell_the_same() -> None:
     async with probe() as direct:
         over2 = target(direct.url, h2="always")
         side = Side("direct", over2)
-        record = await side.ask(modern("x", "server/discover", mark="m"))
+        record = await side.ask(modern("x", "server/discover", mark=7))
         assert (record.protocol, record.status, record.end) == ("HTTP/2", 200, "complete")
-        large = await side.ask(modern_call(side, "x", "long_output", {"blocks": 64, "chars": 65536}, mark="m"))
+        large = await side.ask(modern_call(side, "x", "long_output", {"blocks": 64, "chars": 65536}, mark=7))
         assert large.messages[0].size > 64 * 65536
-        padded = with_headers(modern("x", "server/discover", mark="m"), ("X-Pad", "x" * 2000))
+        padded = with_headers(modern("x", "server/discover", mark=7), ("X-Pad", "x" * 2000))
         assert (await side.ask(padded)).status == 200
-        async with side.asking(modern_call(side, "x", "progress", {"steps": 50}, mark="m", token=1)) as live:
+        async with side.asking(modern_call(side, "x", "progress", {"steps": 50}, mark=7, token=1)) as live:
             await live.wait_messages(1)
             await live.close()
         assert live.record().end == "closed here"
@@ -163,12 +163,12 @@ async def test_the_breaker_breaks_once(moment: str, end: str) -> None:
     async with probe() as direct, trio.open_nursery() as nursery:
         port = await nursery.start(serve_breaker, 0, direct.host, direct.port, plan)
         side = Side("through", target(f"http://127.0.0.1:{port}/mcp"))
-        plan.moments['"broken"'] = moment  # type: ignore[assignment]
-        arguments = {"steps": 3, "step_ms": 200, "label": "broken"}
-        sending = modern_call(side, "x", "progress", arguments, mark="m", token=1)
+        plan.moments[7] = moment  # type: ignore[assignment]
+        arguments = {"steps": 3, "step_ms": 200, "mark": 7}
+        sending = modern_call(side, "x", "progress", arguments, mark=7, token=1)
         first = await side.ask(sending, 1.5)
         assert (first.end, len(first.messages)) == (end, 0 if moment == "before" else 1)
-        assert plan.broken == ['"broken"']
+        assert plan.broken == [7]
         again = await side.ask(sending)
         assert (again.end, len(again.messages)) == ("complete", 4)
         nursery.cancel_scope.cancel()

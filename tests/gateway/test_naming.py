@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from probe.gateway.checks import Verdict, judge
+from probe.gateway.marks import first_mark
 from probe.gateway.naming import GUESSED, Naming, NamingError, read_names
 
 from .faults import Message
@@ -102,7 +103,7 @@ class Kept(Rules):
 
 async def test_two_runs_of_one_seed_send_the_same() -> None:
     came: list[Any] = []
-    for mark in ("gw-00002a", "gw-00002a", "gw-00002b"):
+    for mark in (first_mark(42), first_mark(42), first_mark(43)):
         rules = Kept()
         await tried(rules, [*STEPS, "fast", "tasks.legacy"], mark=mark)
         came.append(sorted(rules.state["came"]))

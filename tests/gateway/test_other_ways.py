@@ -6,6 +6,7 @@ import pytest
 
 from probe.gateway.behind import Follower
 from probe.gateway.client.target import target
+from probe.gateway.marks import first_mark
 from probe.gateway.observe import observe
 from probe.gateway.run import Options, Recorded, run
 from probe.gateway.side import Side, in_session, modern, session
@@ -19,7 +20,7 @@ from .runs import found, probe, steps, tried
 async def test_47_long_streams_use_up_a_connection() -> None:
     async with probe(max_streams_per_connection=5) as direct:
         through = target(direct.url, h2="always")
-        options = Options(direct, through, direct.at("/api"), "gw-test", "quick", steps(["streams", "fast"]))
+        options = Options(direct, through, direct.at("/api"), first_mark(0), "quick", steps(["streams", "fast"]))
         recorded = Recorded(options, "test", 0.0)
         await run(recorded)
     assert set(found(recorded.run())) == {47}
@@ -40,7 +41,7 @@ async def test_the_log_alone_says_what_is_likely() -> None:
     async with probe() as direct:
         assert (await observe(direct.at("/api"))).likely == []
         async with gateway(Old(), direct.port) as before:
-            options = Options(direct, target(before.url), direct.at("/api"), "gw-test", "quick", steps(["fast"]))
+            options = Options(direct, target(before.url), direct.at("/api"), first_mark(0), "quick", steps(["fast"]))
             await run(Recorded(options, "test", 0.0))
         observed = await observe(direct.at("/api"))
     # Two of the sessions of each way are of a client that declares nothing.
@@ -59,7 +60,7 @@ async def test_a_log_larger_than_one_answer_is_read_to_its_end() -> None:
         # 42 MB of messages, more than the client keeps of one response, and two equal calls at the very end.
         for _ in range(7):
             large["id"] += 1
-            async with session(side, "gw-test") as opened:
+            async with session(side, 7) as opened:
                 assert (await side.ask(in_session("call", large, opened))).status == 200
                 await side.ask(in_session("call", large, opened))
         observed = await observe(direct.at("/api"))
@@ -72,7 +73,7 @@ async def test_a_log_that_had_no_room_says_how_much_is_missing() -> None:
     async with probe(event_log_events=100) as direct:
         side = Side("direct", direct)
         for _ in range(60):
-            await side.ask(modern("x", "server/discover", mark="gw-test"))
+            await side.ask(modern("x", "server/discover", mark=7))
         observed = await observe(direct.at("/api"))
     assert observed.missed == observed.last - 100
     assert f"without {observed.missed} that the log has no more" in observed.shown()
@@ -81,14 +82,14 @@ async def test_a_log_that_had_no_room_says_how_much_is_missing() -> None:
 async def test_the_log_is_read_without_what_was_there_before() -> None:
     async with probe() as direct:
         side = Side("direct", direct)
-        await side.ask(modern("x", "server/discover", mark="before"))
+        await side.ask(modern("x", "server/discover", mark=1))
         follower = Follower(direct.at("/api"))
         await follower.begin()
         since = follower.next
-        await side.ask(modern("x", "server/discover", mark="after"))
+        await side.ask(modern("x", "server/discover", mark=2))
         assert await follower.wait(lambda rows: any(row["kind"] == "http.response" for row in rows), since, 5.0)
         marks = [dict(row["headers"]).get("x-probe-mark") for row in follower.after(0) if row["kind"] == "http.request"]
-    assert marks == ["after"]
+    assert marks == ["2"]
 
 
 @pytest.mark.parametrize(("rules", "era"), [(RetryModern, "modern"), (RetryLegacy, "legacy")])

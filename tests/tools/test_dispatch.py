@@ -33,7 +33,7 @@ async def test_a_silent_call_says_nothing(autojump_clock: MockClock) -> None:
 
 async def test_a_silent_call_can_do_without_comments(autojump_clock: MockClock) -> None:
     context = FakeContext()
-    await call(silent_call.TOOL, {"silentMs": 1000, "keepAlive": False, "label": "mark"}, context)
+    await call(silent_call.TOOL, {"silentMs": 1000, "keepAlive": False, "mark": 5}, context)
     assert context.events == [("stop_comments",), ("sleep", 1.0)]
 
 

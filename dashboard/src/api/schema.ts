@@ -1418,10 +1418,10 @@ export interface components {
         /**
          * @description One step, done once on one way, as both ends saw it.
          *
-         *     `turn` counts from 1. `mark` is the label in the arguments of its calls, or the beginning of it. `skipped` says why
-         *     it was not done. `moments` are what the client did besides its requests, by name. `calls` are the calls with its
-         *     mark as the probe ran them. Of its exchanges and entries the first are kept; `exchanges_made` and `entries_seen` say
-         *     how many there were.
+         *     `turn` counts from 1. `mark` is the number in the arguments of its calls, or the first of a thousand. `skipped`
+         *     says why it was not done; then `mark` is 0. `moments` are what the client did besides its requests, by name. `calls`
+         *     are the calls with its mark as the probe ran them. Of its exchanges and entries the first are kept; `exchanges_made`
+         *     and `entries_seen` say how many there were.
          */
         GatewayTrial: {
             calls: string[];
@@ -1429,7 +1429,7 @@ export interface components {
             entries_seen: number;
             exchanges: components["schemas"]["GatewayExchange"][];
             exchanges_made: number;
-            mark: string;
+            mark: number;
             moments: {
                 [key: string]: number;
             };

@@ -16,7 +16,7 @@ export function gatewayEntry(seq: number, more: Partial<GatewayEntry> = {}): Gat
 export function gatewayTrial(way: "direct" | "through", more: Partial<GatewayTrial> = {}): GatewayTrial {
   const exchanges = [gatewayExchange({}, way === "direct" ? 0 : 0.2)];
   const entries = [gatewayEntry(way === "direct" ? 12 : 34)];
-  return { step: "progress.legacy", phase: "time", way, turn: 1, mark: "gw-1", skipped: "", moments: {}, calls: ["c1"], exchanges, exchanges_made: 1, entries, entries_seen: 1, ...more };
+  return { step: "progress.legacy", phase: "time", way, turn: 1, mark: 1000, skipped: "", moments: {}, calls: ["c1"], exchanges, exchanges_made: 1, entries, entries_seen: 1, ...more };
 }
 
 export function gatewayFinding(name: string, more: Partial<GatewayFinding> = {}): GatewayFinding {

@@ -267,6 +267,7 @@ def _options(
     given: _Given, base: str, through_url: str, headers: Sequence[tuple[str, str]], chosen: set[int]
 ) -> Options:
     from ..gateway.client.target import target
+    from ..gateway.marks import first_mark
     from ..gateway.run import Options
 
     base = base.rstrip("/")
@@ -276,7 +277,7 @@ def _options(
     api = target(f"{base}/api", **shared)
     sockets = (_websocket(direct.url, None, **shared), _websocket(through_url, given.ws, headers=headers, **shared))
     steps = _steps(given.profile, chosen)
-    mark = f"gw-{secrets.randbits(24) if given.seed is None else given.seed:06x}"
+    mark = first_mark(secrets.randbits(24) if given.seed is None else given.seed)
     naming = _naming(given)
     return Options(direct, through, api, mark, given.profile, steps, sockets, naming=naming)  # type: ignore[arg-type]  # likewise
 

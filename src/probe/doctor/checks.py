@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPException
@@ -71,8 +72,8 @@ def check_stream(target: ProbeAddress) -> None:
 
 def check_closing(target: ProbeAddress) -> None:
     """A client that goes ends its call, also while the call says nothing."""
-    mark = f"doctor-{os.urandom(6).hex()}"
-    silence = {"silentMs": 10_000, "idleMs": 60_000, "keepAlive": False, "label": mark}
+    mark = 1 + secrets.randbelow(999_999_999)
+    silence = {"silentMs": 10_000, "idleMs": 60_000, "keepAlive": False, "mark": mark}
     headers, message = modern_call("silent_call", silence)
     connection = target.connection()
     try:
@@ -84,7 +85,7 @@ def check_closing(target: ProbeAddress) -> None:
     calls: list[dict[str, Any]] = []
     while time.monotonic() < until and not (calls and calls[0]["outcome"]):
         time.sleep(_RETRY_S / 4)
-        calls = json.loads(get(target, f"/api/calls?arguments.label={mark}"))["calls"]
+        calls = json.loads(get(target, f"/api/calls?arguments.mark={mark}"))["calls"]
     if not calls:
         raise WrongError("the call did not arrive, or /api shows another probe")
     if calls[0]["outcome"] != "disconnected":

@@ -1,7 +1,7 @@
 """The probe's side: entries of its event log, read through its API, and what they say of the calls with a mark.
 
 A gateway may change ids, tokens, headers and sessions, and may repeat a request; arguments come through all of them. So
-a call is found by the label in its arguments, and from it, by the context of its entries, its exchange, its session and
+a call is found by the mark in its arguments, and from it, by the context of its entries, its exchange, its session and
 its connection. A request without arguments, such as `initialize`, is found by a header, or else by the name of
 the client.
 """
@@ -21,6 +21,7 @@ from ..wire.jsonrpc import encode
 from .client.live import Sending, exchanging
 from .client.records import KEPT_BYTES
 from .client.target import Target
+from .marks import belongs, named_mark, number_in
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -66,17 +67,17 @@ class Behind:
     """Entries of one trial, as the API gives them, oldest first."""
 
     entries: tuple[Row, ...]
-    _calls: dict[str, list[ProbeCall]] = field(default_factory=dict, compare=False, repr=False)
+    _calls: dict[int, list[ProbeCall]] = field(default_factory=dict, compare=False, repr=False)
 
-    def calls(self, mark: str) -> list[ProbeCall]:
-        """The calls with this label, in the order in which they began."""
+    def calls(self, mark: int) -> list[ProbeCall]:
+        """The calls with this mark, in the order in which they began."""
         if mark not in self._calls:
-            self._calls[mark] = [ProbeCall(row, self._about(row)) for row in self._starts() if label_of(row) == mark]
+            self._calls[mark] = [ProbeCall(row, self._about(row)) for row in self._starts() if mark_of(row) == mark]
         return self._calls[mark]
 
-    def all_calls(self, mark: str) -> list[ProbeCall]:
-        """The calls whose label is the mark, or goes on from it after a dot."""
-        begun = [row for row in self._starts() if belongs(label_of(row), mark)]
+    def all_calls(self, mark: int) -> list[ProbeCall]:
+        """The calls of the trial with this mark."""
+        begun = [row for row in self._starts() if belongs(mark_of(row) or 0, mark)]
         return [ProbeCall(row, self._about(row)) for row in begun]
 
     def _starts(self) -> list[Row]:
@@ -90,10 +91,10 @@ class Behind:
             if row["call"] == call or (exchange is not None and row["exchange"] == exchange and row["call"] is None)
         )
 
-    def requests(self, mark: str | None = None) -> list[Row]:
+    def requests(self, mark: int | None = None) -> list[Row]:
         """The heads of HTTP requests; with a mark, those whose header has it."""
         heads = [row for row in self.entries if row["kind"] == "http.request"]
-        return heads if mark is None else [row for row in heads if dict(row["headers"]).get(_MARK) == mark]
+        return heads if mark is None else [row for row in heads if _header_mark(row) == mark]
 
     def request_of(self, call: ProbeCall) -> Row | None:
         """The head of the request that brought a call."""
@@ -119,19 +120,17 @@ class Behind:
         ]
 
 
-def label_of(started: Row) -> str:
-    """The label in the arguments of a call; empty where there is none."""
+def mark_of(started: Row) -> int | None:
+    """The mark in the arguments of a call; None where there is none, and for 0, which all calls without one have."""
     arguments = started["arguments"]
-    label = arguments.get("label") if isinstance(arguments, dict) else None
-    return label if isinstance(label, str) else ""
+    mark = arguments.get("mark") if isinstance(arguments, dict) else None
+    # A gateway may write a number anew: 7 as 7.0.
+    if isinstance(mark, int) or (isinstance(mark, float) and mark.is_integer()):
+        return int(mark) or None
+    return None
 
 
-def belongs(label: str, mark: str) -> bool:
-    """Whether a label is a mark, or goes on from it after a dot."""
-    return label == mark or label.startswith(f"{mark}.")
-
-
-def joined(entries: Sequence[Row], mark: str, others: Iterable[str]) -> Behind:
+def joined(entries: Sequence[Row], mark: int, others: Iterable[int]) -> Behind:
     """The entries that came while a trial ran, without those that are known to be about another one."""
     foreign = tuple(other for other in others if other != mark)
     sessions: set[str] = set()
@@ -139,15 +138,15 @@ def joined(entries: Sequence[Row], mark: str, others: Iterable[str]) -> Behind:
     own_sessions: set[str] = set()
     own_exchanges: set[int] = set()
     for row in entries:
-        label = _mark_in(row)
-        if label is None:
+        number = _mark_in(row)
+        if number is None:
             continue
-        if belongs(label, mark):
+        if belongs(number, mark):
             own_sessions.add(row["session"] or "")
             if row["kind"] == "call.started":
                 # An argument says more than a header: a gateway may send the headers of another request.
                 own_exchanges.add(row["exchange"] or -1)
-        elif any(belongs(label, other) for other in foreign):
+        elif any(belongs(number, other) for other in foreign):
             sessions.add(row["session"] or "")
             exchanges.add(row["exchange"] or -1)
     sessions -= own_sessions | {""}
@@ -156,14 +155,18 @@ def joined(entries: Sequence[Row], mark: str, others: Iterable[str]) -> Behind:
     return Behind(tuple(kept))
 
 
-def _mark_in(row: Row) -> str | None:
+def _mark_in(row: Row) -> int | None:
     if row["kind"] == "call.started":
-        return label_of(row) or None
+        return mark_of(row)
     if row["kind"] == "http.request":
-        return dict(row["headers"]).get(_MARK)
+        return _header_mark(row)
     if row["kind"] in ("session.opened", "client.seen"):
-        return str(row["client_name"])
+        return named_mark(str(row["client_name"]))
     return None
+
+
+def _header_mark(head: Row) -> int | None:
+    return number_in(dict(head["headers"]).get(_MARK, ""))
 
 
 def _lighter(row: Row) -> Row:

@@ -11,6 +11,7 @@ what the plan says, once for each mark: what comes after, as the second try of a
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 from dataclasses import dataclass, field
@@ -25,21 +26,23 @@ _READ_BYTES = 64 * 1024
 _REACH_S = 0.4
 _CONNECT_S = 5.0
 _MOST_CONNECTIONS = 500
+# An argument of a call, whole, as any program writes JSON.
+_MARK = re.compile(rb'"mark"\s*:\s*([0-9]{1,9})(?:\.0)?\s*[,}]')
 
 
 @dataclass
 class Plan:
     """The connections to break: moments by mark. `broken` are the marks for which that was done."""
 
-    moments: dict[str, Moment] = field(default_factory=dict)
-    broken: list[str] = field(default_factory=list)
+    moments: dict[int, Moment] = field(default_factory=dict)
+    broken: list[int] = field(default_factory=list)
 
     def due(self, data: bytes) -> Moment | None:
         """The moment to break a connection whose bytes have a planned mark; it is planned no more."""
-        for mark, moment in self.moments.items():
-            if mark.encode() in data:
-                self.broken.append(mark)
-                del self.moments[mark]
+        for found in _MARK.finditer(data):
+            moment = self.moments.pop(int(found[1]), None)
+            if moment is not None:
+                self.broken.append(int(found[1]))
                 return moment
         return None
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 import trio
 
-from .behind import Behind, BehindError, Follower, Row, belongs, joined, label_of
+from .behind import Behind, BehindError, Follower, Row, joined, mark_of
 from .breaker import Plan
 from .client.target import Target
+from .marks import BLOCK, belongs
 from .naming import GUESSED, Naming
 from .script import of_profile, reach
 from .script.step import Profile, Step, Taken
@@ -37,12 +37,12 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The questions, and both addresses. `api` is the probe's; `mark` is unlike that of any other run."""
+    """The questions, and both addresses. `api` is the probe's; `mark` is that of the first trial."""
 
     direct: Target
     through: Target
     api: Target
-    mark: str
+    mark: int
     profile: Profile = "full"
     steps: Sequence[Step] = ()
     websockets: tuple[Target | None, Target | None] = (None, None)
@@ -89,8 +89,7 @@ class _Runner:
         self._recorded = recorded
         self._follower = follower
         self._tell = tell
-        self._marks: list[str] = []
-        self._numbers = count(1)
+        self._marks: list[int] = []
         direct = Side("direct", options.direct, websocket=options.websockets[0])
         through = Side("through", options.through, websocket=options.websockets[1], breaker=options.breaker)
         recorded.sides = {"direct": direct, "through": through}
@@ -117,8 +116,8 @@ class _Runner:
         others = {offer for offer in through.offers if not offer.startswith("tool:")}
         through.offers = others | {f"tool:{own}" for own in through.names}
 
-    def _next_mark(self) -> str:
-        mark = f"{self._recorded.options.mark}-{next(self._numbers)}"
+    def _next_mark(self) -> int:
+        mark = self._recorded.options.mark + BLOCK * len(self._marks)
         self._marks.append(mark)
         return mark
 
@@ -142,16 +141,16 @@ class _Runner:
                 for way in WAYS:
                     await self._once(step, way, turn, self._next_mark())
 
-    async def _once(self, step: Step, way: Way, turn: int, mark: str) -> None:
+    async def _once(self, step: Step, way: Way, turn: int, mark: int) -> None:
         side = self._recorded.sides[way]
         missing = sorted(step.needs - side.offers)
         if missing:
             why = f"{'the gateway' if way == 'through' else 'the direct way'} does not offer {missing[0]}"
-            self._recorded.trials.append(Trial(step.name, way, turn, "", (), skipped=why))
+            self._recorded.trials.append(Trial(step.name, way, turn, 0, (), skipped=why))
             return
         await self._done(step, side, turn, mark)
 
-    async def _done(self, step: Step, side: Side, turn: int, mark: str) -> Taken:
+    async def _done(self, step: Step, side: Side, turn: int, mark: int) -> Taken:
         await self._follower.catch_up()
         since = self._follower.next
         with trio.fail_after(_STEP_S):
@@ -165,8 +164,8 @@ class _Runner:
         return taken
 
 
-def _settled(rows: Sequence[Row], mark: str) -> bool:
-    begun = {row["call"] for row in rows if row["kind"] == "call.started" and belongs(label_of(row), mark)}
+def _settled(rows: Sequence[Row], mark: int) -> bool:
+    begun = {row["call"] for row in rows if row["kind"] == "call.started" and belongs(mark_of(row) or 0, mark)}
     return begun <= {row["call"] for row in rows if row["kind"] == "call.settled"}
 
 
@@ -220,7 +219,7 @@ async def wait_reached(through: Target, seconds: float) -> None:
     until = trio.current_time() + seconds
     side = Side("through", through)
     while True:
-        answer = await side.ask(modern("reached", "server/discover", mark="reached"), _REACH_S)
+        answer = await side.ask(modern("reached", "server/discover", mark=0), _REACH_S)
         if answer.status is not None and answer.status not in _NOT_YET:
             return
         if trio.current_time() >= until:

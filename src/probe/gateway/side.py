@@ -16,6 +16,7 @@ from .client.live import Live, Sending, exchange, exchanging, message_sending
 from .client.records import Exchange
 from .client.response import Headers
 from .client.target import Target
+from .marks import client_name
 
 Way: TypeAlias = Literal["direct", "through"]
 WAYS: Final[tuple[Way, ...]] = ("direct", "through")
@@ -70,21 +71,26 @@ class LegacySession:
         return (JSON_TYPE, ACCEPT, *named, ("MCP-Protocol-Version", self.revision))
 
 
-def initialize(mark: str, revision: str = V2025_11_25, capabilities: Json | None = None, id: int = 0) -> Json:
+def client_info(mark: int) -> Json:
+    """The client of a trial: its name is found again where a gateway passes it on."""
+    return {"name": client_name(mark), "version": "1"}
+
+
+def initialize(mark: int, revision: str = V2025_11_25, capabilities: Json | None = None, id: int = 0) -> Json:
     """The first request of a session."""
     params = {
         "protocolVersion": revision,
         "capabilities": CAPABILITIES if capabilities is None else capabilities,
-        "clientInfo": {"name": mark, "version": "1"},
+        "clientInfo": client_info(mark),
     }
     return request(id, "initialize", params)
 
 
 async def open_session(
-    side: Side, mark: str, revision: str = V2025_11_25, *, name: str = "", capabilities: Json | None = None
+    side: Side, mark: int, revision: str = V2025_11_25, *, name: str = "", capabilities: Json | None = None
 ) -> LegacySession:
     """`initialize` and `notifications/initialized`."""
-    marked = (JSON_TYPE, ACCEPT, (MARK_HEADER, mark))
+    marked = (JSON_TYPE, ACCEPT, (MARK_HEADER, str(mark)))
     hello = initialize(mark, revision, capabilities)
     first = await side.ask(message_sending(f"{name}initialize", hello, marked))
     agreed = first.result.get("protocolVersion", revision)
@@ -92,12 +98,12 @@ async def open_session(
     if "protocolVersion" not in first.result:
         return session
     told = notification("notifications/initialized", None)
-    second = await side.ask(message_sending(f"{name}initialized", told, (*session.headers, (MARK_HEADER, mark))))
+    second = await side.ask(message_sending(f"{name}initialized", told, (*session.headers, (MARK_HEADER, str(mark)))))
     return LegacySession((first, second), session.id, session.revision)
 
 
 @asynccontextmanager
-async def session(side: Side, mark: str, **wanted: Any) -> AsyncIterator[LegacySession]:
+async def session(side: Side, mark: int, **wanted: Any) -> AsyncIterator[LegacySession]:
     """A session for as long as the block; it is ended by DELETE."""
     opened = await open_session(side, mark, **wanted)
     yield opened
@@ -123,7 +129,7 @@ def modern(
     method: str,
     params: Mapping[str, Any] | None = None,
     *,
-    mark: str,
+    mark: int,
     id: int | str = 1,
 ) -> Sending:
     """A POST of the modern era. Members of `_meta` in `params` are added to its own, or replace them."""
@@ -131,7 +137,7 @@ def modern(
     meta: Json = {
         PROTOCOL_VERSION: V2026_07_28,
         CLIENT_CAPABILITIES: {},
-        CLIENT_INFO: {"name": mark, "version": "1"},
+        CLIENT_INFO: client_info(mark),
         **given.pop("_meta", {}),
     }
     body = request(id, method, {**given, "_meta": meta})
@@ -139,11 +145,11 @@ def modern(
     own: list[tuple[str, str]] = [JSON_TYPE, ACCEPT, ("MCP-Protocol-Version", V2026_07_28), ("Mcp-Method", method)]
     if named is not None and params is not None:
         own.append(("Mcp-Name", header_value(str(params[named]))))
-    return message_sending(name, body, (*own, (MARK_HEADER, mark)))
+    return message_sending(name, body, (*own, (MARK_HEADER, str(mark))))
 
 
 def modern_call(
-    side: Side, name: str, tool: str, arguments: Mapping[str, Any], *, mark: str, token: int | str | None = None
+    side: Side, name: str, tool: str, arguments: Mapping[str, Any], *, mark: int, token: int | str | None = None
 ) -> Sending:
     """`tools/call` of the modern era, with progress where there is a token."""
     meta = {} if token is None else {PROGRESS_TOKEN: token}

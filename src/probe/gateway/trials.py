@@ -1,6 +1,6 @@
 """A trial: what one step did on one way, and the entries of the log about it. A run is all of them, as a file of lines.
 
-{"kind":"gateway-run","version":2,…}   first: the program, the time, both addresses, the profile
+{"kind":"gateway-run","version":3,…}   first: the program, the time, both addresses, the profile
 {"kind":"trial",…}                     one trial
 {"kind":"end","trials":…}              last: the file is not cut off
 """
@@ -18,7 +18,7 @@ from .behind import Behind
 from .client.records import Exchange, exchange_from
 from .side import Way
 
-VERSION: Final = 2
+VERSION: Final = 3
 _HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", "log", "names")
 
 
@@ -30,7 +30,8 @@ class RunError(ValueError):
 class Trial:
     """One step, once, on one way.
 
-    `mark` stands in the arguments of its calls; those of several calls go on with `.1`, `.2`. `moments` are what the
+    `mark` stands in the arguments of its calls, or one of the block that begins with it (`marks.py`); 0 where the step
+    was skipped. `moments` are what the
     client did, in seconds since the epoch. `behind` are the entries of the log about it. `skipped` says why the step
     could not be done on this way.
     """
@@ -38,7 +39,7 @@ class Trial:
     step: str
     way: Way
     turn: int
-    mark: str
+    mark: int
     exchanges: tuple[Exchange, ...]
     moments: Mapping[str, float] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)

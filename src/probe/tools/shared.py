@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..engine.catalogue.params import Text
+from ..engine.catalogue.params import Integer
 from ..engine.catalogue.tool import ToolFailureError
 from ..wire.jsonrpc import Json
 
@@ -17,11 +17,12 @@ READ_ONLY: Final[Json] = {
 """The annotations of the tools: none changes anything or reaches beyond this server and the client. `hints` differ."""
 
 
-LABEL: Final = Text(
-    "label",
-    "Any text; it changes nothing, and stands in the log, so that a caller finds its own call there again",
-    max_length=64,
-    required=False,
+MARK: Final = Integer(
+    "mark",
+    0,
+    999_999_999,
+    0,
+    "Any number; it changes nothing, and stands in the log, so that a caller finds its own call there again",
 )
 """Arguments are all that every gateway passes on, so a comparison of its two sides needs a mark among them."""
 

@@ -85,17 +85,17 @@ class GatewayEntry:
 class GatewayTrial:
     """One step, done once on one way, as both ends saw it.
 
-    `turn` counts from 1. `mark` is the label in the arguments of its calls, or the beginning of it. `skipped` says why
-    it was not done. `moments` are what the client did besides its requests, by name. `calls` are the calls with its
-    mark as the probe ran them. Of its exchanges and entries the first are kept; `exchanges_made` and `entries_seen` say
-    how many there were.
+    `turn` counts from 1. `mark` is the number in the arguments of its calls, or the first of a thousand. `skipped`
+    says why it was not done; then `mark` is 0. `moments` are what the client did besides its requests, by name. `calls`
+    are the calls with its mark as the probe ran them. Of its exchanges and entries the first are kept; `exchanges_made`
+    and `entries_seen` say how many there were.
     """
 
     step: str
     phase: str
     way: WayName
     turn: int
-    mark: str
+    mark: int
     skipped: str
     moments: Mapping[str, float]
     calls: list[str]

@@ -134,7 +134,7 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Free text, for fixtures of the official suite and for marks that a caller finds again."""
+    """Free text, for fixtures of the official suite."""
 
     name: str
     description: str
@@ -145,9 +145,7 @@ class Text:
 
     def schema(self) -> Json:
         """Its JSON Schema."""
-        described: Json = {"maxLength": self.max_length, "description": self.description}
-        if not self.required:
-            described["default"] = self.default
+        described = {"maxLength": self.max_length, "description": self.description}
         return {"type": "string", **described, **_mirrored(self.header)}
 
     def read(self, value: Any) -> str:

@@ -104,7 +104,7 @@ def ids(case: Case) -> Seen:
         tokens = [members(each.message).get("params", {}).get("progressToken") for each in item.of(_PROGRESS)]
         came = [item.answer.get("id"), *tokens]
         wrong += [f"{value!r} came back as {other!r}" for other in came if not is_same_id(other, value)]
-        calls = through.behind.calls(f"{through.mark}.{at}")
+        calls = through.behind.calls(through.mark + 1 + at)
         rewritten += any(not is_same_id(call.started["request_id"], value) for call in calls)
     if wrong:
         return compared("as sent", "changed", found=True, evidence=listed(wrong, 3))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...wire.revisions import V2026_07_28
-from ..behind import Row
+from ..behind import Row, mark_of
+from ..marks import client_of
 from ..naming import GUESSED
 from ..side import CAPABILITIES
 from ..trials import Trial
@@ -159,15 +160,14 @@ def deleted(case: Case) -> Seen:
     return compared("closed", "open", found=True, evidence=f"DELETE got {status}; the probe's session stayed open")
 
 
-def _sessions(trial: Trial) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _sessions(trial: Trial) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
     for call in trial.behind.all_calls(trial.mark):
-        client = call.started["arguments"]["label"].removeprefix(trial.mark).split(".")[1]
-        found.setdefault(client, []).append(str(call.started["session"]))
+        found.setdefault(client_of(mark_of(call.started) or 0, trial.mark), []).append(str(call.started["session"]))
     return found
 
 
-def _legacy_sessions(case: Case) -> dict[str, list[str]] | Seen:
+def _legacy_sessions(case: Case) -> dict[int, list[str]] | Seen:
     trial = case.one("sessions", "through")
     if trial is None:
         return not_applicable(_NO_LEGACY)

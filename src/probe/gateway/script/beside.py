@@ -15,14 +15,14 @@ _MOST_STREAMS: Final = 300
 """A gateway that allows more than this starves nobody here."""
 
 
-async def websocket(side: Side, mark: str) -> Taken:
+async def websocket(side: Side, mark: int) -> Taken:
     """The upgrade, `initialize` and a ping."""
     assert side.websocket is not None, "the step needs it"
     messages = [initialize(mark), notification("notifications/initialized", None), request(1, "ping", None)]
     return Taken((await converse(side.websocket, "websocket", messages, 2),))
 
 
-async def streams(side: Side, mark: str) -> Taken:
+async def streams(side: Side, mark: int) -> Taken:
     """Open as many streams at once as the other end allows, and one more."""
     first = await open_many(side.mcp, [_waiting(side, mark, 0, 0)], 5.0)
     if first.limit is None or first.problem or first.limit > _MOST_STREAMS:
@@ -33,9 +33,9 @@ async def streams(side: Side, mark: str) -> Taken:
     return Taken((), facts={"limit": first.limit, "late": late, "refused": more.refused, "problem": more.problem})
 
 
-def _waiting(side: Side, mark: str, number: int, step_ms: int) -> Sending:
+def _waiting(side: Side, mark: int, number: int, step_ms: int) -> Sending:
     # The head of a response comes with its first message: at once, and then the stream stays open.
-    arguments = {"steps": 2, "step_ms": step_ms // 2, "label": f"{mark}.{number}"}
+    arguments = {"steps": 2, "step_ms": step_ms // 2, "mark": mark + 1 + number}
     return modern_call(side, f"stream {number}", "progress", arguments, mark=mark, token=number)
 
 

@@ -12,39 +12,39 @@ HANGS_S: Final = 10.0
 """A client that has had no end after this long waits for ever, as far as it can know."""
 
 
-def _plan(side: Side, mark: str, moment: Moment) -> None:
+def _plan(side: Side, mark: int, moment: Moment) -> None:
     assert side.breaker is not None, "the step needs it"
-    side.breaker.moments[f'"{mark}"'] = moment
+    side.breaker.moments[mark] = moment
 
 
-async def before_modern(side: Side, mark: str) -> Taken:
+async def before_modern(side: Side, mark: int) -> Taken:
     """The connection breaks when the probe has the call and has not answered."""
     _plan(side, mark, "before")
-    sending = modern_call(side, "call", "simple_tool", _slow(mark), mark=f"b-{mark}")
+    sending = modern_call(side, "call", "simple_tool", _slow(mark), mark=mark)
     return Taken((await side.ask(sending, HANGS_S),), facts=_facts(side, mark))
 
 
-async def before_legacy(side: Side, mark: str) -> Taken:
+async def before_legacy(side: Side, mark: int) -> Taken:
     """Break before the answer to a call in a session, where the call goes on."""
-    async with session(side, f"b-{mark}") as opened:
+    async with session(side, mark) as opened:
         _plan(side, mark, "before")
         got = await side.ask(in_session("call", call(side, "simple_tool", _slow(mark)), opened), HANGS_S)
     return Taken((*opened.opened, got), facts=_facts(side, mark))
 
 
-def _facts(side: Side, mark: str) -> dict[str, bool]:
-    return {"broken": side.breaker is not None and f'"{mark}"' in side.breaker.broken}
+def _facts(side: Side, mark: int) -> dict[str, bool]:
+    return {"broken": side.breaker is not None and mark in side.breaker.broken}
 
 
-def _slow(mark: str) -> dict[str, object]:
-    return {"delayMs": 1500, "label": mark}
+def _slow(mark: int) -> dict[str, object]:
+    return {"delayMs": 1500, "mark": mark}
 
 
-async def after(side: Side, mark: str) -> Taken:
+async def after(side: Side, mark: int) -> Taken:
     """The connection breaks in the middle of a stream."""
     _plan(side, mark, "after")
-    arguments = {"steps": 8, "step_ms": 200, "label": mark}
-    sending = modern_call(side, "call", "progress", arguments, mark=f"b-{mark}", token=1)
+    arguments = {"steps": 8, "step_ms": 200, "mark": mark}
+    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=1)
     return Taken((await side.ask(sending, HANGS_S),), facts=_facts(side, mark))
 
 

@@ -20,18 +20,18 @@ BODIES: Final = (60_000, 900_000, 1_500_000, 3_900_000)
 TRACE: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
-async def ids(side: Side, mark: str) -> Taken:
+async def ids(side: Side, mark: int) -> Taken:
     """Calls whose id and token are each of `IDS`."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
         for at, value in enumerate(IDS):
-            arguments = {"steps": 1, "step_ms": 1, "label": f"{mark}.{at}"}
+            arguments = {"steps": 1, "step_ms": 1, "mark": mark + 1 + at}
             message = call(side, "progress", arguments, id=value, token=value)
             exchanges.append(await side.ask(in_session(f"id.{at}", message, opened)))
     return Taken((*opened.opened, *exchanges))
 
 
-async def errors(side: Side, mark: str) -> Taken:
+async def errors(side: Side, mark: int) -> Taken:
     """Refusals of each kind; a client is told by their status and code what to do."""
     own = side.ask
     exchanges: list[Exchange] = []
@@ -49,7 +49,7 @@ async def errors(side: Side, mark: str) -> Taken:
     return Taken((*opened.opened, *exchanges))
 
 
-async def modern_errors(side: Side, mark: str) -> Taken:
+async def modern_errors(side: Side, mark: int) -> Taken:
     """The refusals of the modern era."""
     mismatch = with_headers(modern("headers mismatch", "tools/list", mark=mark), ("Mcp-Method", "ping"))
     unknown = modern("no such method", "no/such", mark=mark)
@@ -57,7 +57,7 @@ async def modern_errors(side: Side, mark: str) -> Taken:
     return Taken((await side.ask(mismatch), await side.ask(unknown), await side.ask(no_session)))
 
 
-async def failures(side: Side, mark: str) -> Taken:
+async def failures(side: Side, mark: int) -> Taken:
     """A tool that fails in each of the two ways."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
@@ -67,7 +67,7 @@ async def failures(side: Side, mark: str) -> Taken:
     return Taken((*opened.opened, *exchanges))
 
 
-async def results(side: Side, mark: str) -> Taken:
+async def results(side: Side, mark: int) -> Taken:
     """Results of every shape, of the tools that are offered."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
@@ -76,7 +76,7 @@ async def results(side: Side, mark: str) -> Taken:
     return Taken((*opened.opened, *exchanges))
 
 
-async def large_results(side: Side, mark: str, sizes: tuple[int, ...] = (16, 80)) -> Taken:
+async def large_results(side: Side, mark: int, sizes: tuple[int, ...] = (16, 80)) -> Taken:
     """Results of 1 and 5 megabytes; gateways' buffers often have 4."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
@@ -86,17 +86,17 @@ async def large_results(side: Side, mark: str, sizes: tuple[int, ...] = (16, 80)
     return Taken((*opened.opened, *exchanges))
 
 
-async def larger_results(side: Side, mark: str) -> Taken:
+async def larger_results(side: Side, mark: int) -> Taken:
     """Up to 16 megabytes."""
     return await large_results(side, mark, (16, 80, 160, 256))
 
 
-async def bodies(side: Side, mark: str) -> Taken:
+async def bodies(side: Side, mark: int) -> Taken:
     """Requests of growing size, until one is refused."""
     exchanges: list[Exchange] = []
     async with session(side, mark) as opened:
         for at, size in enumerate(BODIES):
-            message = call(side, "simple_tool", {"label": f"{mark}.{at}"})
+            message = call(side, "simple_tool", {"mark": mark + 1 + at})
             message["params"]["_meta"] = {"x.test/padding": "x" * size}
             exchanges.append(await side.ask(in_session(f"{size} bytes", message, opened)))
             if exchanges[-1].status != 200:
@@ -112,7 +112,7 @@ HEADS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 )
 
 
-async def heads(side: Side, mark: str) -> Taken:
+async def heads(side: Side, mark: int) -> Taken:
     """Heads that the probe takes: below 32 KB and 100 headers."""
     exchanges = (
         [await side.ask(with_headers(modern(name, "tools/list", mark=mark), *headers)) for name, headers in HEADS]
@@ -122,7 +122,7 @@ async def heads(side: Side, mark: str) -> Taken:
     return Taken(tuple(exchanges))
 
 
-def sent_headers(side: Side, mark: str) -> tuple[tuple[str, str], ...]:
+def sent_headers(side: Side, mark: int) -> tuple[tuple[str, str], ...]:
     """Headers of which the probe is to see the same. An own Authorization is not added to that of the user."""
     given = {name.lower() for name, _ in side.mcp.headers}
     own = () if "authorization" in given else (("Authorization", f"Bearer {mark}"),)
@@ -136,12 +136,12 @@ def sent_headers(side: Side, mark: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-async def headers(side: Side, mark: str) -> Taken:
+async def headers(side: Side, mark: int) -> Taken:
     """A request with headers that gateways drop, merge or change."""
     arguments = {"region": "us-east", "priority": 3, "dry_run": True}
     mirrored = (("Mcp-Param-Region", "us-east"), ("Mcp-Param-Priority", "3"), ("Mcp-Param-Dry-Run", "true"))
     marked = sent_headers(side, mark)
-    simple = modern_call(side, "marked", "simple_tool", {"label": mark}, mark=mark)
+    simple = modern_call(side, "marked", "simple_tool", {"mark": mark}, mark=mark)
     exchanges = [await side.ask(with_headers(simple, *marked))]
     if "tool:routed_tool" in side.offers:
         routed = modern_call(side, "mirrored", "routed_tool", arguments, mark=mark)
@@ -149,14 +149,14 @@ async def headers(side: Side, mark: str) -> Taken:
     return Taken(tuple(exchanges))
 
 
-async def encoding(side: Side, mark: str) -> Taken:
+async def encoding(side: Side, mark: int) -> Taken:
     """A stream for a client that would take it compressed."""
-    arguments = {"steps": 4, "step_ms": 50, "label": mark}
-    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=mark)
+    arguments = {"steps": 4, "step_ms": 50, "mark": mark}
+    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=f"token-{mark}")
     return Taken((await side.ask(with_headers(sending, ("Accept-Encoding", "gzip"))),))
 
 
-async def origins(side: Side, mark: str) -> Taken:
+async def origins(side: Side, mark: int) -> Taken:
     """Names that the probe refuses: what protects its user against DNS rebinding."""
     ping: dict[str, Any] = request(1, "server/discover", None)
     honest = modern("host", "server/discover", mark=mark)

@@ -16,7 +16,7 @@ _MOST_PAGES: Final = 20
 _LISTS: Final = (("tools/list", "tools"), ("resources/list", "resources"), ("prompts/list", "prompts"))
 
 
-async def legacy(side: Side, mark: str) -> Taken:
+async def legacy(side: Side, mark: int) -> Taken:
     """A session from its beginning to its end, and a request after it."""
     opened = await open_session(side, mark)
     exchanges = [*opened.opened]
@@ -56,7 +56,7 @@ def _name(item: Any) -> str:
     return str(item.get("uri") or item.get("name") or "")
 
 
-async def revisions(side: Side, mark: str) -> Taken:
+async def revisions(side: Side, mark: int) -> Taken:
     """A session in each of the two older revisions, of a client that declares nothing."""
     exchanges: list[Exchange] = []
     for revision in (V2025_03_26, V2025_06_18):
@@ -67,7 +67,7 @@ async def revisions(side: Side, mark: str) -> Taken:
     return Taken(tuple(exchanges))
 
 
-async def discover(side: Side, mark: str) -> Taken:
+async def discover(side: Side, mark: int) -> Taken:
     """The modern era: `server/discover` and the tools."""
     first = await side.ask(modern("discover", "server/discover", mark=mark))
     second = await side.ask(modern("tools", "tools/list", mark=mark, id=2))

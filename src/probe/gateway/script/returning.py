@@ -19,9 +19,9 @@ _STEPS: Final = 8
 _SEEN_S: Final = 1.5
 
 
-async def resume(side: Side, mark: str) -> Taken:
+async def resume(side: Side, mark: int) -> Taken:
     """A stream that breaks after three messages, and the rest of it by `Last-Event-ID`."""
-    arguments = {"steps": _STEPS, "step_ms": 120, "label": mark}
+    arguments = {"steps": _STEPS, "step_ms": 120, "mark": mark}
     async with session(side, mark) as opened:
         message = call(side, "progress", arguments, token=f"token-{mark}")
         async with side.asking(in_session("call", message, opened)) as live:
@@ -36,7 +36,7 @@ async def resume(side: Side, mark: str) -> Taken:
     return Taken((*opened.opened, first, *rest))
 
 
-async def elicitation(side: Side, mark: str) -> Taken:
+async def elicitation(side: Side, mark: int) -> Taken:
     """A question of the probe to the client, and the answer."""
     async with session(side, mark) as opened:
         message = call(side, "elicit_simple_form", {})
@@ -71,7 +71,7 @@ async def _question(*streams: Live) -> int | str | None:
     return id if isinstance(id, int | str) else None
 
 
-async def legacy_task(side: Side, mark: str) -> Taken:
+async def legacy_task(side: Side, mark: int) -> Taken:
     """A task of a session: made, asked for, its result taken."""
     async with session(side, mark) as opened:
         message = call(side, "pure_task", {"durationMs": 1000})
@@ -85,7 +85,7 @@ async def legacy_task(side: Side, mark: str) -> Taken:
     return Taken((*opened.opened, made, *got))
 
 
-async def modern_task(side: Side, mark: str) -> Taken:
+async def modern_task(side: Side, mark: int) -> Taken:
     """A task of the extension: made and asked for."""
     declared: Json = {CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
     params = {"name": side.tool("pure_task"), "arguments": {"durationMs": 1000}, "_meta": declared}
@@ -98,7 +98,7 @@ async def modern_task(side: Side, mark: str) -> Taken:
     return Taken((made, *got))
 
 
-async def subscription(side: Side, mark: str) -> Taken:
+async def subscription(side: Side, mark: int) -> Taken:
     """`subscriptions/listen`, and a change that it is told of."""
     wanted = {"notifications": {"toolsListChanged": True}}
     async with side.asking(modern("listen", "subscriptions/listen", wanted, mark=mark)) as ear:
@@ -109,11 +109,11 @@ async def subscription(side: Side, mark: str) -> Taken:
     return Taken((ear.record(), told))
 
 
-async def draft_stream(side: Side, mark: str) -> Taken:
+async def draft_stream(side: Side, mark: int) -> Taken:
     """A stream of the draft extension, left behind and resumed as soon as its `min` allows."""
     declared = {**CAPABILITIES, "experimental": {"streams": {}}}
     opened = await open_session(side, mark, capabilities=declared)
-    message = call(side, "progress", {"steps": 3, "step_ms": 4000, "label": mark}, token=mark)
+    message = call(side, "progress", {"steps": 3, "step_ms": 4000, "mark": mark}, token=f"token-{mark}")
     async with side.asking(in_session("call", message, opened)) as live:
         await live.wait_messages(1, 5.0)
         closed = time.time()

@@ -33,7 +33,7 @@ class Step:
 
     name: str
     phase: str
-    run: Callable[[Side, str], Awaitable[Taken]]
+    run: Callable[[Side, int], Awaitable[Taken]]
     needs: frozenset[str] = frozenset()
     turns: int = 1
     beside: bool = False

@@ -23,13 +23,13 @@ STREAM_OPEN_S: Final = 4.0
 """How long the stream of a cancelled call may stay open."""
 
 
-async def cancelled(side: Side, mark: str) -> Taken:
+async def cancelled(side: Side, mark: int) -> Taken:
     """`notifications/cancelled` for a call in a session."""
-    arguments = {"silentMs": SILENT_MS, "idleMs": 60_000, "keepAlive": False, "label": mark}
+    arguments = {"silentMs": SILENT_MS, "idleMs": 60_000, "keepAlive": False, "mark": mark}
     async with session(side, mark) as opened:
         async with side.asking(in_session("call", call(side, "silent_call", arguments, id=1), opened)) as live:
             await trio.sleep(0.5)
-            told = notification("notifications/cancelled", {"requestId": 1, "reason": mark})
+            told = notification("notifications/cancelled", {"requestId": 1, "reason": "not wanted any more"})
             moment = time.time()
             answer = await side.ask(in_session("cancel", told, opened))
             await live.wait_over(STREAM_OPEN_S)
@@ -37,8 +37,8 @@ async def cancelled(side: Side, mark: str) -> Taken:
     return Taken((*opened.opened, record, answer), {"cancelled": moment})
 
 
-async def _closed(side: Side, mark: str, tool: str, arguments: Mapping[str, object], messages: int) -> Taken:
-    sending = modern_call(side, "call", tool, {**arguments, "label": mark}, mark=mark, token=mark)
+async def _closed(side: Side, mark: int, tool: str, arguments: Mapping[str, object], messages: int) -> Taken:
+    sending = modern_call(side, "call", tool, {**arguments, "mark": mark}, mark=mark, token=f"token-{mark}")
     async with side.asking(sending) as live:
         if messages:
             await live.wait_messages(messages, 8.0)
@@ -50,43 +50,43 @@ async def _closed(side: Side, mark: str, tool: str, arguments: Mapping[str, obje
     return Taken((live.record(),), {"closed": moment})
 
 
-async def close_stream(side: Side, mark: str) -> Taken:
+async def close_stream(side: Side, mark: int) -> Taken:
     """The client closes while messages come."""
     return await _closed(side, mark, "progress", {"steps": 40, "step_ms": 150}, 2)
 
 
-async def close_slow(side: Side, mark: str) -> Taken:
+async def close_slow(side: Side, mark: int) -> Taken:
     """The client closes between two messages that are far apart."""
     return await _closed(side, mark, "progress", {"steps": 4, "step_ms": SLOW_MS}, 1)
 
 
-async def close_silent(side: Side, mark: str) -> Taken:
+async def close_silent(side: Side, mark: int) -> Taken:
     """The client closes before there was any message."""
     arguments = {"silentMs": SILENT_MS, "idleMs": 60_000, "keepAlive": False}
     return await _closed(side, mark, "silent_call", arguments, 0)
 
 
-async def quiet_stream(side: Side, mark: str, seconds: int, *, comments: bool = False) -> Taken:
+async def quiet_stream(side: Side, mark: int, seconds: int, *, comments: bool = False) -> Taken:
     """An event stream that says nothing for so long after its head."""
-    arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": comments, "label": mark}
+    arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": comments, "mark": mark}
     async with session(side, mark) as opened:
         sending = in_session("call", call(side, "silent_call", arguments), opened)
         got = await side.ask(sending, seconds + 10.0)
     return Taken((*opened.opened, got), facts={"seconds": seconds})
 
 
-async def quiet_call(side: Side, mark: str, seconds: int) -> Taken:
+async def quiet_call(side: Side, mark: int, seconds: int) -> Taken:
     """A request whose response does not begin for so long."""
-    arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": False, "label": mark}
+    arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": False, "mark": mark}
     sending = modern_call(side, "call", "silent_call", arguments, mark=mark)
     return Taken((await side.ask(sending, seconds + 10.0),), facts={"seconds": seconds})
 
 
-async def busy_stream(side: Side, mark: str, seconds: int) -> Taken:
+async def busy_stream(side: Side, mark: int, seconds: int) -> Taken:
     """A stream that lasts so long and has a message every few seconds: a limit of silence does not end it."""
     step = min(3500, seconds * 50)
-    arguments = {"steps": seconds * 1000 // step, "step_ms": step, "label": mark}
-    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=mark)
+    arguments = {"steps": seconds * 1000 // step, "step_ms": step, "mark": mark}
+    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=f"token-{mark}")
     return Taken((await side.ask(sending, seconds + 10.0),), facts={"seconds": seconds})
 
 

@@ -10,6 +10,7 @@ import trio
 from ...wire.jsonrpc import request
 from ..client.live import Sending
 from ..client.records import Exchange
+from ..marks import client_mark
 from ..side import ACCEPT, Side, call, in_session, modern_call, open_session, session
 from .step import Step, Taken
 
@@ -23,9 +24,9 @@ _FIRST_S: Final = 6.0
 _HEAD_S: Final = 5.0
 
 
-async def legacy_progress(side: Side, mark: str) -> Taken:
+async def legacy_progress(side: Side, mark: int) -> Taken:
     """Progress in a session, with the GET stream open beside, so that it shows where each message arrives."""
-    arguments = {"steps": STEPS_EACH, "step_ms": STEP_MS, "label": mark}
+    arguments = {"steps": STEPS_EACH, "step_ms": STEP_MS, "mark": mark}
     async with session(side, mark) as opened:
         async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear:
             await ear.wait_head(1.0)
@@ -36,23 +37,23 @@ async def legacy_progress(side: Side, mark: str) -> Taken:
     return Taken((*opened.opened, beside, got))
 
 
-async def modern_progress(side: Side, mark: str) -> Taken:
+async def modern_progress(side: Side, mark: int) -> Taken:
     """Progress in the modern era."""
-    arguments = {"steps": STEPS_EACH, "step_ms": STEP_MS, "label": mark}
+    arguments = {"steps": STEPS_EACH, "step_ms": STEP_MS, "mark": mark}
     sending = modern_call(side, "call", "progress", arguments, mark=mark, token=f"token-{mark}")
     return Taken((await side.ask(sending),))
 
 
-async def fast(side: Side, mark: str) -> Taken:
+async def fast(side: Side, mark: int) -> Taken:
     """Many reports without a pause, which an overtaking result would hide."""
-    arguments = {"steps": FAST, "step_ms": 0, "label": mark}
+    arguments = {"steps": FAST, "step_ms": 0, "mark": mark}
     async with session(side, mark) as opened:
         message = call(side, "progress", arguments, token=f"token-{mark}")
         got = await side.ask(in_session("call", message, opened))
     return Taken((*opened.opened, got))
 
 
-async def listening(side: Side, mark: str) -> Taken:
+async def listening(side: Side, mark: int) -> Taken:
     """The GET stream: when its head comes, and whether a list-changed notification arrives on it."""
     async with session(side, mark) as opened:
         async with side.asking(Sending("get", "GET", (ACCEPT, *opened.headers[2:]))) as ear:
@@ -64,17 +65,17 @@ async def listening(side: Side, mark: str) -> Taken:
     return Taken((*opened.opened, beside, got))
 
 
-async def parallel(side: Side, mark: str, count: int = 10) -> Taken:
+async def parallel(side: Side, mark: int, count: int = 10) -> Taken:
     """Calls at the same time, each in the middle of a stream."""
     arguments = {"steps": 4, "step_ms": 150}
     got: list[Exchange] = []
 
     async def one(number: int) -> None:
-        labelled = {**arguments, "label": f"{mark}.{number}"}
+        marked = {**arguments, "mark": mark + 1 + number}
         if "modern" in side.offers:
-            sending = modern_call(side, f"call {number}", "progress", labelled, mark=mark, token=number)
+            sending = modern_call(side, f"call {number}", "progress", marked, mark=mark, token=number)
         elif opened is not None:
-            message = call(side, "progress", labelled, id=100 + number, token=number)
+            message = call(side, "progress", marked, id=100 + number, token=number)
             sending = in_session(f"call {number}", message, opened)
         else:
             return
@@ -89,25 +90,25 @@ async def parallel(side: Side, mark: str, count: int = 10) -> Taken:
     return Taken(tuple(sorted(got, key=lambda item: item.began)))
 
 
-async def many(side: Side, mark: str) -> Taken:
+async def many(side: Side, mark: int) -> Taken:
     """100 of them, but only where 10 were served in time: more load would only hurt."""
-    few = await parallel(side, f"{mark}.few", 10)
+    few = await parallel(side, mark, 10)
     worst = max((item.messages[0].at - item.began for item in few.exchanges if item.messages), default=_FIRST_S)
     answered = all(item.answer is not None for item in few.exchanges)
     if worst > 5.0 or not answered:
         return Taken(few.exchanges, facts={"count": 10, "stopped": True})
-    more = await parallel(side, f"{mark}.many", 100)
+    more = await parallel(side, mark + 100, 100)
     return Taken(more.exchanges, facts={"count": 100, "stopped": False})
 
 
-async def sessions(side: Side, mark: str) -> Taken:
+async def sessions(side: Side, mark: int) -> Taken:
     """Three clients with two calls each, every request on a new connection."""
     exchanges: list[Exchange] = []
     for client in range(3):
-        opened = await open_session(side, f"{mark}.{client}", name=f"{client} ")
+        opened = await open_session(side, client_mark(mark, client), name=f"{client} ")
         exchanges += opened.opened
         for number in range(2):
-            message = call(side, "simple_tool", {"label": f"{mark}.{client}.{number}"}, id=1 + number)
+            message = call(side, "simple_tool", {"mark": client_mark(mark, client) + 1 + number}, id=1 + number)
             exchanges.append(await side.ask(in_session(f"{client} call {number}", message, opened)))
         exchanges.append(await side.ask(in_session(f"{client} ping", request(9, "ping", None), opened)))
         if opened.id is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...engine.catalogue.params import Boolean, Integer
 from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
-from ..shared import LABEL, READ_ONLY, output
+from ..shared import MARK, READ_ONLY, output
 
 
 async def run(context: ToolContext) -> ToolResult:
@@ -30,7 +30,7 @@ TOOL = Tool(
         Integer("silentMs", 0, 600_000, 5000, "How long the call says nothing, in milliseconds"),
         Integer("idleMs", 100, 600_000, 2000, "How long it may say nothing, in milliseconds"),
         Boolean("keepAlive", True, "Whether the stream of the response carries comments meanwhile"),
-        LABEL,
+        MARK,
     ),
     output_schema=output(silentMs={"type": "integer"}),
     annotations=READ_ONLY,

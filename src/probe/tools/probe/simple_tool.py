@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...engine.catalogue.params import Integer
 from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
-from ..shared import LABEL, READ_ONLY, output
+from ..shared import MARK, READ_ONLY, output
 
 
 async def run(context: ToolContext) -> ToolResult:
@@ -24,7 +24,7 @@ TOOL = Tool(
         "call is still running."
     ),
     run=run,
-    params=(Integer("delayMs", 0, 5000, 0, "How long to wait, in milliseconds"), LABEL),
+    params=(Integer("delayMs", 0, 5000, 0, "How long to wait, in milliseconds"), MARK),
     output_schema=output(message={"type": "string"}),
     annotations=READ_ONLY,
 )

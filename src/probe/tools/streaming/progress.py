@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...engine.catalogue.params import Integer
 from ...engine.catalogue.tool import Tool, ToolContext, ToolResult, structured
-from ..shared import LABEL, READ_ONLY, output
+from ..shared import MARK, READ_ONLY, output
 
 
 async def run(context: ToolContext) -> ToolResult:
@@ -30,7 +30,7 @@ TOOL = Tool(
     params=(
         Integer("steps", 1, 100, 5, "How many steps, each with one notification"),
         Integer("step_ms", 0, 5000, 200, "How long each step takes, in milliseconds"),
-        LABEL,
+        MARK,
     ),
     output_schema=output(steps={"type": "integer"}, notified={"type": "boolean"}, done={"type": "boolean"}),
     annotations=READ_ONLY,
