@@ -142,6 +142,7 @@ def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
     """Run what serves; returns what it returns. Raises `StartError` for whatever keeps it from starting."""
     # An exception group that is caught in part leaves the function without a value.
     results: list[_Result] = []
+    failure: BaseException | None = None
 
     async def keep() -> None:
         results.append(await service())
@@ -157,7 +158,10 @@ def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
         StreamsClosedError,
         TelemetryError,
     ) as group:
-        raise StartError(_reason(first(group))) from None
+        # Before 3.11.4 what `except*` raises comes out in a group of its own, so it is raised below.
+        failure = first(group)
+    if failure is not None:
+        raise StartError(_reason(failure))
     return results[0]
 
 

@@ -216,11 +216,15 @@ def _execute(given: _Given, chosen: set[int]) -> Run:
     from ..listener import ListenError
     from ..starting import StartError, first
 
+    failure: BaseException | None = None
+    results: list[Recorded] = []
     try:
-        recorded = trio.run(_run, given, given.through, headers, chosen, strict_exception_groups=True)
+        results.append(trio.run(_run, given, given.through, headers, chosen, strict_exception_groups=True))
     except* (TargetError, UnreachableError, NamingError, BehindError, ListenError, StartError, OSError) as group:
-        raise click.ClickException(str(first(group))) from None
-    run = recorded.run()
+        failure = first(group)
+    if failure is not None:
+        raise click.ClickException(str(failure))
+    run = results[0].run()
     if given.save is not None:
         try:
             with Path(given.save).open("wb") as file:

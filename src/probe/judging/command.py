@@ -79,13 +79,15 @@ class Servers:
 @contextmanager
 def failures() -> Iterator[None]:
     """An error that keeps a judge from judging becomes click's kind of error, which is one line and status 2."""
+    error: BaseException | None = None
     try:
         yield
     except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:
         error = first(group)
-        if isinstance(error, OSError) and error.filename is not None:
-            raise click.ClickException(f"{error.filename}: {error.strerror}") from None
-        raise click.ClickException(str(error)) from None
+    if isinstance(error, OSError) and error.filename is not None:
+        raise click.ClickException(f"{error.filename}: {error.strerror}")
+    if error is not None:
+        raise click.ClickException(str(error))
 
 
 def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], servers: Servers) -> int:
