@@ -158,7 +158,7 @@ def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
         StreamsClosedError,
         TelemetryError,
     ) as group:
-        # Before 3.11.4 what `except*` raises comes out in a group of its own, so it is raised below.
+        # Python 3.11.2 puts what is raised here into a group of its own, so it is raised below.
         failure = first(group)
     if failure is not None:
         raise StartError(_reason(failure))

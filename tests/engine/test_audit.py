@@ -6,7 +6,8 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from probe.engine.audit import _ANEW as ANEW
 from probe.observe.audit import db as audit_db
 from probe.observe.audit import reading as audit_reading
 from probe.observe.audit.claim import AuditFileError
+from probe.observe.audit.db import AuditDb
+from probe.observe.audit.file import AuditFile
 from probe.observe.audit.kept_calls import AuditUnreadableError, CursorError
 from probe.observe.call_filter import parse
 
@@ -421,18 +424,53 @@ async def test_the_end_of_the_server_does_not_wait_for_a_file_that_cannot_be_wri
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(audit, "FINAL_S", 0.3)
-    async with auditing(path) as probe:
-        client = await probe.client()
-        await client.tool("chatty")
-        await settled(path, 1)
-        holding = locked(path)
-        holding.__enter__()
-        await client.tool("chatty")
-        began = trio.current_time()
-    assert trio.current_time() - began < 10
-    assert "1 calls that could not be written" in caplog.text
-    holding.__exit__(None, None, None)
+    with ExitStack() as holding:
+        async with auditing(path) as probe:
+            client = await probe.client()
+            await client.tool("chatty")
+            await settled(path, 1)
+            holding.enter_context(locked(path))
+            await client.tool("chatty")
+            file = probe.engine.audit._file
+            assert file is not None
+            began = trio.current_time()
+        assert trio.current_time() - began < 10
+        assert "1 calls that could not be written" in caplog.text
+        # The thread that waits for the lock is left behind, and closes the file.
+        with trio.fail_after(10):
+            await eventually(lambda: file._db is None)
     assert len(rows_in(path)) == 1
+
+
+@pytest.mark.parametrize("at", ["open", "write", "shorten"])
+def test_a_file_that_is_abandoned_is_closed_by_whoever_uses_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    file = AuditFile(path, "a run", 0)
+    if at != "open":
+        file.ensure()
+    begun, go_on = threading.Event(), threading.Event()
+    real = getattr(AuditDb, at)
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        begun.set()
+        assert go_on.wait(10)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(AuditDb, at, slow)
+    work = {"open": file.ensure, "write": partial(file.write, [], 10), "shorten": file.shorten}[at]
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert begun.wait(10)
+    file.abandon()
+    assert (file._db is None) == (at == "open")
+    go_on.set()
+    worker.join()
+    assert file._db is None
+    monkeypatch.undo()
+    other = AuditFile(path, "another run", 0)
+    other.ensure()
+    other.close()
 
 
 async def test_the_end_of_the_server_waits_a_little_for_a_file_that_is_locked(path: Path) -> None:

@@ -42,6 +42,8 @@ _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 # The end of the server waits so long for the last rows.
 FINAL_S: Final = 3.0
+# And so long for a disk that takes its time to close a file.
+_ABANDON_S: Final = 1.0
 # Between two attempts on a file that cannot be written, at most; and at the end of the server.
 _LONGEST_PAUSE_S: Final = 5.0
 _FINAL_PAUSE_S: Final = 0.05
@@ -128,6 +130,7 @@ class Audit:
                 nursery.cancel_scope.cancel()
             await self._close(self._file)
         if self._scope.cancelled_caught:
+            await self._abandon(self._file)
             logger.error("the audit ends with %d calls that could not be written", len(self._unwritten.pending()))
 
     async def _open(self, file: AuditFile) -> None:
@@ -145,6 +148,15 @@ class Audit:
         except UNUSABLE as error:
             # All is written, and the end of the process closes it as well.
             logger.error("the audit file cannot be closed: %s", error)  # noqa: TRY400 - no defect of this program
+
+    async def _abandon(self, file: AuditFile) -> None:
+        """Have the file closed by the thread that is left behind with it, if there is one."""
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + _ABANDON_S):
+            try:
+                # That thread has the place of `_one`.
+                await in_thread(file.abandon, trio.CapacityLimiter(1))
+            except UNUSABLE as error:
+                logger.info("the audit file cannot be closed: %s", error)
 
     async def _keep_short(self, file: AuditFile, calls: FileCalls) -> None:
         """Cut back the WAL whenever it has grown, in a moment without readers: with them it would grow for ever."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from .db import AuditDb, Written
@@ -14,7 +16,7 @@ _PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3
 
 
 class AuditFile:
-    """The file of one run, opened anew where it was lost. Used by one thread at a time.
+    """The file of one run, opened anew where it was lost. Used by one thread at a time, but for `abandon`.
 
     `base` plus the place in the log is the number of a call of this run. It never becomes less, so that a page goes on
     where it was also in a file that was made anew.
@@ -26,42 +28,75 @@ class AuditFile:
         self._run = run
         self._started_at = started_at
         self._db: AuditDb | None = None
+        self._in_use = Lock()
+        self._abandoned = False
 
     def ensure(self) -> bool:
         """Have the file open; returns whether it had to be opened, and so may lack what was written before.
 
         Raises as `AuditDb.open`.
         """
-        if self._db is not None and not self._db.in_place:
-            self.close()
-        if self._db is not None:
-            return False
-        self._db = AuditDb.open(self.path, self._run, self._started_at, least_base=self.base)
-        self.base = self._db.base
-        return True
+        with self._used():
+            if self._db is not None and not self._db.in_place:
+                self._close()
+            if self._db is not None:
+                return False
+            self._db = AuditDb.open(self.path, self._run, self._started_at, least_base=self.base)
+            self.base = self._db.base
+            return True
 
     def write(self, batch: Sequence[Written], most_rows: int, most_bytes: int | None = None) -> bool:
         """Write to the file, which is open; returns whether it is time to `shorten` it.
 
         Raises `sqlite3.Error` and `OSError`; nothing is written then.
         """
-        assert self._db is not None, "the owner calls `ensure` first"
-        try:
-            self._db.write(batch, most_rows, most_bytes)
-        except sqlite3.Error as error:
-            # Extended codes have the plain one in their last byte.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _PASSING:
-                self.close()
-            raise
-        return self._db.is_long
+        with self._used():
+            assert self._db is not None, "the owner calls `ensure` first"
+            try:
+                self._db.write(batch, most_rows, most_bytes)
+            except sqlite3.Error as error:
+                # Extended codes have the plain one in their last byte.
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _PASSING:
+                    self._close()
+                raise
+            return self._db.is_long
 
     def shorten(self) -> None:
         """Cut back the WAL, if the file is open and nobody reads it. Raises `sqlite3.Error`."""
-        if self._db is not None:
-            self._db.shorten()
+        with self._used():
+            if self._db is not None:
+                self._db.shorten()
 
     def close(self) -> None:
-        """Close the file, if it is open."""
+        """Close the file, if it is open. Raises `sqlite3.Error` and `OSError`."""
+        with self._used():
+            self._close()
+
+    def abandon(self) -> None:
+        """Close the file for good: at once, or at the end of the work that a thread is at, which nobody waits for.
+
+        Any thread may call it. Raises `sqlite3.Error` and `OSError`.
+        """
+        self._abandoned = True
+        self._close_abandoned()
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        try:
+            with self._in_use:
+                yield
+        finally:
+            self._close_abandoned()
+
+    def _close_abandoned(self) -> None:
+        # Either `abandon` finds the file unused, or the thread that used it finds it abandoned.
+        if self._abandoned and self._in_use.acquire(blocking=False):
+            try:
+                self._close()
+            finally:
+                self._in_use.release()
+
+    def _close(self) -> None:
         db, self._db = self._db, None
         if db is not None:
             db.close()
