@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from probe.gateway.checks import CheckResult, Verdict, judge
-from probe.gateway.faults import catalogue
+from probe.gateway.faults import Hint, catalogue
 from probe.gateway.report import FORMATS, Allowed, AllowedError, document, exit_code, read_allowed, summary
 from probe.gateway.trials import Run, RunError, dump, load
 
@@ -24,7 +24,13 @@ RUN = Run("1.0", 0.0, "http://127.0.0.1:1/mcp", f"http://gateway/{HOSTILE}", "qu
 
 def finding(number: int, verdict: Verdict, said: str = "") -> CheckResult:
     return CheckResult(
-        catalogue()[number], verdict, "1", said, said, "mend it", {"direct": ("c1",), "through": ("c2",)}
+        catalogue()[number],
+        verdict,
+        "1",
+        said,
+        said,
+        (Hint(None, ("mend it",)), Hint("nginx", ("first;", "second;"))),
+        {"direct": ("c1",), "through": ("c2",)},
     )
 
 
@@ -45,6 +51,19 @@ def test_what_a_gateway_says_is_text(form: str) -> None:
     if form in ("html", "junit", "markdown"):
         assert "<script>" not in text
     assert all(each.name in text for each in FINDINGS)
+
+
+def test_each_hint_has_a_line_of_its_own() -> None:
+    text = FORMATS["table"](RUN, [finding(8, Verdict.BROKEN)], Allowed())
+    assert "    -> mend it\n    -> nginx: first;\n              second;\n" in text
+    assert "<br>- mend it<br>- nginx: first; second; |" in FORMATS["markdown"](
+        RUN, [finding(8, Verdict.BROKEN)], Allowed()
+    )
+    value = json.loads(FORMATS["json"](RUN, [finding(8, Verdict.BROKEN)], Allowed()))
+    assert value["findings"][0]["hints"] == [
+        {"product": None, "lines": ["mend it"]},
+        {"product": "nginx", "lines": ["first;", "second;"]},
+    ]
 
 
 def test_junit_has_each_finding_in_its_place() -> None:

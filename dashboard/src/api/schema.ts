@@ -1358,7 +1358,7 @@ export interface components {
          *
          *     `fault` is its number in the catalogue, `phase` and `steps` are what it judges. `severity`: A wrong results or
          *     double effects, B a feature is lost, C late or limited, D only told. `direct` and `through` are what was measured,
-         *     `hint` is what to set. `allowed` says that this deviation was accepted (`--allow`). `calls` are those of the probe
+         *     `hints` are what to set. `allowed` says that this deviation was accepted (`--allow`). `calls` are those of the probe
          *     that it rests on, by way; `trials` are places in the list of trials.
          */
         GatewayFinding: {
@@ -1369,7 +1369,7 @@ export interface components {
             direct: string;
             evidence: string;
             fault: number;
-            hint: string;
+            hints: components["schemas"]["GatewayHint"][];
             name: string;
             phase: string;
             /** @enum {string} */
@@ -1380,6 +1380,11 @@ export interface components {
             trials: number[];
             /** @enum {string} */
             verdict: "same" | "n/a" | "changed" | "unclear" | "degraded" | "broken";
+        };
+        /** @description What to do: `lines` for the configuration of a `product`, or advice for any gateway where `product` is null. */
+        GatewayHint: {
+            lines: string[];
+            product: string | null;
         };
         /**
          * @description The event log behind the gateway: the API that it was read from, and its run.
@@ -2893,6 +2898,7 @@ export type GatewayArrival = components['schemas']['GatewayArrival'];
 export type GatewayEntry = components['schemas']['GatewayEntry'];
 export type GatewayExchange = components['schemas']['GatewayExchange'];
 export type GatewayFinding = components['schemas']['GatewayFinding'];
+export type GatewayHint = components['schemas']['GatewayHint'];
 export type GatewayLog = components['schemas']['GatewayLog'];
 export type GatewayReport = components['schemas']['GatewayReport'];
 export type GatewayTrial = components['schemas']['GatewayTrial'];

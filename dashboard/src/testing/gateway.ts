@@ -20,14 +20,14 @@ export function gatewayTrial(way: "direct" | "through", more: Partial<GatewayTri
 }
 
 export function gatewayFinding(name: string, more: Partial<GatewayFinding> = {}): GatewayFinding {
-  const said = { title: `what ${name} is about`, direct: "0 ms", through: "202 ms", evidence: "24 messages", hint: "" };
+  const said = { title: `what ${name} is about`, direct: "0 ms", through: "202 ms", evidence: "24 messages", hints: [] };
   return { name, fault: 1, phase: "time", steps: [], severity: "C", verdict: "same", allowed: false, calls: {}, trials: [0, 1], ...said, ...more };
 }
 
 /** A run with these findings, which all rest on one step of both ways. */
 export function gatewayReport(findings: readonly GatewayFinding[], more: Partial<GatewayReport> = {}): GatewayReport {
   const trials = [gatewayTrial("direct"), gatewayTrial("through")];
-  const about = { format: "mcp-probe-gateway", version: 1, program: "0.1.0", started_at: 1000, profile: "quick", product: "HAProxy" };
+  const about = { format: "mcp-probe-gateway", version: 2, program: "0.1.0", started_at: 1000, profile: "quick", product: "HAProxy" };
   const ways = { direct: "http://127.0.0.1:8000/mcp", through: "http://127.0.0.1:8080/mcp", offers: {} };
   return { ...about, ...ways, log: { api: "http://127.0.0.1:8000/api", run: "abc" }, summary: {}, findings: [...findings], trials, ...more };
 }

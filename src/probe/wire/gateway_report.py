@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 FORMAT: Final = "mcp-probe-gateway"
-VERSION: Final = 1
+VERSION: Final = 2
 
 WayName: TypeAlias = Literal["direct", "through"]
 VerdictOnGateway: TypeAlias = Literal["same", "n/a", "changed", "unclear", "degraded", "broken"]
@@ -106,12 +106,20 @@ class GatewayTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class GatewayHint:
+    """What to do: `lines` for the configuration of a `product`, or advice for any gateway where `product` is null."""
+
+    product: str | None
+    lines: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class GatewayFinding:
     """The finding of one check about the gateway.
 
     `fault` is its number in the catalogue, `phase` and `steps` are what it judges. `severity`: A wrong results or
     double effects, B a feature is lost, C late or limited, D only told. `direct` and `through` are what was measured,
-    `hint` is what to set. `allowed` says that this deviation was accepted (`--allow`). `calls` are those of the probe
+    `hints` are what to set. `allowed` says that this deviation was accepted (`--allow`). `calls` are those of the probe
     that it rests on, by way; `trials` are places in the list of trials.
     """
 
@@ -126,7 +134,7 @@ class GatewayFinding:
     direct: str
     through: str
     evidence: str
-    hint: str
+    hints: list[GatewayHint]
     calls: Mapping[str, list[str]]
     trials: list[int]
 

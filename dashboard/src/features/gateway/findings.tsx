@@ -5,7 +5,7 @@ import { CopyButton } from "~/ui/copy-button";
 import { Time } from "~/ui/time";
 import styles from "./gateway.module.css";
 import { type Pair, pairsOf } from "./pairs";
-import { VERDICTS, countsOf, forMaker, harmOf, partsOf, sentenceOf } from "./words";
+import { VERDICTS, countsOf, forMaker, harmOf, sentenceOf } from "./words";
 
 /** What a run says of the gateway: a sentence, then each check, the worst first. */
 export function Findings({ report }: { report: GatewayReport }) {
@@ -51,7 +51,7 @@ function Group({ verdict, tone, meaning, open, findings, report }: GroupProps) {
 
 /** One check: what was measured on both ways in its line, and behind it the evidence and what to set. */
 function Finding({ finding, report, open }: { finding: GatewayFinding; report: GatewayReport; open: boolean }) {
-  const { name, title, direct, through, evidence, hint, allowed, verdict } = finding;
+  const { name, title, direct, through, evidence, hints, allowed, verdict } = finding;
   const pairs = pairsOf(finding, report);
   return (
     <details className={styles["finding"]} id={name} open={open && !allowed}>
@@ -69,7 +69,7 @@ function Finding({ finding, report, open }: { finding: GatewayFinding; report: G
       </summary>
       <div className={styles["inside"]}>
         {evidence !== "" && <p>{evidence}</p>}
-        {hint !== "" && <Hint hint={hint} />}
+        {hints.length > 0 && <Hints hints={hints} />}
         {pairs.length > 0 && <Pairs pairs={pairs} />}
         <p className={styles["foot"]}>
           {verdict !== "same" && verdict !== "n/a" && <span className={styles["quiet"]}>Harm: {harmOf(finding)}</span>}
@@ -80,26 +80,26 @@ function Finding({ finding, report, open }: { finding: GatewayFinding; report: G
   );
 }
 
-/** What to set, at which product. */
-function Hint({ hint }: { hint: string }) {
-  const { advice, settings } = partsOf(hint);
+/** What to do, and what to set at which product. */
+function Hints({ hints }: { hints: GatewayFinding["hints"] }) {
   return (
     <div className={styles["hint"]}>
       <p>
-        <strong>Remedy:</strong> {advice}
+        <strong>Remedy:</strong> {hints.filter(({ product }) => product === null).map(({ lines }) => lines.join(" "))}
       </p>
-      {settings.length > 0 && (
-        <dl>
-          {settings.map(({ product, setting }) => (
-            <div key={`${product} ${setting}`}>
-              <dt>{product}</dt>
-              <dd>
-                <code>{setting}</code>
-              </dd>
-            </div>
-          ))}
-        </dl>
-      )}
+      <dl>
+        {hints.map(
+          ({ product, lines }) =>
+            product !== null && (
+              <div key={`${product} ${lines[0]}`}>
+                <dt>{product}</dt>
+                <dd>
+                  <code>{lines.join("\n")}</code>
+                </dd>
+              </div>
+            ),
+        )}
+      </dl>
     </div>
   );
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { gatewayEntry, gatewayExchange, gatewayFinding, gatewayReport, gatewayTrial } from "~/testing/gateway";
 import { exchangesOf, pairOf, pairsOf, traceOf } from "./pairs";
 import { parseRun } from "./read-run";
-import { countsOf, forMaker, partsOf, sentenceOf } from "./words";
+import { countsOf, forMaker, sentenceOf } from "./words";
 
 const damaged = (change: (report: Record<string, unknown>) => void) => {
   const report = structuredClone(gatewayReport([gatewayFinding("stream.late")])) as unknown as Record<string, unknown>;
@@ -18,7 +18,7 @@ test("a run is read as it is", () => {
 test("what is no run is refused in one line that says why", () => {
   expect(() => parseRun("{", "a.zip")).toThrow(/^a\.zip is no JSON\. Make a run with .*--format json/);
   for (const text of ["null", "[]", '"text"', '{"format":"har"}']) expect(() => parseRun(text, "a.json")).toThrow("a.json is JSON, but no run of mcp-probe gateway");
-  expect(damaged((report) => (report["version"] = 2))).toThrow("run.json has version 2 of the format; this page reads version 1.");
+  expect(damaged((report) => (report["version"] = 3))).toThrow("run.json has version 3 of the format; this page reads version 2.");
   expect(damaged((report) => (report["findings"] = {}))).toThrow("run.json is damaged: findings should be a list.");
   expect(damaged((report) => delete report["log"])).toThrow("run.json is damaged: log should be an object.");
   const trials = [gatewayTrial("direct"), { ...gatewayTrial("through"), exchanges: [{ ...gatewayExchange(), status: "200" }] }];
@@ -34,24 +34,14 @@ test("the conclusion names the worst and leaves out what was accepted", () => {
   expect(countsOf([same, broken, same])).toBe("1 broken, 2 the same");
 });
 
-test("a hint is taken apart into advice and what to set at which product", () => {
-  expect(partsOf("close the request (HAProxy: option abortonclose) (node: response.on('close', () => upstream.destroy()))")).toEqual({
-    advice: "close the request",
-    settings: [
-      { product: "HAProxy", setting: "option abortonclose" },
-      { product: "node", setting: "response.on('close', () => upstream.destroy())" },
-    ],
-  });
-  expect(partsOf("let heads pass (32 KB)")).toEqual({ advice: "let heads pass (32 KB)", settings: [] });
-  expect(partsOf("a bracket) too many (x: y)").advice).toBe("a bracket) too many");
-  expect(partsOf("")).toEqual({ advice: "", settings: [] });
-});
-
 test("the text for the maker has both measurements in a table that holds", () => {
   const text = forMaker(gatewayFinding("headers.lost", { verdict: "changed", through: "a | b\nc" }), gatewayReport([]));
   expect(text).toContain("### headers.lost: what headers.lost is about");
   expect(text).toContain("| without the gateway | 0 ms |");
   expect(text).toContain(String.raw`| through the gateway | a \| b c |`);
+  expect(text).not.toContain("Remedy");
+  const hints = [{ product: null, lines: ["send at once"] }, { product: "nginx", lines: ["first;", "second;"] }];
+  expect(forMaker(gatewayFinding("stream.late", { hints }), gatewayReport([]))).toContain("Remedy:\n\n- send at once\n- nginx: `first;` `second;`\n");
 });
 
 test("the trials of a finding are paired by step and turn", () => {

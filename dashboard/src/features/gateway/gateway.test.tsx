@@ -7,7 +7,7 @@ import { gatewayFinding, gatewayReport } from "~/testing/gateway";
 import { openView } from "~/testing/view";
 import GatewayView from "./view";
 
-const LATE = gatewayFinding("stream.late", { verdict: "degraded", title: "each message is late", hint: "send at once (HAProxy: option http-no-delay)" });
+const LATE = gatewayFinding("stream.late", { verdict: "degraded", title: "each message is late", hints: [{ product: null, lines: ["send at once"] }, { product: "HAProxy", lines: ["option http-no-delay"] }] });
 
 const fileOf = (content: unknown, name = "run.json") => new File([typeof content === "string" ? content : JSON.stringify(content)], name, { type: "application/json" });
 

@@ -8,7 +8,7 @@ export interface OpenedRun {
 }
 
 export const FORMAT = "mcp-probe-gateway";
-const VERSION = 1;
+const VERSION = 2;
 // a full run has about 1 MB; a browser reads this much in a second or two
 const LARGEST = 32 * 1024 * 1024;
 
@@ -85,7 +85,7 @@ const FINDING: Shape = {
   direct: "text",
   through: "text",
   evidence: "text",
-  hint: "text",
+  hints: [{ product: "text or null", lines: ["text"] }],
   trials: ["number"],
 };
 

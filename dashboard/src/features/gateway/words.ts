@@ -51,37 +51,6 @@ export function sentenceOf({ findings, product }: GatewayReport): string {
   return findings.length === 0 ? "No check was made." : `${gateway} passes on all of the protocol that was checked.`;
 }
 
-/** What to set at one product. */
-interface Setting {
-  product: string;
-  setting: string;
-}
-
-/** A hint of a finding, which ends with one `(product: setting)` for each product that is known, taken apart. */
-export function partsOf(hint: string): { advice: string; settings: readonly Setting[] } {
-  const settings: Setting[] = [];
-  let rest = hint.trimEnd();
-  while (rest.endsWith(")")) {
-    const from = openingOf(rest);
-    const found = /^\(([\w .-]+): (.+)\)$/s.exec(rest.slice(from));
-    if (from <= 0 || found === null) break;
-    settings.unshift({ product: found[1] ?? "", setting: found[2] ?? "" });
-    rest = rest.slice(0, from).trimEnd();
-  }
-  return { advice: rest, settings };
-}
-
-/** Where the bracket that ends a text was opened; -1 where it was not. */
-function openingOf(text: string): number {
-  let open = 0;
-  for (let at = text.length - 1; at >= 0; at -= 1) {
-    if (text[at] === ")") open += 1;
-    if (text[at] === "(") open -= 1;
-    if (open === 0) return at;
-  }
-  return -1;
-}
-
 /** A finding as Markdown, for the maker of the gateway. */
 export function forMaker(finding: GatewayFinding, { through, product, profile, program }: GatewayReport): string {
   const lines = [
@@ -94,9 +63,14 @@ export function forMaker(finding: GatewayFinding, { through, product, profile, p
     `| without the gateway | ${cell(finding.direct)} |`,
     `| through the gateway | ${cell(finding.through)} |`,
     ...(finding.evidence === "" ? [] : ["", `Evidence: ${finding.evidence}`]),
-    ...(finding.hint === "" ? [] : ["", `Remedy: ${finding.hint}`]),
+    ...(finding.hints.length === 0 ? [] : ["", "Remedy:", "", ...finding.hints.map(itemOf)]),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** A hint as an item of a list, what to set as code. */
+function itemOf({ product, lines }: GatewayFinding["hints"][number]): string {
+  return product === null ? `- ${lines.join(" ")}` : `- ${product}: ${lines.map((line) => `\`${line}\``).join(" ")}`;
 }
 
 const cell = (text: string) => text.replaceAll("|", String.raw`\|`).replaceAll("\n", " ");

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..faults import Known, catalogue
+from ..faults import Hint, Known, catalogue
 from ..trials import Run
 from . import fidelity, reach, returning, stopping, timing
 from .verdict import Case, Check, Seen, Verdict, not_applicable, unclear
@@ -37,7 +37,7 @@ class CheckResult:
     direct: str
     through: str
     evidence: str
-    hint: str
+    hints: tuple[Hint, ...]
     calls: Mapping[str, tuple[str, ...]]
 
     @property
@@ -64,8 +64,8 @@ def _finding(case: Case, check: Check, product: str | None) -> CheckResult:
     else:
         verdict = _BY_SEVERITY[fault.severity] if seen.found else Verdict.SAME
     bad = verdict in (Verdict.BROKEN, Verdict.DEGRADED, Verdict.CHANGED)
-    hint = fault.hint_for(product) if bad else ""
-    return CheckResult(fault, verdict, seen.direct, seen.through, seen.evidence, hint, _calls(case, check))
+    hints = fault.hints(product, seen.cases) if bad else ()
+    return CheckResult(fault, verdict, seen.direct, seen.through, seen.evidence, hints, _calls(case, check))
 
 
 def _hindered(case: Case, check: Check) -> Seen | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ...wire.two_ways import is_same_id, lost
@@ -182,10 +184,20 @@ def headers(case: Case) -> Seen:
     said = [f"lost: {listed(missing)}"] if missing else []
     evidence = "; ".join([*said, *changed, *refused])
     if gone or refused:
-        return compared("all", f"{len(missing)} lost", found=True, evidence=evidence)
-    if missing or changed:
-        return told("all", f"{len(missing)} lost, {len(changed)} merged", evidence)
-    return compared("all", "all", found=False)
+        seen = compared("all", f"{len(missing)} lost", found=True, evidence=evidence)
+    elif missing or changed:
+        seen = told("all", f"{len(missing)} lost, {len(changed)} merged", evidence)
+    else:
+        seen = compared("all", "all", found=False)
+    return replace(seen, cases=_cases(missing, merged=bool(changed)) if not refused else ())
+
+
+def _cases(missing: Sequence[str], *, merged: bool) -> tuple[str, ...]:
+    """The parts of the fault that have hints of their own; none where another header is lost, too."""
+    own = {"authorization": "authorization", "x_under_score": "underscore"}
+    if any(name not in own for name in missing):
+        return ()
+    return (*(own[name] for name in missing), *(["merged"] if merged else []))
 
 
 def _merged(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> bool:

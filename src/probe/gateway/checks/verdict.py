@@ -25,13 +25,17 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of a check. `found` is None where that cannot be said; `verdict` stands in for the catalogue's."""
+    """The result of a check. `found` is None where that cannot be said; `verdict` stands in for the catalogue's.
+
+    `cases` are those of the fault that were found, by their names in the catalogue.
+    """
 
     found: bool | None
     direct: str = ""
     through: str = ""
     evidence: str = ""
     verdict: Verdict | None = None
+    cases: tuple[str, ...] = ()
 
 
 def not_applicable(why: str) -> Seen:

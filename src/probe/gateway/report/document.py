@@ -14,6 +14,7 @@ from ...wire.gateway_report import (
     GatewayEntry,
     GatewayExchange,
     GatewayFinding,
+    GatewayHint,
     GatewayLog,
     GatewayReport,
     GatewayTrial,
@@ -75,7 +76,7 @@ def _finding(run: Run, finding: CheckResult, allowed: Allowed) -> GatewayFinding
         finding.direct,
         finding.through,
         finding.evidence,
-        finding.hint,
+        [GatewayHint(hint.product, list(hint.lines)) for hint in finding.hints],
         {way: list(calls) for way, calls in finding.calls.items()},
         [number for number, trial in enumerate(run.trials) if trial.step in steps],
     )

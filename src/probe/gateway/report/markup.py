@@ -7,6 +7,7 @@ from html import escape
 from xml.sax.saxutils import quoteattr
 
 from ..checks import CheckResult, Verdict
+from ..faults import Hint
 from ..trials import Run
 from .plain import clean, row
 from .summary import Allowed, summary
@@ -15,6 +16,7 @@ _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24;background:#fff}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.4rem .6rem;
 border-bottom:1px solid #d0d7de}code{font-family:ui-monospace,monospace}.hint{color:#57606a}
+pre{margin:0;display:inline-block;vertical-align:top}
 .broken{color:#a40e26;font-weight:600}.degraded,.unclear{color:#7d4e00}.changed{color:#0550ae}
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}th,td{border-color:#30363d}
 .hint{color:#9198a1}.broken{color:#ff7b72}.degraded,.unclear{color:#e3b341}.changed{color:#79c0ff}}
@@ -41,7 +43,8 @@ def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
 
 def _case(finding: CheckResult, allowed: Allowed) -> str:
     name, direct, through, _, evidence = row(finding, allowed)
-    said = clean(f"direct: {direct}; through: {through}; {evidence}; {finding.hint}")
+    said = clean(f"direct: {direct}; through: {through}; {evidence}")
+    said = "\n".join([said, *(f"- {hint}" for hint in finding.hints)])
     inner = ""
     if allowed.accepts(finding):
         inner = f"<system-out>allowed: {escape(said)}</system-out>"
@@ -69,8 +72,13 @@ def html(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
 
 def _row(finding: CheckResult, allowed: Allowed) -> str:
     name, direct, through, verdict, evidence = map(escape, row(finding, allowed))
-    hint = (
-        f'<div class="hint">{escape(finding.fault.title)}: {escape(clean(finding.hint))}</div>' if finding.hint else ""
-    )
+    hints = "".join(map(_hint, finding.hints))
+    hint = f'<div class="hint">{escape(finding.fault.title)}<ul>{hints}</ul></div>' if hints else ""
     kind = finding.verdict.replace("/", "")
     return f'<tr><td><code>{name}</code><td>{direct}<td>{through}<td class="{kind}">{verdict}<td>{evidence}{hint}</tr>'
+
+
+def _hint(hint: Hint) -> str:
+    if hint.product is None:
+        return f"<li>{escape(hint.lines[0])}"
+    return f"<li>{escape(hint.product)}: <pre>{escape(chr(10).join(hint.lines))}</pre>"

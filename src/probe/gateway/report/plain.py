@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from ..checks import CheckResult, Verdict
 from ..checks import product_of as product
+from ..faults import Hint
 from ..trials import Run
 from .summary import Allowed, summary
 
@@ -32,14 +33,20 @@ def table(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     """The report as a table for a terminal."""
     rows = [("check", "direct", "through", "verdict", "evidence"), *(row(finding, allowed) for finding in findings)]
     widths = [min(_WIDEST, max(len(cells[at]) for cells in rows)) for at in range(4)]
-    hints = {finding.name: finding for finding in findings if finding.hint}
+    hinted = {finding.name: finding for finding in findings if finding.hints}
     lines: list[str] = []
     for cells in rows:
         lines.append("  ".join([*map(str.ljust, cells[:4], widths), cells[4]]).rstrip())
-        if cells[0] in hints:
-            said = hints[cells[0]]
-            lines += [f"    {said.fault.title}", f"    -> {said.hint}"]
+        if cells[0] in hinted:
+            lines.append(f"    {hinted[cells[0]].fault.title}")
+            lines += [line for hint in hinted[cells[0]].hints for line in _hint(hint)]
     return "\n".join([*lines, "", summary(findings), ""])
+
+
+def _hint(hint: Hint) -> list[str]:
+    """A hint over several lines, those of a configuration one below the other."""
+    before = "    -> " + (f"{hint.product}: " if hint.product is not None else "")
+    return [(before if at == 0 else " " * len(before)) + line for at, line in enumerate(hint.lines)]
 
 
 def _cell(text: str) -> str:
@@ -61,6 +68,7 @@ def markdown(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str
     ]
     for finding in findings:
         name, direct, through, verdict, evidence = map(_cell, row(finding, allowed))
-        hint = f"{evidence}. {finding.fault.title}: {_cell(finding.hint)}".lstrip(". ") if finding.hint else evidence
-        lines.append(f"| `{name}` | {direct} | {through} | {verdict} | {hint} |")
+        title = f"{finding.fault.title}:" if finding.hints else ""
+        said = [evidence, title, *(f"- {_cell(str(hint))}" for hint in finding.hints)]
+        lines.append(f"| `{name}` | {direct} | {through} | {verdict} | {'<br>'.join(filter(None, said))} |")
     return "\n".join(lines) + "\n"
