@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .faults import Message
+from .faults import Message, ModernRefused, OriginPasses, json_reply
 from .proxy import Gateway, Reply, Request, Rules
 from .runs import found, tried
 
@@ -68,3 +68,31 @@ class Dying(Rules):
 async def test_a_gateway_that_breaks_by_a_large_result_is_accused_of_nothing_else() -> None:
     steps = ["ids", "large.quick", "progress.modern", "get", "cancel", "elicitation"]
     assert set(found(await tried(Dying(), steps))) == {26}
+
+
+class OldOriginPasses(ModernRefused, OriginPasses):
+    """Has no 2026-07-28, and lets any Origin and Host through."""
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        return await ModernRefused.request(self, request, gateway) or await OriginPasses.request(self, request, gateway)
+
+
+async def test_a_foreign_origin_that_passes_is_found_without_the_modern_revision() -> None:
+    seen = found(await tried(OldOriginPasses(), ["origins"]))
+    assert set(seen) == {39, 44}
+    assert "initialize, evil host: 403, through 200, initialize, evil origin: 403, through 200" in seen[39]
+
+
+class Refusing(Rules):
+    """Answers a foreign Origin with a refusal of its own, with status 200, and a foreign Host with a page."""
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        if request.header("host") == "evil.example":
+            return Reply(200, b"<html>welcome</html>", [("Content-Type", "text/html")])
+        if request.header("origin") is not None:
+            return json_reply(200, {"jsonrpc": "2.0", "id": 0, "error": {"code": -32000, "message": "no"}})
+        return None
+
+
+async def test_a_foreign_origin_may_be_refused_with_any_status() -> None:
+    assert found(await tried(Refusing(), ["origins"])) == {}

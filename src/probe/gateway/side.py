@@ -23,7 +23,7 @@ WAYS: Final[tuple[Way, ...]] = ("direct", "through")
 
 ACCEPT: Final = ("Accept", "application/json, text/event-stream")
 JSON_TYPE: Final = ("Content-Type", "application/json")
-# By it a request without arguments is found in the log, where the gateway passes headers on.
+# By it a request without a mark in its arguments is found in the log, where the gateway passes headers on.
 MARK_HEADER: Final = "X-Probe-Mark"
 CAPABILITIES: Final[Json] = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}}}
 """The client's capabilities: more than it needs, to show whether the gateway passes them on."""
@@ -63,12 +63,13 @@ class LegacySession:
     opened: tuple[Exchange, ...]
     id: str | None
     revision: str
+    mark: int
 
     @property
     def headers(self) -> Headers:
         """The headers of each further request."""
         named = () if self.id is None else (("Mcp-Session-Id", self.id),)
-        return (JSON_TYPE, ACCEPT, *named, ("MCP-Protocol-Version", self.revision))
+        return (JSON_TYPE, ACCEPT, *named, ("MCP-Protocol-Version", self.revision), (MARK_HEADER, str(self.mark)))
 
 
 def client_info(mark: int) -> Json:
@@ -94,12 +95,12 @@ async def open_session(
     hello = initialize(mark, revision, capabilities)
     first = await side.ask(message_sending(f"{name}initialize", hello, marked))
     agreed = first.result.get("protocolVersion", revision)
-    session = LegacySession((first,), first.header("mcp-session-id"), str(agreed))
+    session = LegacySession((first,), first.header("mcp-session-id"), str(agreed), mark)
     if "protocolVersion" not in first.result:
         return session
     told = notification("notifications/initialized", None)
-    second = await side.ask(message_sending(f"{name}initialized", told, (*session.headers, (MARK_HEADER, str(mark)))))
-    return LegacySession((first, second), session.id, session.revision)
+    second = await side.ask(message_sending(f"{name}initialized", told, session.headers))
+    return replace(session, opened=(first, second))
 
 
 @asynccontextmanager

@@ -134,14 +134,13 @@ def large_ids(case: Case) -> Seen:
 def origin(case: Case) -> Seen:
     """39."""
     direct, through = _both(case, "origins")
-    passed: list[str] = []
-    for name in ("evil host", "evil origin"):
-        ours, theirs = direct[name].status, through[name].status
-        if ours == 403 and theirs is not None and theirs < 400:
-            passed.append(f"{name}: {ours}, through {theirs}")
-    if all(direct[name].status != 403 for name in ("evil host", "evil origin")):
+    asked = [item for item in through.exchanges if item.name in direct and direct[item.name].status == 403]
+    if not asked:
         return unclear("the probe itself let them pass")
-    return compared("403", "passed" if passed else "refused", found=bool(passed), evidence=listed(passed))
+    # With status 200 a gateway may also send the refusal of the server, or a page of another host that it serves.
+    passed = [item for item in asked if item.status == 200 and item.result]
+    said = [f"{item.name}: 403, through {item.status}" for item in passed]
+    return compared("403", "passed" if passed else "refused", found=bool(passed), evidence=listed(said))
 
 
 def bodies(case: Case) -> Seen:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from ...wire.jsonrpc import request
-from ...wire.revisions import V2026_07_28
-from ..client.live import Sending
+from ...wire.revisions import V2025_11_25, V2026_07_28
+from ..client.live import Sending, message_sending
 from ..client.records import Exchange
-from ..side import ACCEPT, JSON_TYPE, Side, call, in_session, modern, modern_call, session, with_headers
+from ..side import (
+    ACCEPT,
+    JSON_TYPE,
+    MARK_HEADER,
+    LegacySession,
+    Side,
+    call,
+    in_session,
+    initialize,
+    modern,
+    modern_call,
+    session,
+    with_headers,
+)
 from .step import Step, Taken
 
 IDS: Final[tuple[int | str, ...]] = (0, "", 2**53 + 1, "é 中 \U0001f511", 7)
@@ -53,7 +67,7 @@ async def modern_errors(side: Side, mark: int) -> Taken:
     """The refusals of the modern era."""
     mismatch = with_headers(modern("headers mismatch", "tools/list", mark=mark), ("Mcp-Method", "ping"))
     unknown = modern("no such method", "no/such", mark=mark)
-    no_session = Sending("GET", "GET", (ACCEPT, ("MCP-Protocol-Version", V2026_07_28)))
+    no_session = Sending("GET", "GET", (ACCEPT, ("MCP-Protocol-Version", V2026_07_28), (MARK_HEADER, str(mark))))
     return Taken((await side.ask(mismatch), await side.ask(unknown), await side.ask(no_session)))
 
 
@@ -158,19 +172,21 @@ async def encoding(side: Side, mark: int) -> Taken:
 
 async def origins(side: Side, mark: int) -> Taken:
     """Names that the probe refuses: what protects its user against DNS rebinding."""
-    ping: dict[str, Any] = request(1, "server/discover", None)
-    honest = modern("host", "server/discover", mark=mark)
-    sent = [
-        Sending("evil host", "POST", honest.headers, honest.body, authority="evil.example"),
-        Sending("evil origin", "POST", (*honest.headers, ("Origin", "https://evil.example")), honest.body),
-    ]
-    if "modern" not in side.offers:
-        plain = Sending("ping", "POST", (JSON_TYPE, ACCEPT), repr(ping).encode())
-        sent = [
-            Sending("evil host", "POST", plain.headers, plain.body, authority="evil.example"),
-            Sending("evil origin", "POST", (*plain.headers, ("Origin", "https://evil.example")), plain.body),
-        ]
-    return Taken(tuple([await side.ask(sending) for sending in sent]))
+    honest: list[Sending] = []
+    if "legacy" in side.offers:
+        hello = initialize(mark)
+        honest.append(message_sending("initialize", hello, (JSON_TYPE, ACCEPT, (MARK_HEADER, str(mark)))))
+    if "modern" in side.offers:
+        honest.append(modern("server/discover", "server/discover", mark=mark))
+    exchanges: list[Exchange] = []
+    for sending in honest:
+        host = replace(sending, name=f"{sending.name}, evil host", authority="evil.example")
+        origin = with_headers(replace(sending, name=f"{sending.name}, evil origin"), ("Origin", "https://evil.example"))
+        exchanges += [await side.ask(host), await side.ask(origin)]
+    for passed in [item for item in exchanges if item.header("mcp-session-id") is not None]:
+        opened = LegacySession((), passed.header("mcp-session-id"), V2025_11_25, mark)
+        await side.ask(Sending("delete", "DELETE", opened.headers))
+    return Taken(tuple(exchanges))
 
 
 _LEGACY: Final = frozenset({"legacy"})

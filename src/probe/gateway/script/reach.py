@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from ...wire.jsonrpc import Json, request
@@ -28,7 +29,7 @@ async def legacy(side: Side, mark: int) -> Taken:
     if opened.id is not None:
         exchanges.append(await side.ask(Sending("delete", "DELETE", opened.headers)))
         exchanges.append(await side.ask(in_session("after delete", request(2, "ping", None), opened)))
-        unknown = LegacySession((), f"none-{mark}", opened.revision)
+        unknown = replace(opened, id=f"none-{mark}")
         exchanges.append(await side.ask(in_session("unknown session", request(3, "ping", None), unknown)))
     return Taken(tuple(exchanges), facts={"lists": lists})
 
