@@ -79,6 +79,35 @@ def test_what_is_given_comes_before_what_is_guessed() -> None:
     assert Naming("a_", {"fail": "fail"}).of(OURS, theirs) == {"progress": "a_progress", "fail": "fail"}
 
 
+def test_the_prefix_of_most_names_is_found_by_itself() -> None:
+    ours = ["progress", "sync_with_progress", "simple_tool", "fail"]
+    # Two of them end with `progress`, and one of another server is called as ours is.
+    theirs = ["Demo-progress", "Demo-sync-with-progress", "Demo-simple-tool", "fail", "weather"]
+    assert GUESSED.of(ours, theirs) == {
+        "progress": "Demo-progress",
+        "sync_with_progress": "Demo-sync-with-progress",
+        "simple_tool": "Demo-simple-tool",
+    }
+    # Of two servers of one kind neither has most of the names.
+    assert GUESSED.of(ours, [f"{server}_{name}" for server in ("a", "b") for name in ours]) == {}
+    assert GUESSED.of(ours, [*ours, "weather"]) == {name: name for name in ours}
+
+
+class Prefixed(Aggregator):
+    """One server behind a prefix."""
+
+    def message(self, request: Request, message: Message) -> list[Message]:
+        if request.rpc != "tools/list" or "result" not in message:
+            return [message]
+        tools = [{**tool, "name": f"demo_{tool['name']}"} for tool in message["result"]["tools"]]
+        return [{**message, "result": {**message["result"], "tools": tools}}]
+
+
+async def test_a_gateway_that_puts_a_prefix_before_each_name_hides_no_tool() -> None:
+    made = await tried(Prefixed(), STEPS)
+    assert set(found(made)) == {29}
+
+
 def test_what_fits_nothing_is_said() -> None:
     with pytest.raises(NamingError, match="behind 'c_'; it lists a_progress …"):
         Naming("c_").of(OURS, ["a_progress"])

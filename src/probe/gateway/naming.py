@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,9 +24,10 @@ class Naming:
     def of(self, ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
         """The name of each of our tools there; tools that are not there are left out.
 
-        A tool that is not given is found by its prefix; without a prefix by the same name, or by the only one that ends
-        with it, `-` for `_`: an aggregator may have tools of others, of any name. Raises `NamingError` where nothing of
-        what was given is there.
+        A tool that is not given is found by its prefix: the one that was given, or the one that most names there have
+        in common. Without one it is found by the same name, or by the only one that ends with it, `-` for `_`: an
+        aggregator may have tools of others, of any name. Raises `NamingError` where nothing of what was given is
+        there.
         """
         there = set(theirs)
         known = {own: name for own, name in self.given.items() if own in ours and name in there}
@@ -56,6 +58,11 @@ def read_names(text: str) -> Mapping[str, str]:
 
 
 def _guessed(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
+    prefix = _common_prefix(ours, theirs)
+    if prefix:
+        # A name without it is that of another server's tool.
+        plain = {_plain(other): other for other in theirs}
+        return {name: plain[prefix + _plain(name)] for name in ours if prefix + _plain(name) in plain}
     known = set(theirs)
     found = {name: name for name in ours if name in known}
     for name in ours:
@@ -64,6 +71,16 @@ def _guessed(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
         if name not in found and len(exact or alike) == 1:
             found[name] = (exact or alike)[0]
     return found
+
+
+def _common_prefix(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    """The prefix of more than half of the names there that end as one of ours does; empty where there is none."""
+    own = [_plain(name) for name in ours]
+    # A name may end as two of ours do: `demo_sync_with_progress` as `progress`, too.
+    ends = [{_plain(other).removesuffix(name) for name in own if _plain(other).endswith(name)} for other in theirs]
+    alike = [prefixes for prefixes in ends if prefixes]
+    common = Counter(prefix for prefixes in alike for prefix in prefixes).most_common(1)
+    return common[0][0] if common and 2 * common[0][1] > len(alike) else ""
 
 
 def _plain(name: str) -> str:
