@@ -256,7 +256,7 @@ def quick(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """What takes too long for each change, and runs each night: many more examples, stories and spoiled messages."""
     # A thousand examples, and the shrinking of one that fails, take longer than a test that hangs elsewhere.
-    patient = ("-o", "faulthandler_timeout=1800")
+    patient = ("--timeout", "1800")
     check_properties(session, "thorough", *patient)
     python = environment(session, "dev") / "python"
     faults = (python, "-m", "pytest", "tests/faults", "-m", "not hypothesis", *EVERYWHERE, *patient)
@@ -361,7 +361,7 @@ def infra(session: nox.Session) -> None:
     """The stages of the image without a container engine; Bicep, workflows, compose file; smoke test and deployment."""
     site(session)
     # all stages of the image are one fixture, which takes minutes and is no hang; others run beside it
-    options = ("-n", "auto", "--dist", "loadfile", "-o", "faulthandler_timeout=900")
+    options = ("-n", "auto", "--dist", "loadfile", "--timeout", "900")
     pytest(session, "infra", "tests/infra", "--ignore=tests/infra/test_proxy.py", *options)
 
 

@@ -16,7 +16,7 @@ _HANGS_S = 1800.0
 
 def run(seed: int) -> int:
     """All fuzz tests with one seed; the exit code of pytest."""
-    options = ("-q", "-x", "-n", "auto", "-p", "no:cacheprovider", "-o", f"faulthandler_timeout={_HANGS_S:.0f}")
+    options = ("-q", "-x", "-n", "auto", "-p", "no:cacheprovider", "--timeout", f"{_HANGS_S:.0f}")
     command = [sys.executable, "-m", "pytest", *options, str(_HERE)]
     environment = {**os.environ, "FUZZ_SEED": str(seed)}
     return subprocess.run(command, env=environment, cwd=_HERE.parents[1], check=False, timeout=2 * _HANGS_S).returncode
