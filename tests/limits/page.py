@@ -57,7 +57,10 @@ BEYOND: Mapping[str, str] = {
     "max_request_state": _error(Code.INVALID_PARAMS),
     # Its era is not known before the body is.
     "max_incoming_bytes": f"{_FULL}; a WebSocket is closed with 1013",
-    "max_unsent_bytes": f"{_http(_BUSY)}; a WebSocket that leaves much unread is closed with 1008",
+    "max_unsent_bytes": (
+        f"{_http(_BUSY)}; a page is a problem; one in pieces is cut off where a large piece has no room; "
+        "a WebSocket that leaves much unread is closed with 1008"
+    ),
     "max_interactions": _EACH[Code.BUSY],
     "max_listen_queue": "the subscription ends with its result",
     "requests_per_second": f"{_http(_MANY)}; bodies and WebSockets are read more slowly",
@@ -149,6 +152,8 @@ A client is its address, and of an IPv6 address its /64. This machine has no lim
   (by `Content-Length`, where there is one): who fills them with large ones under many addresses does not keep out
   those who send and read little. Unread messages on a WebSocket may use all of it, and a WebSocket with little unread
   is not closed.
+- A page, such as `/api/events`, takes as much of `max_unsent_bytes` as the largest piece of its answer, and 64 KiB at
+  least, from its request to its end. Events, searches and exports are sent in pieces, most of them of up to 32 KiB.
 
 Behind a proxy every client has the proxy's address, unless `trusted_proxies` names it. Then the client is who the proxy
 says in `X-Forwarded-For`: the header is read from the right, as long as a trusted address said it, so what a client
@@ -239,7 +244,7 @@ _FLOODS: Mapping[str, str] = {
     "draft streams that nobody comes back for": "`max_draft_streams`, `max_draft_streams_per_client`, "
     "`draft_stream_bytes`, for `stream_max_s`; of all of them whoever holds most gives first",
     "answers that are not read": "`max_unsent_bytes`, `max_pipe_bytes`, for `write_timeout_s`",
-    "dashboards that are not read": "`max_feed_readers`; a reader holds 64 KiB and its place",
+    "dashboards that are not read": "`max_feed_readers`, `max_unsent_bytes`; a reader holds 64 KiB and its place",
     "messages that are worth remembering": "`event_log_events`, `event_log_bytes`, `call_records`, "
     "`record_argument_bytes`, `record_result_bytes`; with a file `audit_rows` and `audit_bytes`",
     "processes that forward their logs, which have a secret": "`max_forwarders`, `max_body_bytes`, and the "

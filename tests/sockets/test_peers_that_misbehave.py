@@ -15,6 +15,7 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import Request
 
 from probe.listener.http1.connection import Http1Connection
+from probe.listener.http2.stream_buffer import BoundedBuffer
 
 from .apps import Recorder, part, read_body, respond, silent, socket_echo, stream_forever
 from .apps import start as begin
@@ -184,6 +185,24 @@ async def test_http2_without_window_is_back_pressure(start, dial, size) -> None:
     await peer.drained(lambda: len(peer.body(stream)) == 2 * 65535)
     await peer.reset(stream)
     await soon(app.call("/forever").ended)
+
+
+@on_contained
+async def test_http2_large_part_is_copied_in_pieces(start, dial, monkeypatch) -> None:
+    pushed = []
+    push = BoundedBuffer.push
+
+    async def noting(buffer, data) -> None:
+        pushed.append(len(data))
+        await push(buffer, data)
+
+    monkeypatch.setattr(BoundedBuffer, "push", noting)
+    peer = await dial.http2(
+        await start(Recorder({"/large": lambda _scope, _receive, send, _call: respond(send, b"x" * 300_000)}))
+    )
+    answer = await peer.answer(await peer.request("/large"))
+    assert len(answer.body) == 300_000
+    assert max(pushed) <= 65536
 
 
 @on_contained  # anycorn waits for ever

@@ -3015,8 +3015,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3112,7 +3121,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3121,7 +3130,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There are as many readers as there may be, or the audit cannot be read now. */
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3214,7 +3223,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3223,7 +3232,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There are as many readers as there may be, or the audit cannot be read now. */
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3316,7 +3325,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3325,7 +3334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There are as many readers as there may be, or the audit cannot be read now. */
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3399,7 +3408,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3408,7 +3417,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There are as many readers as there may be, or the audit cannot be read now. */
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3467,8 +3476,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3552,8 +3570,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3633,8 +3660,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3707,8 +3743,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3777,8 +3822,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3847,8 +3901,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3917,8 +3980,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3987,8 +4059,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4046,8 +4127,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4118,8 +4208,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4192,8 +4291,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4259,8 +4367,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4326,8 +4443,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4389,8 +4515,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4452,8 +4587,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4511,8 +4655,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4576,8 +4729,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4632,8 +4794,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4691,8 +4862,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4750,8 +4930,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4809,8 +4998,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4872,8 +5070,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4968,7 +5175,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests come from this address, or it has as many readers as one may. */
+            /** @description Too many requests come from this address, or it has as many readers or unread answers as one may. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4977,7 +5184,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There are as many readers as there may be, or the audit cannot be read now. */
+            /** @description There are as many readers or unread answers as there may be, or the audit cannot be read now. */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -23,7 +23,6 @@ from .event_stream import event_position
 from .problem_details import MEDIA, RefusedError, refuse
 from .reached import base_of
 from .read_head import read_head
-from .rooms import Unsent
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
 # 2026-07-28 basic/transports/streamable-http: servers SHOULD include X-Accel-Buffering, which "instructs reverse
@@ -67,7 +66,7 @@ class Exchange:
         self.receive = receive
         self.send = send
         self.origin = base_of(services.settings.public_url, scope, self.head.all("host"))
-        self._unsent = exchanges.unsent
+        self._unsent = services.unsent
         host, port = scope.get("client") or ("", None)
         self.address = str(host)
         self.holder = client_key(self.address)
@@ -228,14 +227,12 @@ class Exchange:
 class EndpointExchanges:
     """The state that the exchanges of one endpoint share.
 
-    `label` gives the label of the session with an id, None for an id that no session has had. `unsent` are the bytes of
-    whole responses of this endpoint that no socket has taken yet.
+    `label` gives the label of the session with an id, None for an id that no session has had.
     """
 
     def __init__(self, services: Services, label: Callable[[str], str | None]) -> None:
         self.services = services
         self.label = label
-        self.unsent = Unsent(services.limits.max_unsent_bytes, services.shares)
 
     def upgrade(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
         """Record a handshake of a WebSocket as an HTTP request; its response is sent in place of the upgrade."""

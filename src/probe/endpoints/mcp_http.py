@@ -14,6 +14,7 @@ import trio
 from ..core.inbound import HttpHead, check_post
 from ..core.modern_inbound import era_of, era_of_head
 from ..engine.protocols import ServedEngine
+from ..engine.rooms import Arriving
 from ..observe.events import UnreadableFault
 from ..observe.unreadable import unreadable, unreadable_json
 from ..wire.errors import Refusal, Rejection
@@ -24,7 +25,6 @@ from .event_stream import Rest
 from .exchange import EndpointExchanges, Exchange, not_allowed
 from .legacy_http import LegacyHttp
 from .modern_http import ModernHttp
-from .rooms import Arriving
 
 _UNREAD: Mapping[Refusal, UnreadableFault] = {
     Refusal.BODY_TOO_LARGE: "size",
@@ -90,11 +90,6 @@ class McpHttp:
                 if self._closed:
                     self._closed.unpark_all()
         return rest
-
-    @property
-    def unsent_bytes(self) -> int:
-        """The bytes of whole responses that no socket has taken yet."""
-        return self._exchanges.unsent.bytes
 
     async def wait_idle(self) -> None:
         """Wait until no exchange is open."""

@@ -8,6 +8,7 @@ from typing import cast
 
 import trio
 
+from ..core.addresses import client_key
 from ..core.inbound import HttpHead
 from ..engine.pipes.pipe import serve_pipe
 from ..engine.protocols import WholeEngine
@@ -24,6 +25,7 @@ from .feed.readers import Readers
 from .forwarding import forwarding_endpoint
 from .mcp_http import McpHttp
 from .monitoring import Health
+from .page_answer import PageAnswer
 from .pages.opened_files import FilePages, OpenedFiles
 from .pipes.websocket import WebSocketEndpoint
 from .problem_details import RefusedError, refuse
@@ -165,9 +167,13 @@ class Paths:
         try:
             self._policy.check(head)
             check_purpose(head)
+            services = self._engine.services
+            holder = client_key((scope.get("client") or ("", 0))[0])
+            await PageAnswer(services.unsent, holder, services.recorder, send).serve(self._answer_page, scope, receive)
         except Rejection as rejection:
             await refuse(send, head, RefusedError(rejection.refusal.status, rejection.message, rejection.headers))
-            return
+
+    async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/dashboard/events":
             await self.feed(scope, receive, send)
         elif scope["path"] == "/metrics" and self._metrics is not None:
@@ -195,7 +201,7 @@ class Paths:
         beside = Beside(
             serves_mcp=not self._pages_only,
             websockets=lambda: self.websocket.open,
-            unsent_bytes=lambda: self.mcp.unsent_bytes + self._engine.services.piped.bytes,
+            unsent_bytes=lambda: self._engine.services.unsent.bytes + self._engine.services.piped.bytes,
             readers=lambda: len(self.readers.open),
             feed_readers=lambda: self.feed.readers,
             takes_files=lambda scope: self.opened is not None and is_private(self._engine.settings, scope),

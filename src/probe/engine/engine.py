@@ -46,6 +46,7 @@ from .modern.rounds import RoundTrips
 from .observer import Observer
 from .protocols import LiveJudge, Usage, WatchedEngine
 from .request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
+from .rooms import Unsent
 from .services import Services
 from .sessions import Session, SessionService
 from .shares import AddressShares, Limit, LimitError, PipedBytes
@@ -109,8 +110,8 @@ class Engine:
         keep_s = settings.request_state_ttl_s
         pages = Limit("max_interactions", "Too many pages wait: the limit {name} is {most}", self.shares)
         self.interactions = Interactions(pages, keep_s, self.clock, new_id)
-        piped = PipedBytes(self.shares)
-        services = Services(self.log, self.clock, settings, self.shares, self.interactions, new_id, piped)
+        piped, unsent = PipedBytes(self.shares), Unsent(self.shares)
+        services = Services(self.log, self.clock, settings, self.shares, self.interactions, new_id, piped, unsent)
         self.services = services
         self.tasks = TaskService(services)
         self.streams = DraftStreams(services)

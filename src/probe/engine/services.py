@@ -11,6 +11,7 @@ from ..observe.log import EventLog
 from ..settings import Limits, Settings
 from .clock import Clock
 from .interactions import Interactions
+from .rooms import Unsent
 from .shares import AddressShares, PipedBytes
 
 
@@ -19,7 +20,7 @@ class Services:
     """The log, the clock, the settings, and what all clients of one engine share.
 
     `new_id` gives unguessable ids of visible ASCII characters, `exchanges` the numbers of exchanges. `piped` are the
-    bytes that wait on connections which carry everything.
+    bytes that wait on connections which carry everything, `unsent` those of HTTP responses.
     """
 
     log: EventLog
@@ -29,6 +30,7 @@ class Services:
     interactions: Interactions
     new_id: Callable[[], str]
     piped: PipedBytes
+    unsent: Unsent
     exchanges: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property

@@ -92,7 +92,7 @@ class Limits:
         256 * 1024 * 1024,
         unit="bytes",
         low=8 * 1024 * 1024,
-        reason="JSON answers that no socket has taken yet, over all clients; beyond this an answer is 503 instead",
+        reason="answers and pages that no socket has taken yet, over all clients; beyond this an answer is 503 instead",
     )
     max_interactions: int = setting(
         1000,

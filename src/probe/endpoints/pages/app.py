@@ -21,12 +21,14 @@ def create(engine: WatchedEngine, beside: Beside) -> QuartTrio:
     protocol = "/mcp, /ws, " if beside.serves_mcp else ""
     problems.register(app, f"known are {protocol}/health, /ready, /interaction, /dashboard, {_paths()}")
     server.register(app, engine, beside)
-    tables.register(app, engine)
+    # Pages that are made whole are made one at a time: each is counted in max_unsent_bytes only once it is there.
+    making = trio.Lock()
+    tables.register(app, engine, making)
     events.register(app, engine)
     # Searches and exports read the whole log; however many there are, together they take as much time as one.
     turnstile = trio.Lock()
     search.register(app, engine, turnstile)
-    calls.register(app, engine)
+    calls.register(app, engine, making)
     judge.register(app, engine)
     exports.register(app, engine, turnstile)
     interaction.register(app, engine.interactions)

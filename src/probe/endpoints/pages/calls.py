@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
+import trio
 from quart import Response
 from quart_trio import QuartTrio
 
@@ -21,32 +22,33 @@ from .responses import array, json_answer
 _DEFAULT_LIMIT: Final = 50
 # The bytes of an export that are in memory at once, beside those that a socket has not taken.
 _PIECE_ROWS: Final = 200
-_PIECE_BYTES: Final = 1024 * 1024
-_CHUNK_BYTES: Final = 64 * 1024
+_PIECE_BYTES: Final = 64 * 1024
 
 
-def register(app: QuartTrio, engine: WatchedEngine) -> None:
-    """Add the pages of one engine."""
+def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
+    """Add the pages of one engine. A page is made under the lock `making`, and counted when that is released."""
     store, limits = engine.audit.calls, engine.settings.limits
 
     @app.get(listing.CALLS.rule)
     async def calls() -> Response:
         query, wanted = _asked(listing.CALLS)
         limit = min(query.number("limit", _DEFAULT_LIMIT, low=1), limits.api_page)
-        page = await store.page(wanted, query.own.get("cursor"), limit, limits.api_page_bytes)
-        return json_answer({"next": page.next}, {"calls": array(page.rows)})
+        async with making:
+            page = await store.page(wanted, query.own.get("cursor"), limit, limits.api_page_bytes)
+            return json_answer({"next": page.next}, {"calls": array(page.rows)})
 
     @app.get(listing.CALL.rule)
     async def call(id: str) -> Response:
         read()
-        found = await store.get(id, limits.api_page_bytes)
-        if found is None:
-            return not_found("there is no such call, or it is kept no longer")
-        complete = b"true" if found.complete else b"false"
-        # Each copy of some megabytes takes a millisecond, so there are two.
-        events = b",".join(found.events)
-        body = b'{"call":%b,"evidence":{"complete":%b,"events":[%b]}}' % (found.row, complete, events)
-        return responses.stable(Response(body, content_type=media.JSON), found.tag)
+        async with making:
+            found = await store.get(id, limits.api_page_bytes)
+            if found is None:
+                return not_found("there is no such call, or it is kept no longer")
+            complete = b"true" if found.complete else b"false"
+            # Each copy of some megabytes takes a millisecond, so there are two.
+            events = b",".join(found.events)
+            body = b'{"call":%b,"evidence":{"complete":%b,"events":[%b]}}' % (found.row, complete, events)
+            return responses.stable(Response(body, content_type=media.JSON), found.tag)
 
     @app.get(listing.CALLS_NDJSON.rule)
     async def lines() -> Response:
@@ -78,27 +80,24 @@ def _asked(page: listing.Route) -> tuple[Query, CallFilter]:
 
 async def _export(
     store: CallStore, wanted: CallFilter, head: bytes, write: Callable[[bytes], bytes]
-) -> AsyncIterator[bytes]:
-    """All rows that pass, newest first, in chunks. A row that starts or changes meanwhile is not there twice.
+) -> AsyncGenerator[bytes, None]:
+    """All rows that pass, newest first. A row that starts or changes meanwhile is not there twice.
 
     The first page is read at once: if none can be, the answer is still to be a refusal.
     """
     first = await store.page(wanted, None, _PIECE_ROWS, _PIECE_BYTES)
-    return _chunks(store, wanted, first, bytearray(head), write)
+    return responses.joined(_parts(store, wanted, first, head, write))
 
 
-async def _chunks(
-    store: CallStore, wanted: CallFilter, page: CallRows, chunk: bytearray, write: Callable[[bytes], bytes]
-) -> AsyncIterator[bytes]:
+async def _parts(
+    store: CallStore, wanted: CallFilter, page: CallRows, head: bytes, write: Callable[[bytes], bytes]
+) -> AsyncGenerator[bytes, None]:
     turns = Turns()
+    yield head
     while True:
         for row in page.rows:
-            chunk += write(row)
+            yield write(row)
             await turns.done(len(row))
-            if len(chunk) >= _CHUNK_BYTES:
-                yield bytes(chunk)
-                chunk.clear()
         if page.next is None:
-            yield bytes(chunk)
             return
         page = await store.page(wanted, page.next, _PIECE_ROWS, _PIECE_BYTES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import trio
 from quart import Response
@@ -19,17 +20,14 @@ from ...settings.limits import Limits
 from . import listing, media, responses
 from .problems import not_found
 from .queries import Query, read
-from .responses import array, json_answer
 
 # Entries that are looked at between two checkpoints, where nothing has to be encoded.
 _PIECE = 100
-# A line of the log that is larger goes out by itself; smaller ones go together.
-_CHUNK_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
 class Scan:
-    """One page in the making: its `rows`, the `gap` in it, and `next`, where the following page begins.
+    """One page in the making: the `gap` in it, and `next`, where the following page begins.
 
     It is `full` when it has as many rows or bytes as it may, or when enough entries have been looked at.
     """
@@ -39,41 +37,44 @@ class Scan:
     limits: Limits
     next: int | None = None
     gap: Gap | None = None
-    rows: list[bytes] = field(default_factory=list)
     looked: int = 0
     full: bool = False
+    _rows: int = 0
     _bytes: int = 0
+    _encoded: bool = False
 
     @property
     def piece(self) -> int:
         """How many entries to look at next."""
         return min(_PIECE, self.limits.api_scan - self.looked)
 
-    async def take(self, entry: Entry) -> bool:
-        """Look at one more entry; others run in between. False where the page has no room for it."""
+    def row(self, entry: Entry) -> bytes | None:
+        """Look at one more entry: its row, empty where the filter does not pass it, None where the page is full."""
         if self.full:
-            return False
+            return None
         row = entry.encoded() if self.wanted.fits(entry) else b""
-        if row and self.wanted.finds(row) and not self._add(row):
+        self._encoded = bool(row)
+        if not (row and self.wanted.finds(row)):
+            row = b""
+        elif self._rows and self._bytes + len(row) > self.limits.api_page_bytes:
             self.full = True
-            return False
+            return None
+        else:
+            self._rows += 1
+            self._bytes += len(row)
         self.looked += 1
-        self.full = len(self.rows) >= self.limit or self.looked >= self.limits.api_scan
+        self.full = self._rows >= self.limit or self.looked >= self.limits.api_scan
+        return row
+
+    async def pause(self) -> None:
+        """Let others run, behind an entry that was looked at."""
         # An entry that was encoded has taken long enough; of the others it is many that do.
-        if row or self.looked % _PIECE == 0:
+        if self._encoded or self.looked % _PIECE == 0:
             await trio.lowlevel.checkpoint()
-        return True
-
-    def _add(self, row: bytes) -> bool:
-        self._bytes += len(row)
-        fits = not self.rows or self._bytes <= self.limits.api_page_bytes
-        if fits:
-            self.rows.append(row)
-        return fits
 
 
-async def forward(log: EventLog, scan: Scan, since: int) -> None:
-    """Entries after `since`, oldest first. A gap stands before a page's first entry, never within a page."""
+async def forward(log: EventLog, scan: Scan, since: int) -> AsyncGenerator[bytes, None]:
+    """The rows after `since`, oldest first. A gap stands before a page's first entry, never within a page."""
     scan.next = since
     while not scan.full:
         page = log.since(scan.next, scan.piece)
@@ -83,14 +84,17 @@ async def forward(log: EventLog, scan: Scan, since: int) -> None:
         if page.next == before:
             return
         for entry in page.entries:
-            if not await scan.take(entry):
+            if (row := scan.row(entry)) is None:
                 return
             scan.next = entry.seq
+            if row:
+                yield row
+            await scan.pause()
         scan.next = page.next
 
 
-async def backward(log: EventLog, scan: Scan, before: int) -> None:
-    """Entries before `before`, newest first; what is older than the log keeps is a gap at the end."""
+async def backward(log: EventLog, scan: Scan, before: int) -> AsyncGenerator[bytes, None]:
+    """The rows before `before`, newest first; what is older than the log keeps is a gap at the end."""
     upper = min(before, log.last + 1)
     while not scan.full and upper > log.first:
         found = log.until(upper - 1, scan.piece)
@@ -98,37 +102,37 @@ async def backward(log: EventLog, scan: Scan, before: int) -> None:
             # A file may leave out numbers.
             upper = log.first
         for entry in reversed(found):
-            if not await scan.take(entry):
+            if (row := scan.row(entry)) is None:
                 break
             upper = entry.seq
+            if row:
+                yield row
+            await scan.pause()
     scan.next = upper if upper > log.first else None
     if scan.next is None and upper > 1:
         scan.gap = Gap(1, upper - 1)
 
 
-async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> AsyncIterator[bytes]:
-    """The log as it stands, in pieces, with a line for what was pushed out before it was read, and one at the end."""
+async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> AsyncGenerator[bytes, None]:
+    """The log as it stands, line by line, with one for what was pushed out before it was read, and one at the end."""
     why: Why = "complete" if wanted.passes_all and since == 0 else "filtered"
     last = end = engine.log.last
-    chunk = bytearray(ndjson.header(_header(engine)))
+    yield ndjson.header(_header(engine))
     while since < end:
         page = engine.log.since(since, min(_PIECE, end - since))
         if page.gap is not None:
-            chunk += ndjson.line(page.gap)
+            yield ndjson.line(page.gap)
         for entry in page.entries:
             row = entry.encoded() if wanted.fits(entry) else b""
             if row and wanted.finds(row):
-                chunk += row + b"\n"
+                yield row + b"\n"
             if row:
                 await trio.lowlevel.checkpoint()
-            if len(chunk) >= _CHUNK_BYTES:
-                yield bytes(chunk)
-                chunk.clear()
         since = page.next
         # A gap may reach beyond the end: entries that came while this was read, and have gone again.
         last = max(last, since)
         await trio.lowlevel.checkpoint()
-    yield bytes(chunk + ndjson.line(End(last, why)))
+    yield ndjson.line(End(last, why))
 
 
 def _header(engine: WatchedEngine) -> Header:
@@ -147,13 +151,15 @@ def register(app: QuartTrio, engine: WatchedEngine) -> None:
         if "before" in query.own:
             if "since" in query.own:
                 raise QueryError("since and before exclude each other")
-            await backward(log, scan, query.number("before", 0))
+            rows = backward(log, scan, query.number("before", 0))
         else:
-            await forward(log, scan, query.number("since", 0))
-        gap = None if scan.gap is None else asdict(scan.gap)
-        return json_answer(
-            {"run": engine.run, "gap": gap, "next": scan.next, "last": log.last}, {"events": array(scan.rows)}
-        )
+            rows = forward(log, scan, query.number("since", 0))
+
+        def others() -> Mapping[str, Any]:
+            gap = None if scan.gap is None else asdict(scan.gap)
+            return {"run": engine.run, "gap": gap, "next": scan.next, "last": log.last}
+
+        return responses.streamed_json("events", rows, others)
 
     @app.get(listing.EVENT.rule)
     async def event(seq: str) -> Response:
@@ -168,9 +174,8 @@ def register(app: QuartTrio, engine: WatchedEngine) -> None:
     @app.get(listing.EVENTS_NDJSON.rule)
     async def all_events() -> Response:
         query, wanted = _asked(listing.EVENTS_NDJSON)
-        return responses.streamed(
-            lines(engine, wanted, query.number("since", 0)), media.NDJSON, f"events-{engine.run}.ndjson"
-        )
+        body = responses.joined(lines(engine, wanted, query.number("since", 0)))
+        return responses.streamed(body, media.NDJSON, f"events-{engine.run}.ndjson")
 
 
 def _asked(page: listing.Route) -> tuple[Query, EventFilter]:

@@ -166,13 +166,10 @@ CALLS = Route(
     answers.CallPage,
     own=(LIMIT, CURSOR),
     filters=CALL_FILTER,
-    refuses=(503,),
 )
-CALL = Route("/api/calls/{id}", "one tool call with its evidence", answers.CallDetail, stable=True, refuses=(503,))
-CALLS_NDJSON = Route(
-    "/api/calls.ndjson", "tool calls, one JSON object a line", media=NDJSON, filters=CALL_FILTER, refuses=(503,)
-)
-CALLS_CSV = Route("/api/calls.csv", "tool calls as a table", media=CSV, filters=CALL_FILTER, refuses=(503,))
+CALL = Route("/api/calls/{id}", "one tool call with its evidence", answers.CallDetail, stable=True)
+CALLS_NDJSON = Route("/api/calls.ndjson", "tool calls, one JSON object a line", media=NDJSON, filters=CALL_FILTER)
+CALLS_CSV = Route("/api/calls.csv", "tool calls as a table", media=CSV, filters=CALL_FILTER)
 
 _PART = (
     Parameter("client", "Only what is about this client: the label of a session, or the name that it was given."),
@@ -200,7 +197,7 @@ FEED = Route(
         FILTER,
     ),
     filters=EVENT_FILTER,
-    refuses=(406, 503),
+    refuses=(406,),
 )
 
 API = (

@@ -50,10 +50,10 @@ _REFUSALS = {
     "404": "There is nothing of that name.",
     "405": "Another method than GET or HEAD.",
     "406": "The client does not take server-sent events.",
-    "429": "Too many requests come from this address, or it has as many readers as one may.",
-    "503": "There are as many readers as there may be, or the audit cannot be read now.",
+    "429": "Too many requests come from this address, or it has as many readers or unread answers as one may.",
+    "503": "There are as many readers or unread answers as there may be, or the audit cannot be read now.",
 }
-_ALWAYS = ("400", "403", "405", "429")
+_ALWAYS = ("400", "403", "405", "429", "503")
 
 
 def document() -> Json:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any, Final
 
 from quart import Response, request
 from quart_trio import QuartTrio
 
 from ...observe.stored import encode_with
+from ...wire.jsonrpc import encode
 from .media import HTML, JSON
+
+# Half of what an answer holds of `max_unsent_bytes` in any case.
+_CHUNK_BYTES: Final = 32 * 1024
 
 
 def json_answer(value: Mapping[str, Any], rows: Mapping[str, bytes] | None = None) -> Response:
@@ -42,6 +47,37 @@ def streamed(parts: AsyncIterator[bytes], content_type: str, filename: str | Non
         del head.headers["content-length"]
         return head
     return Response(parts, content_type=content_type, headers=headers)
+
+
+def streamed_json(name: str, rows: AsyncGenerator[bytes, None], others: Callable[[], Mapping[str, Any]]) -> Response:
+    """An object that is made while it is sent, so that of its rows only few are in memory.
+
+    It has the array `name` of rows that are JSON already, and behind it at least one member, which `others` gives when
+    all rows are made.
+    """
+
+    async def parts() -> AsyncGenerator[bytes, None]:
+        yield b'{"%b":[' % name.encode()
+        comma = b""
+        async with aclosing(rows):
+            async for row in rows:
+                yield comma + row
+                comma = b","
+        yield b"]," + encode(others())[1:]
+
+    return streamed(joined(parts()), JSON)
+
+
+async def joined(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The parts of a body, small ones put together; a large one goes out by itself."""
+    chunk = bytearray()
+    async with aclosing(parts):
+        async for part in parts:
+            if chunk and len(chunk) + len(part) > _CHUNK_BYTES:
+                yield bytes(chunk)
+                chunk.clear()
+            chunk += part
+    yield bytes(chunk)
 
 
 def register(app: QuartTrio) -> None:

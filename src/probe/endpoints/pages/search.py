@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Sequence
 from typing import cast, get_args
 
 import trio
@@ -10,18 +11,20 @@ from quart_trio import QuartTrio
 
 from ...engine.protocols import WatchedEngine
 from ...engine.turns import Turns
+from ...observe.log import Entry
 from ...observe.query import QueryError
 from ...observe.search.search import By, Search, SearchRequest, SearchResult
 from ...observe.search.words import read as read_line
 from ...wire.jsonrpc import clip
 from . import listing
 from .queries import Query, read
-from .responses import array, json_answer
+from .responses import streamed_json
 
 
 def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
     """Add the page of one engine. Its work goes through the turnstile of the exports."""
     log, limits = engine.log, engine.settings.limits
+    searching = trio.Lock()
 
     @app.get(listing.SEARCH.rule)
     async def search() -> Response:
@@ -33,10 +36,12 @@ def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> Non
         wanted = SearchRequest(read_line(query.own.get("filter", "")), _by(query), before, limit)
         last = log.last
         turns = Turns(turnstile)
-        found = await Search(log, engine.observer.tables.client_names(), wanted, turns.done).run()
-        rows, next, left_out = await _answer(found, limits.api_page_bytes, turns) if limit else ([], None, 0)
+        # The work of a search takes as much memory as the log has entries.
+        async with searching:
+            found = await Search(log, engine.observer.tables.client_names(), wanted, turns.done).run()
+            entries, next, left_out = await _fitting(found, limits.api_page_bytes, turns) if limit else ([], None, 0)
         counts = {"run": engine.run, "matched": found.matched, "total": found.total, "last": last}
-        return json_answer({**counts, "next": next, "left_out": left_out}, {"events": array(rows)})
+        return streamed_json("events", _rows(entries, turns), lambda: {**counts, "next": next, "left_out": left_out})
 
 
 def _by(query: Query) -> By:
@@ -46,24 +51,30 @@ def _by(query: Query) -> By:
     return cast("By", by)
 
 
-async def _answer(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[list[bytes], int | None, int]:
-    """The parts that an answer has room for, where the rest begins, and how many entries of the first had no room.
+async def _fitting(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[list[Entry], int | None, int]:
+    """The entries that an answer has room for, where the rest begins, and how many entries of the first had no room.
 
-    Others run between two entries: a large answer would hold up every call.
+    What was encoded for its size is encoded again when it is sent: an answer that is read slowly keeps no bytes.
     """
-    rows: list[bytes] = []
+    entries: list[Entry] = []
     size = 0
     for place, part in enumerate(found.parts):
-        encoded: list[bytes] = []
-        for entry in part:
-            row = entry.encoded()
-            size += len(row)
+        for at, entry in enumerate(part):
+            row_bytes = len(entry.encoded())
+            size += row_bytes
             if size > max_bytes and place:
-                return rows, found.parts[place - 1][0].seq, 0
-            if size > max_bytes and encoded:
+                return entries, found.parts[place - 1][0].seq, 0
+            if size > max_bytes and at:
                 rest = part[0].seq if len(found.parts) > 1 else found.next
-                return encoded, rest, len(part) - len(encoded)
-            encoded.append(row)
-            await turns.done(len(row))
-        rows += encoded
-    return rows, found.next, 0
+                return list(part[:at]), rest, len(part) - at
+            await turns.done(row_bytes)
+        entries += part
+    return entries, found.next, 0
+
+
+async def _rows(entries: Sequence[Entry], turns: Turns) -> AsyncGenerator[bytes, None]:
+    """The entries in JSON. Others run between two of them: a large answer would hold up every call."""
+    for entry in entries:
+        row = entry.encoded()
+        yield row
+        await turns.done(len(row))

@@ -14,16 +14,18 @@ from .queries import read
 from .responses import array, json_answer
 
 
-def register(app: QuartTrio, engine: WatchedEngine) -> None:
-    """Add the pages of one engine."""
+def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
+    """Add the pages of one engine. A page is made under the lock `making`, and counted when that is released."""
 
     async def table(name: TableName, page: listing.Route) -> Response:
         query = read(page.own)
-        # Rows that change while others are encoded are newer than that, and come again with what is read from there on.
-        seq, tables = engine.log.last, engine.observer.tables
-        ids = _before(tables.all(name), query.own.get("cursor"))
-        rows, next = await _newest(tables, name, ids, engine.settings.limits.api_page_bytes)
-        return json_answer({"run": engine.run, "seq": seq, "next": next}, {name: array(rows)})
+        async with making:
+            # Rows that change while others are encoded are newer than that, and come again with what is read from there
+            # on.
+            seq, tables = engine.log.last, engine.observer.tables
+            ids = _before(tables.all(name), query.own.get("cursor"))
+            rows, next = await _newest(tables, name, ids, engine.settings.limits.api_page_bytes)
+            return json_answer({"run": engine.run, "seq": seq, "next": next}, {name: array(rows)})
 
     @app.get(listing.SESSIONS.rule)
     async def sessions() -> Response:

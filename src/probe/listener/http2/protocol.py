@@ -340,11 +340,14 @@ class ContainedH2(H2Protocol):
         if not buffer.queued:
             self.priority.insert_stream(body.stream_id)
             buffer.queued = True
-        self.priority.unblock(body.stream_id)
         self._pushing += 1
         try:
-            await self.has_data.set()
-            await buffer.push(body.data)
+            view = memoryview(body.data)
+            for at in range(0, len(view), HIGH_WATER):
+                # A large part is not copied whole, and the sending task has stopped when a piece of it was sent.
+                self.priority.unblock(body.stream_id)
+                await self.has_data.set()
+                await buffer.push(view[at : at + HIGH_WATER])
         finally:
             self._pushing -= 1
 

@@ -38,7 +38,7 @@ class BoundedBuffer(StreamBuffer):
         """Whether the application has said all it had to say."""
         return self._complete
 
-    async def push(self, data: bytes) -> None:
+    async def push(self, data: bytes | memoryview) -> None:
         """Append, then wait until all is handed to the connection. Raises `PeerGoneError` when the stream is over."""
         if self._complete:
             raise PeerGoneError("the stream is over")

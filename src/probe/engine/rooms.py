@@ -1,4 +1,4 @@
-"""Byte budgets that all HTTP exchanges share: incomplete request bodies, and responses that nobody has read."""
+"""Byte budgets that all HTTP exchanges share: incomplete request bodies, and responses that no client has read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..core.shares import has_bytes
-from ..engine.shares import AddressLimitError, AddressShares
 from ..observe.context import Recorder
 from ..observe.events import LimitReached
 from ..wire.errors import busy
+from .shares import AddressLimitError, AddressShares
 
 _RETRY_S = 5
 
@@ -52,9 +52,10 @@ class _Room:
 
 
 class Unsent(_Room):
-    """The bytes of whole responses that no socket has taken yet."""
+    """The bytes of responses that no socket has taken yet."""
 
-    def __init__(self, most: int, shares: AddressShares) -> None:
+    def __init__(self, shares: AddressShares) -> None:
+        most = shares.total("max_unsent_bytes")
         super().__init__("max_unsent_bytes", "answers wait to be read", most, shares)
 
 
