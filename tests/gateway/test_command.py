@@ -85,4 +85,16 @@ def test_a_signal_ends_a_run_and_what_was_done_is_judged(tmp_path: Path) -> None
     assert "stopped by a signal" in error
     assert "ids.changed" in out
     assert "stream.held" not in out
-    assert process.returncode in (0, 3)
+    assert " · PARTIAL: stopped by a signal: " in out
+    assert process.returncode == 3
+
+
+def test_a_run_that_reaches_its_limit_is_partial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, kept = tmp_path / "out.json", tmp_path / "run.ndjson"
+    files = ("--format", "json", "--out", str(out), "--save", str(kept))
+    # The silences of this profile last longer than its limit here.
+    assert main([*listening(), "--limit", "2", *files]) == 3
+    assert "ended by its limit of 2 s: " in capsys.readouterr().err
+    assert json.loads(out.read_text())["partial"].startswith("ended by its limit of 2 s: ")
+    assert main(["gateway", "--from", str(kept), "--format", "junit"]) == 3
+    assert '<error message="the run is partial: ended by its limit of 2 s: ' in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -108,6 +109,16 @@ def test_an_accepted_deviation_counts_for_nothing_as_long_as_it_is_that_one() ->
     for wrong in ('"close.lost" = "bad"', '"no.such" = "broken"', "close", 'close.lost = "broken"'):
         with pytest.raises(AllowedError):
             read_allowed(wrong, ["close.lost"])
+
+
+def test_a_partial_run_says_so_and_is_no_success() -> None:
+    assert exit_code([finding(8, Verdict.SAME)], Allowed(), partial=True) == 3
+    assert exit_code([finding(8, Verdict.BROKEN)], Allowed(), partial=True) == 1
+    partial = replace(RUN, partial="stopped by a signal: 3 of 40 steps were done")
+    for form in FORMATS:
+        assert "stopped by a signal: 3 of 40 steps" in FORMATS[form](partial, FINDINGS, Allowed()), form
+    suite = ET.fromstring(FORMATS["junit"](partial, FINDINGS, Allowed()).encode())[0]
+    assert (len(suite), suite.get("tests"), suite.get("errors")) == (6, "6", "2")
 
 
 def test_the_summary_counts() -> None:

@@ -1398,7 +1398,8 @@ export interface components {
         /**
          * @description A report about a gateway: findings, and the trials that they rest on, as both ends saw them.
          *
-         *     `program` is the version of this program, `direct` and `through` are both addresses. `product` is the gateway as its
+         *     `program` is the version of this program, `direct` and `through` are both addresses. `partial` says why
+         *     not all steps were done, and is empty for a whole run. `product` is the gateway as its
          *     responses name it. `offers` are what each way offers. `summary` counts the findings by verdict.
          */
         GatewayReport: {
@@ -1409,6 +1410,7 @@ export interface components {
             offers: {
                 [key: string]: string[];
             };
+            partial: string;
             product: string | null;
             profile: string;
             program: string;

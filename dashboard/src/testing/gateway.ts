@@ -27,7 +27,7 @@ export function gatewayFinding(name: string, more: Partial<GatewayFinding> = {})
 /** A run with these findings, which all rest on one step of both ways. */
 export function gatewayReport(findings: readonly GatewayFinding[], more: Partial<GatewayReport> = {}): GatewayReport {
   const trials = [gatewayTrial("direct"), gatewayTrial("through")];
-  const about = { format: "mcp-probe-gateway", version: 2, program: "0.1.0", started_at: 1000, profile: "quick", product: "HAProxy" };
+  const about = { format: "mcp-probe-gateway", version: 2, program: "0.1.0", started_at: 1000, profile: "quick", partial: "", product: "HAProxy" };
   const ways = { direct: "http://127.0.0.1:8000/mcp", through: "http://127.0.0.1:8080/mcp", offers: {} };
   return { ...about, ...ways, log: { api: "http://127.0.0.1:8000/api", run: "abc" }, summary: {}, findings: [...findings], trials, ...more };
 }

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 _UNREACHABLE = 2
+# Several times what a run takes on a machine with nothing else to do.
+_LIMIT_S = {"quick": 180.0, "full": 600.0, "idle": 900.0}
 _FORMATS = ("table", "json", "junit", "markdown", "html")
 # Above what the most demanding phase sends, and in memory only for as long as the run.
 _LISTEN_LIMITS = {"requests_per_second": 100_000.0, "request_burst": 100_000, "event_log_bytes": 256 * 1024 * 1024}
@@ -55,6 +57,7 @@ class _Given:
     prefix: str
     names: str | None
     seed: int | None
+    limit: float | None
 
 
 @click.command("gateway", short_help="Say how a gateway or proxy changes the protocol.")
@@ -115,6 +118,12 @@ class _Given:
     show_default=True,
     help="Seconds until the gateway has to answer.",
 )
+@click.option(
+    "--limit",
+    type=click.FloatRange(1, 7200),
+    metavar="SECONDS",
+    help="The run ends after this time, and is judged as far as it came. quick: 180, full: 600, idle: 900.",
+)
 @click.option("--prefix", default="", metavar="TEXT", help="The gateway puts this before the name of each tool: demo_.")
 @click.option("--names", metavar="FILE", help='What it calls tools, as JSON: {"progress": "do_progress"}.')
 @click.option(
@@ -129,7 +138,8 @@ def command(
 ) -> int:
     """Compare the protocol through a gateway with the protocol without it, and say how to mend what differs.
 
-    Exit: 0 nothing is broken, 1 something is, 2 it cannot be checked, 3 nothing is broken and something is unclear.
+    Exit: 0 nothing is broken, 1 something is, 2 it cannot be checked, 3 nothing is broken, but something is unclear or
+    was not done.
     """
     # Half a second of imports that other commands do not need.
     from ..gateway.checks import CHECKS, judge
@@ -149,7 +159,7 @@ def command(
     run = _load(saved) if saved is not None else _execute(arguments, chosen)
     findings = judge(run, [check for check in CHECKS if check.number in chosen])
     _write(out, FORMATS[form](run, findings, allowed))
-    return exit_code(findings, allowed, strict=strict)
+    return exit_code(findings, allowed, strict=strict, partial=bool(run.partial))
 
 
 def _text(path: str) -> str:
@@ -256,7 +266,9 @@ async def _run(given: _Given, through: str, headers: Sequence[tuple[str, str]], 
             await _wait_reached(options.through, given.wait)
             await run(recorded, _tell)
         if scope.cancelled_caught:
-            _tell(f"stopped by a signal: {len(recorded.trials)} trials were done, and are judged")
+            recorded.stop("stopped by a signal")
+        if recorded.partial:
+            _tell(f"{recorded.partial}, and are judged")
         around.cancel_scope.cancel()
     return recorded
 
@@ -283,7 +295,8 @@ def _options(
     steps = _steps(given.profile, chosen)
     mark = first_mark(secrets.randbits(24) if given.seed is None else given.seed)
     naming = _naming(given)
-    return Options(direct, through, api, mark, given.profile, steps, sockets, naming=naming)  # type: ignore[arg-type]  # likewise
+    limit_s = given.limit or _LIMIT_S[given.profile]
+    return Options(direct, through, api, mark, given.profile, steps, sockets, naming=naming, limit_s=limit_s)  # type: ignore[arg-type]  # likewise
 
 
 def _naming(given: _Given) -> Naming:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import trio
 
@@ -37,7 +38,10 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The questions, and both addresses. `api` is the probe's; `mark` is that of the first trial."""
+    """The questions, and both addresses. `api` is the probe's; `mark` is that of the first trial.
+
+    After `limit_s` seconds the run ends as it is.
+    """
 
     direct: Target
     through: Target
@@ -48,6 +52,11 @@ class Options:
     websockets: tuple[Target | None, Target | None] = (None, None)
     breaker: Plan | None = None
     naming: Naming = GUESSED
+    limit_s: float = inf
+
+    def planned(self) -> list[Step]:
+        """The steps of the run."""
+        return list(self.steps or of_profile(self.profile))
 
 
 @dataclass
@@ -60,6 +69,18 @@ class Recorded:
     trials: list[Trial] = field(default_factory=list)
     sides: dict[Way, Side] = field(default_factory=dict)
     log: str | None = None
+    partial: str = ""
+
+    def stop(self, why: str) -> None:
+        """Note why not all steps are done, such as "stopped by a signal". What is noted first counts."""
+        done = {trial.step for trial in self._compared()}
+        planned = {step.name for step in (*reach.STEPS, *self.options.planned())}
+        self.partial = self.partial or f"{why}: {len(done)} of {len(planned)} steps were done"
+
+    def _compared(self) -> list[Trial]:
+        """The trials of the steps that were done on both ways: the last ones of a run that ends early may be half."""
+        ways = {way: {trial.step for trial in self.trials if trial.way == way} for way in WAYS}
+        return [trial for trial in self.trials if all(trial.step in steps for steps in ways.values())]
 
     def run(self) -> Run:
         """The run as it is by now."""
@@ -73,11 +94,12 @@ class Recorded:
             options.direct.url,
             options.through.url,
             options.profile,
-            tuple(self.trials),
+            tuple(self._compared()),
             offers,
             options.api.url,
             self.log,
             self.sides["through"].names if "through" in self.sides else {},
+            self.partial,
         )
 
 
@@ -191,11 +213,18 @@ def _why(side: Side, session: Taken, found: Taken) -> str:
 
 
 async def run(recorded: Recorded, tell: Callable[[str], None] = lambda line: None) -> None:
-    """Fill `recorded`, which keeps what is done also where this is cancelled.
+    """Fill `recorded`, which keeps what is done also where this is cancelled. Ends at the run's limit at the latest.
 
     `tell` hears what is done now. Raises `UnreachableError` and `NamingError`, and `BehindError` where the log cannot
     be read.
     """
+    with trio.move_on_after(recorded.options.limit_s) as limited:
+        await _steps(recorded, tell)
+    if limited.cancelled_caught:
+        recorded.stop(f"ended by its limit of {recorded.options.limit_s:g} s")
+
+
+async def _steps(recorded: Recorded, tell: Callable[[str], None]) -> None:
     options = recorded.options
     follower = Follower(options.api, frozenset(value for _, value in options.through.headers))
     await follower.begin()
@@ -206,8 +235,7 @@ async def run(recorded: Recorded, tell: Callable[[str], None] = lambda line: Non
     if not recorded.sides["through"].offers or not _came_through(recorded):
         raise BehindError("no request that went through the gateway is in the log: it leads to another probe")
     done = {step.name for step in reach.STEPS}
-    steps = options.steps or of_profile(options.profile)
-    await runner.all([step for step in steps if step.name not in done])
+    await runner.all([step for step in options.planned() if step.name not in done])
 
 
 def _came_through(recorded: Recorded) -> bool:

@@ -19,7 +19,7 @@ from .client.records import Exchange, exchange_from
 from .side import Way
 
 VERSION: Final = 3
-_HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", "log", "names")
+_HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", "log", "names", "partial")
 
 
 class RunError(ValueError):
@@ -62,7 +62,8 @@ class Trial:
 class Run:
     """All trials of a run, with what was offered on both ways. `log` is the run of the log that `api` gave.
 
-    `names` are what the probe's tools are called through the gateway.
+    `names` are what the probe's tools are called through the gateway. `partial` says why not all steps were done; it is
+    empty for a whole run.
     """
 
     program: str
@@ -75,6 +76,7 @@ class Run:
     api: str = ""
     log: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
+    partial: str = ""
 
     def of(self, step: str, way: Way) -> list[Trial]:
         """The trials of a step on one way, in their order."""

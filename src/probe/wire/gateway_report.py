@@ -143,7 +143,8 @@ class GatewayFinding:
 class GatewayReport:
     """A report about a gateway: findings, and the trials that they rest on, as both ends saw them.
 
-    `program` is the version of this program, `direct` and `through` are both addresses. `product` is the gateway as its
+    `program` is the version of this program, `direct` and `through` are both addresses. `partial` says why
+    not all steps were done, and is empty for a whole run. `product` is the gateway as its
     responses name it. `offers` are what each way offers. `summary` counts the findings by verdict.
     """
 
@@ -154,6 +155,7 @@ class GatewayReport:
     direct: str
     through: str
     profile: str
+    partial: str
     product: str | None
     log: GatewayLog
     offers: Mapping[str, list[str]]

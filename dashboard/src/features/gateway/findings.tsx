@@ -13,6 +13,11 @@ export function Findings({ report }: { report: GatewayReport }) {
     <div className={styles["run"]}>
       <section aria-label="Conclusion">
         <p className={styles["sentence"]}>{sentenceOf(report)}</p>
+        {report.partial !== "" && (
+          <p>
+            <Badge tone="warn">partial</Badge> {report.partial}
+          </p>
+        )}
         <p className={styles["quiet"]}>
           {countsOf(report.findings)} · <code>{report.through}</code> against <code>{report.direct}</code> · profile {report.profile} ·{" "}
           <Time at={report.started_at} look="both" />

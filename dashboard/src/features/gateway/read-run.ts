@@ -95,6 +95,7 @@ const REPORT: Shape = {
   direct: "text",
   through: "text",
   profile: "text",
+  partial: "text",
   product: "text or null",
   log: { run: "text or null" },
   findings: [FINDING],

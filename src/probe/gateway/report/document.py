@@ -47,6 +47,7 @@ def document(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> Gat
         run.direct,
         run.through,
         run.profile,
+        run.partial,
         product_of(run),
         GatewayLog(run.api, run.log),
         {way: list(offers) for way, offers in run.offers.items()},

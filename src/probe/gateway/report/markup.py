@@ -24,13 +24,16 @@ pre{margin:0;display:inline-block;vertical-align:top}
 
 
 def junit(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
-    """The report as JUnit XML: broken is a failure, unclear an error, what is not offered is skipped."""
+    """The report as JUnit XML: broken is a failure, unclear and a partial run an error, what is not offered skipped."""
     cases = "".join(_case(finding, allowed) for finding in findings)
+    if run.partial:
+        why = f"the run is partial: {run.partial}"
+        cases += f'<testcase classname="gateway" name="run" time="0"><error message={quoteattr(why)}/></testcase>\n'
     counted = [finding for finding in findings if not allowed.accepts(finding)]
     counts = {
-        "tests": len(findings),
+        "tests": len(findings) + bool(run.partial),
         "failures": sum(each.verdict == Verdict.BROKEN for each in counted),
-        "errors": sum(each.verdict == Verdict.UNCLEAR for each in counted),
+        "errors": sum(each.verdict == Verdict.UNCLEAR for each in counted) + bool(run.partial),
         "skipped": sum(each.verdict == Verdict.NOT_APPLICABLE for each in findings),
     }
     numbers = " ".join(f'{name}="{value}"' for name, value in counts.items())
@@ -65,8 +68,9 @@ def html(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
     title = escape(f"Gateway check of {clean(run.through)}")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-        f"<h1>{title}</h1><p>{escape(summary(findings))}</p><table><thead><tr><th>check<th>direct<th>through"
-        f"<th>verdict<th>evidence</tr></thead><tbody>{rows}</tbody></table></html>\n"
+        f"<h1>{title}</h1><p>{escape(summary(findings, run.partial))}</p><table>"
+        "<thead><tr><th>check<th>direct<th>through<th>verdict<th>evidence</tr></thead>"
+        f"<tbody>{rows}</tbody></table></html>\n"
     )
 
 

@@ -40,7 +40,7 @@ def table(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str:
         if cells[0] in hinted:
             lines.append(f"    {hinted[cells[0]].fault.title}")
             lines += [line for hint in hinted[cells[0]].hints for line in _hint(hint)]
-    return "\n".join([*lines, "", summary(findings), ""])
+    return "\n".join([*lines, "", summary(findings, run.partial), ""])
 
 
 def _hint(hint: Hint) -> list[str]:
@@ -61,7 +61,7 @@ def markdown(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> str
     lines = [
         f"## Gateway check: {_cell(run.through)}",
         "",
-        f"{when}, profile {run.profile}, {', '.join(made_by)}. {summary(findings)}.",
+        f"{when}, profile {run.profile}, {', '.join(made_by)}. {summary(findings, run.partial)}.",
         "",
         "| check | direct | through | verdict | evidence and hint |",
         "|---|---|---|---|---|",

@@ -53,21 +53,22 @@ def read_allowed(text: str, names: Iterable[str]) -> Allowed:
     return Allowed(data)
 
 
-def summary(findings: Sequence[CheckResult]) -> str:
-    """One line of counts."""
+def summary(findings: Sequence[CheckResult], partial: str = "") -> str:
+    """One line of counts, and why the run is `partial`."""
     counts = Counter(finding.verdict for finding in findings)
     said = [f"{counts[verdict]} {_shown(verdict)}" for verdict in _ORDER if counts[verdict]]
-    return " · ".join(said) or "nothing was checked"
+    counted = " · ".join(said) or "nothing was checked"
+    return f"{counted} · PARTIAL: {partial}" if partial else counted
 
 
 def _shown(verdict: Verdict) -> str:
     return verdict.upper() if verdict == Verdict.BROKEN else str(verdict)
 
 
-def exit_code(findings: Sequence[CheckResult], allowed: Allowed, *, strict: bool = False) -> int:
-    """0 nothing broken, 1 broken (with `strict` also degraded), 3 nothing broken and something unclear."""
+def exit_code(findings: Sequence[CheckResult], allowed: Allowed, *, strict: bool = False, partial: bool = False) -> int:
+    """0 nothing broken, 1 broken (with `strict` also degraded), 3 nothing broken and something unclear or not done."""
     left = [finding.verdict for finding in findings if not allowed.accepts(finding)]
     bad = {Verdict.BROKEN, Verdict.DEGRADED} if strict else {Verdict.BROKEN}
     if bad.intersection(left):
         return 1
-    return 3 if Verdict.UNCLEAR in left or not findings else 0
+    return 3 if Verdict.UNCLEAR in left or partial or not findings else 0
