@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Final
 
 import click
 
 from . import __version__
+from .core.escaping import shown
 
 # what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
 _REFUSED = 2
@@ -18,8 +21,12 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `mcp-probe` with these arguments (those of the process without them); returns the exit code.
 
-    0 for a server that was told to stop, 2 after one `error: …` line for everything that kept it from starting.
+    0 for a server that was told to stop, 2 after one `error: …` line for everything that kept it from starting. What
+    the encoding of standard output does not have is escaped from here on.
     """
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Names of clients, and the program's own "→", must not end it on cp1252 or Latin-1.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         result = _commands.main(arguments, prog_name="mcp-probe", standalone_mode=False)
     except click.ClickException as error:
@@ -31,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_line(error: click.ClickException) -> str:
-    message = " ".join(error.format_message().split())
+    message = shown(" ".join(error.format_message().split()))
     if isinstance(error, click.UsageError) and error.ctx is not None:
         return f"{message.removesuffix('.')}; see {error.ctx.command_path} --help"
     return message

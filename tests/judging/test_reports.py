@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import fromstring
+
 import pytest
 
 from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge, judge_all
+from probe.judge.outcome.comparison import compare
 from probe.judge.outcome.judgement import report_of
 from probe.judge.predicates.all import PREDICATES
 from probe.judge.report import Judgement
 from probe.judge.reports.badge import badge
 from probe.judge.reports.card import card
 from probe.judge.reports.junit import junit
-from probe.judge.reports.terminal import terminal
+from probe.judge.reports.terminal import comparison, terminal
 
 from ..judge.logs import HEADER, Log
 
+ACCUSED = "::error ::forged"
+FORGED = f"\n{ACCUSED}\r{ACCUSED}\u2028{ACCUSED}\u2029{ACCUSED}\x85{ACCUSED}\ufffe\uffff"
 NAME = "<script>alert(1)</script>\x1b[31m\x00\x07\u202e&\"'"
+
+
+def judged(name: str, label: str = "acme") -> Judgement:
+    """A client of this name, with one fault."""
+    log = Log()
+    session = log.http(label, name=name, version=name).session()
+    session.post({"jsonrpc": name, "id": 9, "method": "ping"})
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    return report_of(judge)
 
 
 @pytest.fixture
 def report() -> Judgement:
     """A client with an evil name, and one fault."""
-    log = Log()
-    session = log.http("acme", name=NAME, version=NAME).session()
-    session.post({"jsonrpc": NAME, "id": 9, "method": "ping"})
-    judge = Judge(catalogue(), PREDICATES)
-    judge.begin(HEADER)
-    judge_all(judge, log.items)
-    return report_of(judge)
+    return judged(NAME)
 
 
 def test_the_ids_of_rules_are_never_divided(report: Judgement) -> None:
@@ -46,3 +56,17 @@ def test_no_report_obeys_a_client(report: Judgement) -> None:
         assert not {"\x00", "\x07", "\x1b"} & set(text)
     for text in (said, page):
         assert "\u202e" not in text
+
+
+def test_neither_a_name_nor_a_label_makes_a_line_of_its_own() -> None:
+    forged = judged(FORGED, f"acme{FORGED}")
+    for lines in (terminal(forged, lambda seq: None), comparison(compare(forged, forged), verbose=True)):
+        said = list(lines)
+        assert any(ACCUSED in line for line in said)
+        assert all(len(line.splitlines()) <= 1 for line in said)
+
+
+def test_junit_is_xml_whatever_a_client_and_a_log_call_themselves() -> None:
+    root = fromstring(junit(judged(FORGED, f"acme{FORGED}"), lambda seq: None))
+    assert "\\ufffe\\uffff" in root[0].attrib["name"]
+    assert not {"\ufffe", "\uffff"} & set("".join(root.itertext()))

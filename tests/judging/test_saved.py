@@ -65,6 +65,31 @@ def test_only_what_a_finding_rests_on_is_read_a_second_time(tmp_path: Path, monk
     assert len(read) < 1.5 * len(log.items)
 
 
+@pytest.mark.parametrize("label", ["a\n::error ::b", "a\u2028b", "a\x00b", "..", "a" * 65])
+def test_a_label_of_a_log_keeps_the_rule_of_the_option(label: str, tmp_path: Path) -> None:
+    log = Log()
+    log.http(label).session()
+    path = written(tmp_path / "log.ndjson", log)
+    with pytest.raises(ndjson.NdjsonError, match=r"line \d+: label must be 1 to 64 characters"):
+        saved.judge_files(new_judge(), [path])
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_a_report_is_whole_on_an_output_that_cannot_write_it(encoding: str, tmp_path: Path) -> None:
+    log = Log()
+    log.http(name="日本").session().post({"jsonrpc": "1.0", "id": 77, "method": "ping"})
+    path = written(tmp_path / "log.ndjson", log)
+    said = subprocess.run(
+        [sys.executable, "-m", "probe", "judge", "--log", path],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        check=False,
+        capture_output=True,
+        timeout=60,
+    )
+    assert b"(\\u65e5\\u672c 1): " in said.stdout, said.stderr
+    assert b"FAIL    jsonrpc.version" in said.stdout
+
+
 def test_two_logs_are_read_again_each_for_its_own_entries(tmp_path: Path) -> None:
     first, second = written(tmp_path / "1.ndjson", story(1)), tmp_path / "2.ndjson"
     second.write_bytes(first.read_bytes().replace(b'"run":"', b'"run":"other'))

@@ -86,7 +86,9 @@ def _events(kind: Any) -> st.SearchStrategy[Any]:
 
 
 EVENT = st.one_of(*map(_events, get_args(Event)))
-CONTEXT = st.builds(Context, **{name: _values(hint) for name, hint in get_type_hints(Context).items()})
+_PARTS = {name: _values(hint) for name, hint in get_type_hints(Context).items()}
+# A label of another form is refused where a log is read.
+CONTEXT = st.builds(Context, **_PARTS | {"label": st.none() | st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)})
 
 
 @st.composite

@@ -14,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from probe.core import escaping
 from probe.observe.context import Context
 from probe.observe.events import AuditState, LimitReached, ServerState
 from probe.observe.events import Event as Fact
 from probe.observe.log import Entry
-from probe.telemetry import escaping
 from probe.telemetry.lines import Lines, LogLine
 from probe.telemetry.printer import Printer, Records, adopt_logging
 from probe.telemetry.service import following

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+from dataclasses import replace
 
 import pytest
 
@@ -45,6 +47,25 @@ def test_on_a_terminal_it_is_cut_to_the_width(monkeypatch: pytest.MonkeyPatch) -
 def test_a_finding_is_whole_also_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "the clause" in written(FINDING)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii", "utf-8"])
+@pytest.mark.parametrize("terminal", ["", "1"])
+def test_what_an_encoding_does_not_have_is_escaped(
+    encoding: str, terminal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", terminal)
+    file = io.TextIOWrapper(io.BytesIO(), encoding)
+    Screen(file).show(replace(LINE, who="m1 日本", what="→ \U0001f600"))
+    file.flush()
+    said = file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    assert ("m1 日本" if encoding == "utf-8" else "m1 \\u65e5\\u672c") in said
+    assert "ok, long" in said
+
+
+@pytest.mark.parametrize("at", [math.nan, math.inf, -math.inf, 1e300])
+def test_a_time_without_a_date_is_shown_as_none(at: float) -> None:
+    assert written(replace(LINE, at=at)).startswith("--:--:--.---  m1 client")
 
 
 class Gone(io.StringIO):

@@ -14,12 +14,13 @@ import pytest
 from probe.cli import main
 from probe.terminal.feed_reader import FeedError, follow
 
-from ..support.modern import Modern
+from ..support.modern import PREFIX, Modern
 from ..support.process import followed, serving
 
 
-def call(url: str, name: str = "simple_tool") -> None:
-    message = Modern(None, "").request("tools/call", {"name": name, "arguments": {}})
+def call(url: str, name: str = "simple_tool", client: str = "test-client") -> None:
+    info = {PREFIX + "clientInfo": {"name": client, "version": "1"}}
+    message = Modern(None, "").request("tools/call", {"name": name, "arguments": {}}, meta=info)
     body = json.dumps(message).encode()
     with urlopen(Request(url, body, Modern.headers(message) | {"host": "127.0.0.1"}), timeout=30) as answer:
         answer.read()
@@ -39,6 +40,16 @@ async def test_it_shows_what_happens_and_goes_on_with_the_next_server() -> None:
                 await tail.said("missing", "entries of an earlier run")
                 call(again.url, "chatty")
                 assert await tail.said("tools/call chatty", "ok, ")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+async def test_a_name_that_standard_output_cannot_write_ends_neither_server_nor_tail(encoding: str) -> None:
+    async with serving("--watch", PYTHONIOENCODING=encoding) as server:
+        command = [sys.executable, "-m", "probe", "tail", server.url]
+        async with followed(command, {"PYTHONIOENCODING": encoding}) as tail:
+            call(server.url, client="日本")
+            for program in (tail, server.program):
+                assert await program.said(r"m1 \u65e5\u672c", "tools/call simple_tool", "ok, ")
 
 
 async def test_a_filter_looks_through_the_whole_log_and_not_only_at_its_end() -> None:

@@ -48,7 +48,7 @@ def command(url: str, client: str | None, call: str | None, path: Path | None) -
 
 
 def _said(contains: Mapping[str, Any]) -> str:
-    from ..telemetry.escaping import cut, shown
+    from ..core.escaping import cut, shown
 
     parts = [_counted(contains["entries"], "entry", "entries"), _counted(contains["calls"], "call", "calls")]
     parts.append(f"{_at(contains['first_at'])} to {_at(contains['last_at'])}")

@@ -135,8 +135,8 @@ def _read_by(commands: Iterable[click.Command]) -> set[str]:
 
 
 def _warn(text: str, log_format: str) -> None:
+    from ..core.escaping import json_line
     from ..engine.clock import iso
-    from ..telemetry.escaping import json_line
 
     members = {"time": iso(time.time()), "level": "warning", "event": "settings", "message": text}
     click.echo(json_line(members) if log_format == "json" else f"warning: {text}", err=True)

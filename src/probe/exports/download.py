@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 
 from pydantic_core import from_json
 
+from ..core.escaping import shown
 from ..observe.entry_reading import LATEST
-from ..telemetry.escaping import shown
 from ..terminal.feed_reader import FeedError, origin
 from .extract import Extract
 

@@ -18,6 +18,7 @@ import click
 
 from ..checks import did_you_mean
 from ..core.client_label import LABEL_RULE, is_client_label
+from ..core.escaping import shown
 from ..judge.catalogue import catalogue
 from ..judge.outcome.comparison import compare
 from ..judge.outcome.exit_status import CLEAN, FOUND, MINIMUM, Demands, ExitStatus, outcome, outcome_of_comparison
@@ -181,7 +182,7 @@ def _judge_files(files: Sequence[Path], traffic: Traffic | None = None) -> Judge
 
 
 def _say(line: str) -> None:
-    click.echo(f"mcp-probe: {line}", err=True)
+    click.echo(f"mcp-probe: {shown(line)}", err=True)
 
 
 def _compare(options: JudgeOptions, other: Path, demands: Demands) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from pydantic_core import from_json
 
+from ..core.client_label import LABEL_RULE, is_client_label
 from ..wire.jsonrpc import clip, encode
 from .context import Context
 from .events import Event
@@ -118,7 +119,7 @@ def as_written(text: bytes) -> Entry | None:
 
     The stored JSON stands last, and a quotation mark inside a string is escaped. So what stands before the mark is the
     object without its last member if it has all the others, and what stands behind it is that member if it is JSON.
-    Raises `MemberError` where a time is none.
+    Raises `MemberError` where a time or a label is none.
     """
     # Places and not parts: most of a line is a message, which is copied once.
     begin = text.find(_KIND) + len(_KIND)
@@ -176,6 +177,9 @@ def _made(value: Mapping[str, Any], shape: _FactShape, stored: bytes) -> Entry:
         raise MemberError(f"at cannot be {clip(repr(at))}: it is no time between 1970 and 9999")
     if not -LATEST <= mono <= LATEST:
         raise MemberError(f"mono cannot be {clip(repr(mono))}")
+    label = value["label"]
+    if label is not None and not is_client_label(label):
+        raise MemberError(f"label must be {LABEL_RULE}")
     return Entry(
         value["seq"], at, mono, Context(*map(value.__getitem__, _CONTEXT)), shape.fact(**fields), value["cause"]
     )

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ..core.escaping import cut, json_line, shown, value
 from ..engine.clock import iso
-from .escaping import cut, json_line, shown, value
 from .lines import LogLine
 
 _STANDARD: Final[Mapping[str, int]] = {

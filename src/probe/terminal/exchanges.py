@@ -20,13 +20,13 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import from_json
 
+from ..core.escaping import cut, shown
 from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.log import Entry
 from ..observe.search.conditions import Conditions
 from ..observe.search.exchanges import ExchangeFold
 from ..observe.search.words import Word
-from ..telemetry.escaping import cut, shown
 from ..wire.errors import CLIENT_CODES, Refusal
 
 Tone: TypeAlias = Literal["fine", "quiet", "warn", "bad"]

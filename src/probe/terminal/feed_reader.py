@@ -91,12 +91,16 @@ def _events(server: SplitResult, tail: int, place: str | None) -> Iterator[tuple
 
 
 def _parsed(response: HTTPResponse) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Id, name and data of each event. The server writes each field on one line."""
+    """Id, name and data of each event. The server writes each field on one line. Raises `FeedError`."""
     fields: dict[str, str] = {}
     for line in response:
-        name, _, value = line.decode().rstrip("\n").partition(":")
+        name, _, value = line.decode(errors="replace").rstrip("\n").partition(":")
         if name:
             fields[name] = value.removeprefix(" ")
         elif "data" in fields:
-            yield fields.get("id", ""), fields.get("event", "message"), json.loads(fields["data"])
+            try:
+                data = json.loads(fields["data"])
+            except ValueError as error:
+                raise FeedError(f"an event of the feed is no JSON: {error}") from None
+            yield fields.get("id", ""), fields.get("event", "message"), data
             fields = {}

@@ -63,8 +63,8 @@ class _ScreenLines:
             await trio.to_thread.run_sync(self._show, lines, abandon_on_cancel=True)
 
     def _show(self, lines: list[Line]) -> None:
-        # The reader of the lines may have gone, as `head` does.
-        with suppress(OSError):
+        # The reader of the lines may have gone, as `head` does, and the file may be closed.
+        with suppress(OSError, ValueError):
             for line in lines:
                 self._screen.show(line)
 

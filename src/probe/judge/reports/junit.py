@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from ...core.escaping import shown
 from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
 from .wording import Lookup, act, entry_line, sentences
@@ -28,28 +29,28 @@ def junit(report: Judgement, lookup: Lookup, *, strict: bool = False) -> bytes:
 def _suite(
     root: Element, subject: SubjectReport, group: str, rules: Iterable[RuleReport], lookup: Lookup, *, strict: bool
 ) -> None:
-    judged = list(rules)
+    judged, name = list(rules), f"{shown(subject.label)}.{group}"
     fatal = {Verdict.FAIL, Verdict.WARN} if strict else {Verdict.FAIL}
     skipped = {Verdict.INCONCLUSIVE, Verdict.NOT_OBSERVED}
     suite = SubElement(
         root,
         "testsuite",
-        name=f"{subject.label}.{group}",
+        name=name,
         tests=str(len(judged)),
         failures=str(sum(rule.verdict in fatal for rule in judged)),
         errors="0",
         skipped=str(sum(rule.verdict in skipped for rule in judged)),
     )
     for rule in judged:
-        case = SubElement(suite, "testcase", classname=f"{subject.label}.{group}", name=rule.rule.id)
+        case = SubElement(suite, "testcase", classname=name, name=rule.rule.id)
         if rule.verdict in fatal:
-            failure = SubElement(case, "failure", type=rule.verdict.name, message=_clean(rule.remark))
+            failure = SubElement(case, "failure", type=rule.verdict.name, message=shown(rule.remark))
             failure.text = _text(rule, subject, lookup)
         elif rule.verdict is Verdict.WARN:
             SubElement(case, "system-out").text = _text(rule, subject, lookup)
         elif rule.verdict in skipped:
             why = rule.remark or f"not observed; to reach it: {act(rule.rule)}"
-            SubElement(case, "skipped", message=_clean(why))
+            SubElement(case, "skipped", message=shown(why))
 
 
 def _text(rule: RuleReport, subject: SubjectReport, lookup: Lookup) -> str:
@@ -57,9 +58,5 @@ def _text(rule: RuleReport, subject: SubjectReport, lookup: Lookup) -> str:
     lines += [f"{each.doc}: {each.text}" for each in sentences(rule.rule, subject.revisions)]
     for evidence in rule.evidence:
         lines += [entry_line(seq, lookup(seq)) for seq in evidence.seqs if evidence.verdict is rule.verdict]
-    return _clean("\n".join(lines))
-
-
-def _clean(text: str) -> str:
-    """The text with a replacement for each character that XML 1.0 does not allow."""
-    return "".join(each if each >= " " or each in "\t\n" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    # What is not printable would end a line or be no character of XML 1.0, such as U+FFFE.
+    return "\n".join(map(shown, lines))

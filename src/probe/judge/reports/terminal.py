@@ -6,11 +6,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ...core.escaping import shown
 from ..outcome.comparison import Compared
 from ..report import Judgement, RuleReport, SubjectReport
 from ..two_logs.facts import MessageFacts
 from ..verdicts import Verdict
-from .wording import Lookup, checklist, counted, entry_line, harmless, sentences, share, spoken, who
+from .wording import Lookup, checklist, counted, entry_line, sentences, share, spoken, who
 
 _LABELS: Final = {
     Verdict.FAIL: "FAIL",
@@ -24,8 +25,11 @@ _MOST_ENTRIES: Final = 3
 
 
 def terminal(report: Judgement, lookup: Lookup, *, verbose: bool = False, width: int = 100) -> Iterator[str]:
-    """The lines of a report, without colour. `verbose` adds what passed, and all that was not observed."""
-    return map(harmless, _lines(report, lookup, verbose=verbose, width=width))
+    """The lines of a report, without colour, escaped so that each is one line.
+
+    `verbose` adds what passed, and all that was not observed.
+    """
+    return map(shown, _lines(report, lookup, verbose=verbose, width=width))
 
 
 def _lines(report: Judgement, lookup: Lookup, *, verbose: bool, width: int) -> Iterator[str]:
@@ -49,7 +53,7 @@ def comparison(found: Sequence[Compared], *, verbose: bool) -> Iterator[str]:
     for each in found:
         if verbose or each.change != "same":
             verdicts = f"{each.there.name} → {each.here.name}"
-            yield f"{each.change:<10} {verdicts}  {each.rule}  {each.label}: {each.remark}".rstrip(": ")
+            yield shown(f"{each.change:<10} {verdicts}  {each.rule}  {each.label}: {each.remark}".rstrip(": "))
     yield f"{sum(each.change == 'same' for each in found)} rules have the same verdict in both."
 
 
@@ -57,8 +61,8 @@ def messages(found: MessageFacts) -> Iterator[str]:
     """The lines about the messages of two logs."""
     yield ""
     yield f"Messages: {found.paired} of {found.here} requests are paired with one of the {found.there} there."
-    yield from map(harmless, (f"    {fact}" for fact in found.facts))
-    yield from (f"    not compared: {doubt}" for doubt in found.doubts)
+    yield from map(shown, (f"    {fact}" for fact in found.facts))
+    yield from map(shown, (f"    not compared: {doubt}" for doubt in found.doubts))
     if found.paired and not found.facts:
         yield "    Nothing that a gateway should keep differs in these."
 
@@ -75,8 +79,7 @@ def _subject(subject: SubjectReport, lookup: Lookup, *, verbose: bool, width: in
     if subject.several:
         yield from _wrapped(f"More than one client may be judged here: {subject.several}.", 4, width)
     yield ""
-    shown = [Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, *([Verdict.PASS] if verbose else [])]
-    for verdict in shown:
+    for verdict in (Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, *([Verdict.PASS] if verbose else [])):
         for rule in subject.having(verdict):
             yield from _rule(rule, subject, lookup, width)
     yield from _unobserved(subject, verbose=verbose, width=width)

@@ -24,7 +24,7 @@ NAMES: Final = {
 """How a verdict is counted: `2 failed, 61 passed`."""
 
 # Controls, and what turns the direction of text: a client's words must not move what stands around them.
-_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 _DRILL: Final = re.compile(r"[;,]?\s*(or )?drill `.*$")
 _PASSIVE: Final = re.compile(r"^passive\s*[;:,]?\s*")

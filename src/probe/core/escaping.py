@@ -13,12 +13,19 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 
 def shown(text: str) -> str:
     """Text on one line: what cannot be printed is escaped, which also takes the signs that turn the writing round."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
 
 
 def _escape(letter: str) -> str:
     code = ord(letter)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    r"""Text in which all that an encoding does not have is escaped, such as `\u65e5` in `cp1252`; None has all."""
+    return text if encoding is None else text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def cut(text: str) -> str:
