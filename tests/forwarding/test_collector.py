@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -76,6 +77,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "another version": ({"version": 2}, "", "version"),
     "a run that is none": ({"run": "<img>"}, "", "run"),
     "a label that is none": ({"label": "<img>"}, "", "label must be"),
+    "a time that is NaN": ({"at": math.nan}, "", "at cannot be nan: it is no time between 1970 and 9999"),
+    "a time that is infinite": ({"at": math.inf}, "", "at cannot be inf"),
+    "a time before 1970": ({"at": -1.0}, "", "at cannot be -1.0"),
+    "a time behind 9999": ({"at": 253402300800.0}, "", "at cannot be 253402300800.0"),
+    "an entry behind 9999 by the clock of the hello": ({}, line(2, at=253402300799), "at of entry 2 is no time"),
     "more than it should say": ({"secret": "x"}, "", "secret"),
     "no JSON": ({}, "{", "no line of a log"),
     "an unknown kind": ({}, line(2, kind="session.gone"), "unknown kind"),
@@ -118,6 +124,21 @@ async def test_two_processes_have_names_of_their_own_and_what_one_repeats_is_lef
         assert {each["label"] for each in one + two} == {"acme"}
         assert (one[2]["session"], one[2]["cause"]) == ("m1", one[0]["seq"])
         assert (two[2]["session"], two[2]["cause"]) == ("m2", two[0]["seq"])
+
+
+async def test_tasks_and_streams_of_processes_with_the_same_ids_are_not_those_of_others() -> None:
+    async with collecting() as server:
+        for run, status in (("one", "working"), ("two", "cancelled")):
+            async with socket_to(server) as socket:
+                await greeted(socket, run=run)
+                changed = events.TaskChanged("pure_task", status, None, 1000)
+                context = Context("i1", 1, session="s1", task="T", stream="S")
+                await socket.send_message(ndjson.line(Entry(1, 1.0, 1.0, context, changed)).decode())
+                await server.entry("task.changed", 1 + (run == "two"))
+        entries = server.entries("task.changed")
+        assert [entry["task"] for entry in entries] == [f"{entry['connection']}.T" for entry in entries]
+        assert [entry["stream"] for entry in entries] == [f"{entry['connection']}.S" for entry in entries]
+        assert [row["status"] for row in server.rows("tasks")] == ["working", "cancelled"]
 
 
 async def test_a_process_that_comes_again_goes_on_where_it_was_and_what_is_missing_is_counted() -> None:

@@ -16,6 +16,7 @@ from ..engine.protocols import ServedEngine
 from ..engine.shares import Limit
 from ..engine.turns import Turns
 from ..observe.bounded import Newest
+from ..observe.entry_reading import LATEST
 from ..observe.header import End
 from ..observe.log import Entry, Gap
 from ..observe.ndjson import read_line
@@ -82,6 +83,8 @@ class LogCollector:
         hello = read_hello(first)
         if hello.label is not None and not is_client_label(hello.label):
             raise ForwardingError(f"label must be {LABEL_RULE}")
+        if not 0 <= hello.at <= LATEST:
+            raise ForwardingError(f"at cannot be {hello.at}: it is no time between 1970 and 9999")
         if hello.run in self._connected:
             # The process has lost its connection sooner than this server: a ping finds that.
             return Ending(_TRY_LATER, "this process is connected already")

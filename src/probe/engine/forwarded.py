@@ -1,9 +1,9 @@
 """Logs of other processes in that of this one: what `mcp-probe stdio --forward` sends, with ids and times from here.
 
 A gateway starts a server on standard streams for each of its sessions. Each of them has a log of its own, whose
-connection is `i1` and whose first session is `s1`. Here each process is one connection (`r17`), and its exchanges,
-sessions, clients and calls get numbers that nobody else has. So a reader of this log reads them as clients of this
-server; only the judge leaves them out.
+connection is `i1` and whose first session is `s1`. Here each process is one connection (`r17`), its exchanges,
+sessions, clients and calls get numbers that nobody else has, and its tasks and streams the connection before their ids.
+So a reader of this log reads them as clients of this server; only the judge leaves them out.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any, Final, TypeVar
 from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.context import Context, Recorder
+from ..observe.entry_reading import LATEST
 from ..observe.log import Entry
-from ..wire.forwarding import ForwarderHello
+from ..wire.forwarding import ForwarderHello, ForwardingError
 from .protocols import ServedEngine
 
 # These are about a client of the process. The rest is about the process as a server: its state, its pages, its files.
@@ -135,15 +136,17 @@ class ForwardingProcess:
             self.taken = last
 
     def take(self, entry: Entry) -> None:
-        """One more entry of its log. One that was taken before is left out."""
+        """One more entry of its log. One that was taken before is left out. Raises `ForwardingError` for its time."""
         if entry.seq <= self.taken:
             return
+        at = entry.at + self._ahead
+        if not 0 <= at <= LATEST:
+            raise ForwardingError(f"at of entry {entry.seq} is no time between 1970 and 9999 by the clock of its hello")
         self.reach(entry.seq - 1)
         self.taken = entry.seq
         if type(entry.fact) not in _TAKEN or (entry.context.connection or "i")[0] != "i":
             return
         cause = None if entry.cause is None else self._causes.get(entry.cause)
-        at = entry.at + self._ahead
         when = (at, at - self._epoch)
         context = self._context(entry.context)
         seq = self._log.append(entry.fact, context, cause, when)
@@ -171,9 +174,13 @@ class ForwardingProcess:
             self._label,
             _named(self._sessions, theirs.session, self._session_of(theirs.session)),
             _named(self._calls, theirs.call, self._engine.runs.new_id),
-            theirs.task,
-            theirs.stream,
+            self._prefixed(theirs.task),
+            self._prefixed(theirs.stream),
         )
+
+    def _prefixed(self, id: str | None) -> str | None:
+        """Its task or stream here: `r17.` and the id that stands in its messages, so that people find that again."""
+        return None if id is None else f"{self._connection}.{id}"
 
     def _session_of(self, theirs: str | None) -> Callable[[], str]:
         modern = theirs is not None and theirs.startswith("m")
