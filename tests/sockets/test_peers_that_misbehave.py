@@ -609,3 +609,22 @@ async def test_http2_connect_is_not_implemented(start, dial) -> None:
     await peer.flush()
     assert (await peer.answer(stream)).status == 501
     assert (await peer.answer(await peer.request("/"))).body == b"ok"
+
+
+@on_contained  # anycorn serves it
+@pytest.mark.parametrize("trailers", [False, True], ids=["head", "trailers"])
+async def test_http2_body_shorter_than_its_content_length_is_malformed(start, dial, trailers) -> None:
+    """RFC 9113 section 8.1.1; h2 sees it where the request ends with DATA, which is a violation there."""
+    app = Recorder({"/echo": _echo})
+    peer = await dial.http2(await start(app))
+    stream = peer.state.get_next_available_stream_id()
+    head = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", "/echo")]
+    peer.state.send_headers(stream, [*head, ("content-length", "5")], end_stream=not trailers)
+    if trailers:
+        peer.state.send_data(stream, b"four")
+        peer.state.send_headers(stream, [("grpc-status", "0")], end_stream=True)
+    await peer.flush()
+    reset = await peer.until(h2.events.StreamReset, stream)
+    assert reset.error_code == h2.errors.ErrorCodes.PROTOCOL_ERROR
+    assert peer.find(h2.events.ResponseReceived, stream) is None
+    assert (await peer.answer(await peer.request("/"))).body == b"ok"

@@ -77,6 +77,8 @@ class ContainedH2(H2Protocol):
         self._limits = limits
         self._stall_s = settings.write_timeout_s
         self._receiving: set[int] = set()
+        # The bytes that bodies still lack of their content-length, by stream.
+        self._missing: dict[int, int] = {}
         self._unbegun = Unbegun()
         self._begun = 0
         # So many parts of bodies wait for the peer.
@@ -186,8 +188,16 @@ class ContainedH2(H2Protocol):
             self._reset(event.stream_id, ErrorCodes.REFUSED_STREAM)
         elif isinstance(head, int):
             self._refuse(event.stream_id, head, still_sending=event.stream_ended is None)
+        elif event.stream_ended is not None and _content_length(head):
+            self._malformed(event.stream_id)
         else:
             await self._begin(event.stream_id, head)
+
+    def _malformed(self, stream_id: int) -> None:
+        # RFC 9113 section 8.1.1: "A request or response is also malformed if the value of a content-length header field
+        # does not equal the sum of the DATA frame payload lengths that form the content", and "Malformed requests or
+        # responses that are detected MUST be treated as a stream error (Section 5.4.2) of type PROTOCOL_ERROR".
+        self._reset(stream_id, ErrorCodes.PROTOCOL_ERROR)
 
     def _head_of(self, event: events.RequestReceived) -> RequestHead | int:
         """The head of a request, or the status with which it is refused."""
@@ -227,6 +237,8 @@ class ContainedH2(H2Protocol):
         stream = RequestStream(self.app, self.config, self.context, *place, self.stream_send, stream_id, more=more)
         self.streams[stream_id] = stream
         self._receiving.add(stream_id)
+        if length := _content_length(head):
+            self._missing[stream_id] = length
         self.stream_buffers[stream_id] = BoundedBuffer(self._stall_s)
         # A copy of the headers: the head may come again.
         about = (head.http_version, head.method, head.target)
@@ -241,6 +253,8 @@ class ContainedH2(H2Protocol):
             self._taken(event.stream_id, event.flow_controlled_length)
         else:
             self._taken(event.stream_id, event.flow_controlled_length - len(event.data))
+            if event.stream_id in self._missing:
+                self._missing[event.stream_id] -= len(event.data)
             await stream.handle(Body(event.stream_id, event.data))
 
     def _taken(self, stream_id: int, size: int) -> None:
@@ -253,7 +267,11 @@ class ContainedH2(H2Protocol):
     async def _request_ended(self, event: events.StreamEnded) -> None:
         self._receiving.discard(event.stream_id)
         stream = self.streams.get(event.stream_id)
-        if stream is not None:
+        if self._missing.pop(event.stream_id, 0):
+            # h2 notices that where the last frame is DATA, and not where it is HEADERS.
+            await self._close_stream(event.stream_id)
+            self._malformed(event.stream_id)
+        elif stream is not None:
             await stream.handle(EndBody(event.stream_id))
 
     async def _reset_by_peer(self, event: events.StreamReset) -> None:
@@ -421,6 +439,7 @@ class ContainedH2(H2Protocol):
 
     def _discard(self, stream_id: int) -> None:
         self._receiving.discard(stream_id)
+        self._missing.pop(stream_id, None)
         buffer = self.stream_buffers.pop(stream_id, None)
         if isinstance(buffer, BoundedBuffer):
             buffer.finish()
@@ -446,6 +465,11 @@ def _announced(max_streams: int, max_header_bytes: int) -> H2Settings:
 def _size(fields: Iterable[tuple[bytes, bytes]]) -> int:
     # RFC 9113 section 6.5.2: the size of a list is that of names and values "plus an overhead of 32 octets for each".
     return sum(len(name) + len(value) + 32 for name, value in fields)
+
+
+def _content_length(head: RequestHead) -> int:
+    """The length that a head announces, 0 without one; h2 has refused values that are no number."""
+    return next((int(value) for name, value in head.headers if name == b"content-length"), 0)
 
 
 def _refusal(pseudo: Mapping[bytes, bytes], too_large: bool) -> int:
