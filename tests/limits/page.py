@@ -228,6 +228,7 @@ _FLOODS: Mapping[str, str] = {
     "HTTP/2 streams that are opened and reset": "`max_streams_per_connection` counts calls, not open streams",
     "HTTP/2 pings and settings that want answers": "64 KiB of answers; then the connection is not read from",
     "HTTP/2 heads without end": "four times `max_header_bytes`, or 64 frames",
+    "WebSocket pings": "64 KiB of answers; then the newest ping alone is kept and answered",
     "WebSocket fragments": "`max_body_bytes` each, `max_incoming_bytes` together, for `idle_connection_s`",
     "sessions that are opened and left": "`max_sessions`; after `session_first_s` those that nobody used are gone",
     "what clients say about themselves": "`max_initialize_bytes`; of it only names and 4 KiB are kept",

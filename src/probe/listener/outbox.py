@@ -9,6 +9,7 @@ One writer task per connection empties it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import trio
 from trio.lowlevel import Abort, ParkingLot, Task
@@ -30,8 +31,15 @@ PIECE = 16 * 1024
 demands of a slow reader is less than a kilobyte per second by default."""
 
 
+def _nothing() -> None:
+    pass
+
+
 class Outbox:
-    """Bytes on their way out, in order. Bounded by the high-water mark plus one message of each waiting writer."""
+    """Bytes on their way out, in order. Bounded by the high-water mark plus one message of each waiting writer.
+
+    `taken` is called, in the writer's task, each time that the socket has taken a piece; it neither waits nor raises.
+    """
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -45,6 +53,7 @@ class Outbox:
         self._waiting: deque[tuple[int, Task]] = deque()
         self._closed = False
         self._discarded = False
+        self.taken: Callable[[], None] = _nothing
         self.turns = 0
         """The number of times that the writer woke up; as long as it is unchanged, a sender has not let others run."""
 
@@ -103,6 +112,7 @@ class Outbox:
         self._emptied.unpark_all()
         while self._waiting and self._waiting[0][0] <= self._sent:
             self._wake_first()
+        self.taken()
         while not self._bytes and not self._closed:
             await self._filled.park()
         piece = bytes(self._bytes[:PIECE])

@@ -7,7 +7,6 @@ notices that the peer has left; the writer sends what both append to the write b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 from math import inf
@@ -107,7 +106,8 @@ class WebSocket:
         self._taken = ParkingLot()
         self._heard_at = inf
         self._pinged_at = -inf
-        self._unsent_pongs = 0
+        self._ping: Ping | None = None
+        self._outbox.taken = self._answer_ping
         self._code: int = CloseReason.ABNORMAL_CLOSURE
         self._why = ""
         self._answered = trio.Event()
@@ -125,8 +125,8 @@ class WebSocket:
                 await self._call()
             else:
                 self._refuse(400, NOT_VALID)
-        # All is over. The inbox knows this WebSocket: a cycle, which the collector would find much later.
-        del self._inbox
+        # All is over. These two know this WebSocket: a cycle, which the collector would find much later.
+        del self._inbox, self._outbox.taken
 
     async def _call(self) -> None:
         self._inbox.put({"type": "websocket.connect"})
@@ -270,7 +270,9 @@ class WebSocket:
         elif isinstance(event, TextMessage | BytesMessage):
             await self._collect(event)
         elif isinstance(event, Ping):
-            await self._pong(event)
+            self._note_frame("received", "ping", len(event.payload), None)
+            self._ping = event
+            self._answer_ping()
 
     async def _collect(self, part: TextMessage | BytesMessage) -> None:
         if why := self._message.add(part.data, trio.current_time(), last=part.message_finished):
@@ -295,14 +297,14 @@ class WebSocket:
         if self._inbox.size <= READ_ON:
             self._taken.unpark_all()
 
-    async def _pong(self, ping: Ping) -> None:
-        self._note_frame("received", "ping", len(ping.payload), None)
-        self._unsent_pongs += self._send_control(ping.response())
-        if self._unsent_pongs > CONTROL_ROOM:
-            # A peer that sends so many pings has to read the answers; a few may wait behind one slow message.
-            with suppress(PeerGoneError):
-                await self._outbox.delivered()
-            self._unsent_pongs = 0
+    def _answer_ping(self) -> None:
+        """Answer the newest ping that is not answered, if there is room."""
+        # RFC 6455 section 5.5.3: who "has not yet sent Pong frame(s) in response to previous Ping frame(s)" may "send a
+        # Pong frame for only the most recently processed Ping frame". Not to read on in place of that would cut off a
+        # peer that reads only when it has sent all its pings.
+        if self._ping is not None and len(self._outbox) <= CONTROL_ROOM:
+            ping, self._ping = self._ping, None
+            self._send_control(ping.response())
 
     def _close_received(self, close: CloseConnection) -> None:
         if self._protocol.state in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
@@ -449,18 +451,17 @@ class WebSocket:
             await self._close(CloseReason.INTERNAL_ERROR, "")
         self._end()
 
-    def _send_control(self, event: Event) -> int:
-        """Send a control frame, without waiting; gives its size. Nothing may follow a close."""
+    def _send_control(self, event: Event) -> None:
+        """Send a control frame, without waiting. Nothing may follow a close."""
         try:
             data = self._protocol.send(event)
         except LocalProtocolError:
-            return 0
+            return
         self._outbox.write(data)
         if isinstance(event, Ping | Pong):
             self._note_frame("sent", "ping" if isinstance(event, Ping) else "pong", len(event.payload), None)
         elif isinstance(event, CloseConnection):
             self._note_frame("sent", "close", _close_bytes(event), None)
-        return len(data)
 
 
 def _note_nothing(_direction: str, _opcode: str, _size: int, _refused: str | None) -> None:
