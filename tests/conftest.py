@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from .support.probe import Probe, running
 
-pytest_plugins = ["tests.support.time_limit"]
+pytest_plugins = ["tests.support.real_time", "tests.support.time_limit"]
 
 settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,6 +12,8 @@ import mcp_types as types
 import trio
 from mcp.client.streamable_http import streamable_http_client
 
+from ..support.until import until
+
 BOUND_S = 30.0
 Json: TypeAlias = dict[str, Any]
 
@@ -30,10 +32,8 @@ class Endpoint:
 
     async def settled_record(self) -> Json:
         """The newest call record, once that call is over."""
-        with trio.fail_after(BOUND_S):
-            while (record := self.records()[0])["outcome"] is None:  # noqa: ASYNC110 - a server can only be asked
-                await trio.sleep(0.01)
-        return record
+        await until(lambda: self.records()[0]["outcome"])
+        return self.records()[0]
 
 
 @dataclass

@@ -29,6 +29,7 @@ from mcp.shared.exceptions import MCPError
 
 from ..support.evidence import call_records, events_of, last_event
 from ..support.process import served
+from ..support.until import until
 from .python_sdk import BOUND_S, Endpoint, Json, Person, text
 
 pytestmark = [
@@ -406,8 +407,7 @@ async def test_a_caller_that_gives_up_before_anything_was_sent_ends_the_work_as_
     client: Client, endpoint: Endpoint, since: Callable[..., list[Json]]
 ) -> None:
     async def give_up(scope: trio.CancelScope) -> None:
-        while not since("call.started"):  # noqa: ASYNC110 - a server can only be asked
-            await trio.sleep(0.01)
+        await until(lambda: since("call.started"))
         scope.cancel()
 
     async with trio.open_nursery() as nursery:
@@ -557,9 +557,7 @@ async def test_a_subscription_tells_of_what_was_agreed_to_until_it_is_closed(
         heard = {await anext(subscription), await anext(subscription)}
         assert heard == {ToolsListChanged(), ResourceUpdated(uri=WATCHED)}
     listening = [event["call"] for event in since("call.started") if event["method"] == "subscriptions/listen"]
-    with trio.fail_after(BOUND_S):
-        while not (ends := [event for event in since("call.settled") if event["call"] in listening]):  # noqa: ASYNC110
-            await trio.sleep(0.01)
+    ends = await until(lambda: [event for event in since("call.settled") if event["call"] in listening])
     assert [(event["outcome"], event["sent_after_cancel"]) for event in ends] == [("disconnected", 0)]
     assert received(since("message.received"), "notifications/cancelled") == []
 
@@ -660,7 +658,7 @@ class _Tasks(ClientExtension):
                 case "input_required":
                     responses = dict.fromkeys(task.input_requests or {}, self.answer)
                     await ask("tasks/update", _Done, input_responses=responses)
-            await trio.sleep(0.1)
+            await trio.sleep(0.1)  # real time: a task of a server in another process is polled, as the extension says
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ import trio_websocket
 from ..support.evidence import call_records, check_emitted, events_of, last_event, misuses
 from ..support.lines import MODERN
 from ..support.process import served
+from ..support.until import until
 from ..support.websocket import connected, refused
 
 pytestmark = [
@@ -118,8 +119,7 @@ async def settled(url: str, tool: str, count: int = 1) -> list[Json]:
     def newest() -> list[Json]:
         return [record for record in call_records(url) if record["tool"] == tool][:count]
 
-    while None in [record["outcome"] for record in newest()]:  # noqa: ASYNC110 - a server can only be asked
-        await trio.sleep(0.01)
+    await until(lambda: None not in [record["outcome"] for record in newest()])
     return newest()
 
 
@@ -130,9 +130,7 @@ async def test_calls_with_progress_are_answered(server: str, era: str, since: Ca
         heard = [await socket.hear() for _ in range(4)]
         assert [message["params"]["progress"] for message in heard[:3]] == [1, 2, 3]
         assert (heard[3]["id"], heard[3]["result"]["structuredContent"]["done"]) == (id, True)
-    with trio.fail_after(BOUND_S):
-        while not (closed := since("connection.closed")):  # noqa: ASYNC110 - a server can only be asked
-            await trio.sleep(0.01)
+    closed = await until(lambda: since("connection.closed"))
     (opened,) = since("connection.opened")
     assert (opened["transport"], closed[0]["code"], closed[0]["by"]) == ("websocket", 1000, "client")
     assert since("client.misuse") == []

@@ -93,7 +93,7 @@ class Walker:
             arguments = {each["name"]: "x" for each in prompt.get("arguments", ())}
             self._attempt("prompts/get", {"name": prompt["name"], "arguments": arguments}, prompt["name"])
         for _ in range(stays):
-            time.sleep(9)
+            time.sleep(9)  # real time: a client that stays, in a process of its own
             self._listed("tools")
         if self._session is not None:
             self._exchange("DELETE", None, {}).read()
@@ -218,7 +218,7 @@ class Walker:
                     self._post({"jsonrpc": "2.0", "id": message["id"], "result": self._answered(message)}, {}).read()
             if once or last is None or self._broken == "no-return":
                 break
-            time.sleep(self._retry_s + 0.02)
+            time.sleep(self._retry_s + 0.02)  # real time: what `retry` asks of a client
             back = {} if self._broken == "no-last-event-id" else {"Last-Event-ID": last}
             response = self._exchange("GET", None, {"Accept": "text/event-stream", **back})
         return {"error": {"message": "the stream ended before the answer"}}

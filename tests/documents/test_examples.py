@@ -127,6 +127,6 @@ def test_the_tool_host_of_the_documents_offers_its_tool(url: str, tmp_path: Path
             until = time.monotonic() + PATIENCE_S
             while not any("mine__count" in row["tools"] for row in asked(url, "/api/hosts")["hosts"]):
                 assert time.monotonic() < until, "the host did not come"
-                time.sleep(0.1)
+                time.sleep(0.1)  # real time: a process can only be asked
         finally:
             process.terminate()

@@ -25,9 +25,10 @@ from probe.observe.audit.file import AuditFile
 from probe.observe.audit.kept_calls import AuditUnreadableError, CursorError
 from probe.observe.call_filter import parse
 
-from ..support.audit import MANY, asked, auditing, eventually, rows_in
+from ..support.audit import MANY, asked, auditing, rows_in
 from ..support.probe import Probe
 from ..support.shown import EVERY_CALL, as_value, newest
+from ..support.until import until
 
 SLOW = {"audit_flush_s": 60}
 """Nothing is written unless somebody wants it to be."""
@@ -62,7 +63,7 @@ def writer(probe: Probe) -> sqlite3.Connection:
 
 
 async def settled(path: Path, count: int) -> None:
-    await eventually(lambda: sum(row["outcome"] is not None for row in rows_in(path)) == count)
+    await until(lambda: sum(row["outcome"] is not None for row in rows_in(path)) == count)
 
 
 async def test_calls_are_in_the_file_soon_as_the_records_have_them(path: Path) -> None:
@@ -70,7 +71,7 @@ async def test_calls_are_in_the_file_soon_as_the_records_have_them(path: Path) -
         client = await probe.client()
         for steps in (1, 2):
             await client.tool("progress", {"steps": steps, "step_ms": 0})
-        await eventually(lambda: [row["answer_delivered"] for row in rows_in(path)] == [True, True])
+        await until(lambda: [row["answer_delivered"] for row in rows_in(path)] == [True, True])
         assert rows_in(path) == [as_value(record) for record in newest(probe.engine.records, 9)][::-1]
         assert probe.engine.audit.status == audit.AuditStatus("file", "ok", None, None, 0)
         assert states(probe) == []
@@ -81,7 +82,7 @@ async def test_a_call_is_in_the_file_while_it_runs(path: Path) -> None:
         client = await probe.client()
         request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 2, "step_ms": 5000}}, "it")
         async with client.post(request):
-            await eventually(lambda: rows_in(path) and rows_in(path)[0]["outcome"] is None)
+            await until(lambda: rows_in(path) and rows_in(path)[0]["outcome"] is None)
             await client.cancel("it")
         await settled(path, 1)
 
@@ -133,7 +134,7 @@ async def test_the_end_of_the_engine_is_in_the_file(path: Path, values: dict[str
                 await client.read(answer)
 
         nursery.start_soon(call)
-        await eventually(lambda: newest(probe.engine.records, 1))
+        await until(lambda: newest(probe.engine.records, 1))
         await client.tool("chatty")
     assert {row["tool"]: row["outcome"] for row in rows_in(path)} == {"progress": "cancelled", "chatty": "completed"}
 
@@ -151,11 +152,11 @@ async def test_what_waits_is_seen_as_it_is_and_once(path: Path) -> None:
         assert await asked(probe, limit=2) == rows
         request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 9, "step_ms": 5000}}, "it")
         async with client.post(request):
-            await eventually(lambda: len(newest(probe.engine.records, 9)) == 4)
+            await until(lambda: len(newest(probe.engine.records, 9)) == 4)
             await probe.engine.audit._flush(probe.engine.audit._file)
             assert [row["call"] for row in await asked(probe, ("outcome", "running"))] == ["c4"]
             await client.cancel("it")
-            await eventually(lambda: probe.record()["outcome"])
+            await until(lambda: probe.record()["outcome"])
             assert rows_in(path)[-1]["outcome"] is None
             # In the file it still runs; nobody is told so.
             assert await asked(probe, ("outcome", "running")) == []
@@ -168,13 +169,13 @@ async def test_evidence_that_the_log_has_lost_is_in_the_file_and_what_is_not_wri
         client = await probe.client()
         request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 9, "step_ms": 5000}}, "it")
         async with client.post(request):
-            await eventually(lambda: newest(probe.engine.records, 1))
+            await until(lambda: newest(probe.engine.records, 1))
             await probe.engine.audit._flush(probe.engine.audit._file)
             for _ in range(40):
                 await client.call("ping")
                 probe.engine.observer.catch_up()
             await client.cancel("it")
-            await eventually(lambda: probe.record()["outcome"])
+            await until(lambda: probe.record()["outcome"])
         found = await probe.engine.audit.calls.get("c1", MANY)
         assert found is not None
         places = [json.loads(event)["seq"] for event in found.events]
@@ -210,8 +211,8 @@ async def test_a_locked_file_is_told_of_once_and_written_when_it_is_free(path: P
             with trio.fail_after(2):
                 for _ in range(20):
                     await client.tool("chatty")
-            await eventually(lambda: probe.engine.audit.status.state == "failing")
-            await eventually(lambda: probe.engine.audit._failures > 2)
+            await until(lambda: probe.engine.audit.status.state == "failing")
+            await until(lambda: probe.engine.audit._failures > 2)
             status = probe.engine.audit.status
             assert (status.store, status.lost) == ("file", 0)
             assert status.why == "database is locked (SQLITE_BUSY)"
@@ -220,8 +221,8 @@ async def test_a_locked_file_is_told_of_once_and_written_when_it_is_free(path: P
             assert len(rows_in(path)) == 1
             assert len(await asked(probe)) == 21
         await settled(path, 21)
-        await eventually(lambda: probe.engine.audit.status == audit.AuditStatus("file", "ok", None, None, 0))
-        await eventually(lambda: states(probe) == ["failing", "ok"])
+        await until(lambda: probe.engine.audit.status == audit.AuditStatus("file", "ok", None, None, 0))
+        await until(lambda: states(probe) == ["failing", "ok"])
 
 
 async def test_a_full_disk_is_told_of_and_written_when_there_is_room(path: Path) -> None:
@@ -233,7 +234,7 @@ async def test_a_full_disk_is_told_of_and_written_when_there_is_room(path: Path)
         writer(probe).execute(f"PRAGMA max_page_count = {pages}").fetchall()
         for _ in range(20):
             await client.tool("chatty")
-        await eventually(lambda: probe.engine.audit.status.state == "failing")
+        await until(lambda: probe.engine.audit.status.state == "failing")
         assert probe.engine.audit.status.why == "database or disk is full (SQLITE_FULL)"
         assert len(await asked(probe)) == 21
         writer(probe).execute("PRAGMA max_page_count = 100000").fetchall()
@@ -248,12 +249,12 @@ async def test_a_full_disk_is_told_of_and_written_when_there_is_room(path: Path)
 async def test_a_file_that_became_read_only_is_opened_again(path: Path) -> None:
     async with auditing(path) as probe:
         client = await probe.client()
-        await eventually(path.exists)
+        await until(path.exists)
         first = writer(probe)
         first.execute("PRAGMA query_only = 1")
         await client.tool("chatty")
         await settled(path, 1)
-        await eventually(lambda: states(probe)[1:])
+        await until(lambda: states(probe)[1:])
         assert [(event["state"], event["why"]) for event in probe.events("audit.state")] == [
             ("failing", "attempt to write a readonly database (SQLITE_READONLY)"),
             ("ok", ANEW),
@@ -271,7 +272,7 @@ async def test_a_directory_that_was_deleted_is_told_of_and_used_when_it_is_there
         await settled(path, 1)
         folder.rename(tmp_path / "away")
         await client.tool("chatty")
-        await eventually(lambda: probe.engine.audit.status.state == "failing")
+        await until(lambda: probe.engine.audit.status.state == "failing")
         assert "No such file or directory" in str(probe.engine.audit.status.why)
         with pytest.raises(AuditUnreadableError, match="cannot be read now"):
             await probe.engine.audit.calls.page(EVERY_CALL, None, 10, MANY)
@@ -280,7 +281,7 @@ async def test_a_directory_that_was_deleted_is_told_of_and_used_when_it_is_there
         folder.mkdir()
         await settled(path, 2)
         assert [row["call"] for row in rows_in(path)] == ["c1", "c2"], "what memory has is written again"
-        await eventually(lambda: states(probe) == ["failing", "ok"])
+        await until(lambda: states(probe) == ["failing", "ok"])
 
 
 async def test_a_file_that_was_deleted_is_made_anew_and_that_is_told_each_time(path: Path) -> None:
@@ -292,7 +293,7 @@ async def test_a_file_that_was_deleted_is_made_anew_and_that_is_told_each_time(p
             for file in path.parent.glob(f"{path.name}*"):
                 if not file.name.endswith("-lock"):
                     file.unlink()
-            await eventually(lambda turn=turn: len(states(probe)) == turn)
+            await until(lambda turn=turn: len(states(probe)) == turn)
             await settled(path, turn)
         assert [(event["state"], event["why"]) for event in probe.events("audit.state")] == [("ok", ANEW)] * 2
         assert probe.engine.audit.status.why == ANEW
@@ -305,13 +306,13 @@ async def test_what_has_no_room_while_the_file_fails_is_counted(path: Path) -> N
             for number in range(120):
                 await client.call("tools/call", {"name": "chatty"}, number)
                 probe.engine.observer.catch_up()
-            await eventually(lambda: probe.engine.audit.status.state == "failing")
-            await eventually(lambda: len(probe.engine.audit._unwritten) == 50)
-        await eventually(lambda: not probe.engine.audit._unwritten.pending())
+            await until(lambda: probe.engine.audit.status.state == "failing")
+            await until(lambda: len(probe.engine.audit._unwritten) == 50)
+        await until(lambda: not probe.engine.audit._unwritten.pending())
         lost = probe.engine.audit.status.lost
         assert lost == 70
         assert [row["request_id"] for row in rows_in(path)] == list(range(lost, 120))
-        await eventually(lambda: states(probe) == ["failing", "ok"])
+        await until(lambda: states(probe) == ["failing", "ok"])
         assert probe.events("audit.state")[-1]["lost"] == lost
 
 
@@ -321,7 +322,7 @@ async def test_a_burst_is_written_before_it_must_make_room(path: Path) -> None:
         for _ in range(200):
             await client.tool("chatty")
             probe.engine.observer.catch_up()
-            await eventually(lambda: len(probe.engine.audit._unwritten) <= 30)
+            await until(lambda: len(probe.engine.audit._unwritten) <= 30)
         assert probe.engine.audit.status.lost == 0
     assert len(rows_in(path)) == 200
 
@@ -331,13 +332,13 @@ async def test_a_call_that_outlives_all_others_has_its_end_in_the_file(path: Pat
         client, other = await probe.client(), await probe.client()
         request = client.request("tools/call", {"name": "progress", "arguments": {"steps": 9, "step_ms": 5000}}, "it")
         async with client.post(request) as answer:
-            await eventually(lambda: rows_in(path))
+            await until(lambda: rows_in(path))
             for _ in range(60):
                 await other.tool("chatty")
             await client.cancel("it")
             await client.read(answer)
-        await eventually(lambda: rows_in(path)[0]["outcome"] == "cancelled")
-        await eventually(lambda: not probe.engine.audit._unwritten._running)
+        await until(lambda: rows_in(path)[0]["outcome"] == "cancelled")
+        await until(lambda: not probe.engine.audit._unwritten._running)
         found = await probe.engine.audit.calls.get(rows_in(path)[0]["id"], MANY)
         assert found is not None
         assert found.complete
@@ -354,7 +355,7 @@ async def test_a_thread_that_cannot_be_had_is_told_of_and_the_server_goes_on(
 
         with monkeypatch.context() as patch:
             patch.setattr("trio._threads.start_thread_soon", refuse)
-            await eventually(lambda: probe.engine.audit.status.state == "failing")
+            await until(lambda: probe.engine.audit.status.state == "failing")
             assert probe.engine.audit.status.why == "can't start new thread"
             with pytest.raises(AuditUnreadableError, match="can't start new thread"):
                 await probe.engine.audit.calls.page(EVERY_CALL, None, 10, MANY)
@@ -369,7 +370,7 @@ async def test_a_path_of_the_machine_is_told_nobody(path: Path) -> None:
         await settled(path, 1)
         await trio.Path(path).rename(path.with_name("elsewhere"))
         await trio.Path(path).write_bytes(b"my diary\n")
-        await eventually(lambda: probe.engine.audit.status.state == "failing")
+        await until(lambda: probe.engine.audit.status.state == "failing")
         assert probe.engine.audit.status.why == "the file is no SQLite file; the audit leaves it alone"
         with pytest.raises(AuditUnreadableError) as refused:
             await probe.engine.audit.calls.page(EVERY_CALL, None, 10, MANY)
@@ -390,7 +391,7 @@ async def test_the_wal_is_cut_back_though_somebody_always_reads(path: Path, monk
         client = await probe.client()
         for _ in range(20):
             await client.tool("progress", {"steps": 1, "step_ms": 0, "junk": "x" * 20_000})
-        await eventually(lambda: len(rows_in(path)) == 20 and wal.stat().st_size < 200_000)
+        await until(lambda: len(rows_in(path)) == 20 and wal.stat().st_size < 200_000)
         nursery.cancel_scope.cancel()
 
 
@@ -416,7 +417,7 @@ async def test_the_oldest_rows_make_room(path: Path) -> None:
         client = await probe.client()
         for number in range(80):
             await client.call("tools/call", {"name": "chatty"}, number)
-        await eventually(lambda: [row["request_id"] for row in rows_in(path)] == list(range(30, 80)))
+        await until(lambda: [row["request_id"] for row in rows_in(path)] == list(range(30, 80)))
         assert [row["request_id"] for row in await asked(probe, limit=7)] == list(range(79, 29, -1))
 
 
@@ -438,7 +439,7 @@ async def test_the_end_of_the_server_does_not_wait_for_a_file_that_cannot_be_wri
         assert "1 calls that could not be written" in caplog.text
         # The thread that waits for the lock is left behind, and closes the file.
         with trio.fail_after(10):
-            await eventually(lambda: file._db is None)
+            await until(lambda: file._db is None)
     assert len(rows_in(path)) == 1
 
 
@@ -481,7 +482,7 @@ async def test_the_end_of_the_server_waits_a_little_for_a_file_that_is_locked(pa
         holding = locked(path)
         holding.__enter__()
         await client.tool("chatty")
-        await eventually(lambda: probe.engine.audit.status.state == "failing")
+        await until(lambda: probe.engine.audit.status.state == "failing")
         # By now the writer waits for the lock once more; it is freed after the engine has been told to end.
         release = threading.Timer(0.8, lambda: holding.__exit__(None, None, None))
         release.start()

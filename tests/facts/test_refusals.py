@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-import trio
 
 from probe.observe.unreadable import SHOWN_BYTES, shown
 
@@ -15,6 +14,7 @@ from ..support.legacy import HEADERS
 from ..support.modern import Modern
 from ..support.pipes import pipe
 from ..support.probe import Probe, running
+from ..support.until import until
 
 
 async def post(probe: Probe, body: bytes, headers: dict[str, str] | None = None) -> int:
@@ -103,8 +103,7 @@ async def test_a_refused_message_has_the_same_name_on_a_pipe(
         if revision != "2026-07-28":
             await client.initialize(revision)
         await client.send_bytes(json.dumps(message_of(client, revision, said)).encode() + b"\n")
-        while probe.events("message.refused") == []:
-            await trio.lowlevel.checkpoint()
+        await until(lambda: probe.events("message.refused"))
         assert refused(probe) == [(refusal, "message.received")]
 
 

@@ -125,7 +125,7 @@ async def gone(before: Counter[str]) -> None:
             pumps = left.pop(_PUMP, 0)
             if set(left) <= _OUTLIVE and pumps <= left.total():
                 return
-            await trio.sleep(0.01)
+            await trio.sleep(0.01)  # real time: the kernel tells the server when its client has gone
     left = tasks() - before
     assert not left, left
 

@@ -430,7 +430,7 @@ class Serial(Rules):
         if request.arguments.get("step_ms") == 150 and request.arguments.get("steps") == 4:
             before = self.state.get("calls", 0)
             self.state["calls"] = before + 1
-            await trio.sleep(0.5 * before)
+            await trio.sleep(0.5 * before)  # real time: a gateway that makes calls wait for each other
         return None
 
 

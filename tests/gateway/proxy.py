@@ -241,7 +241,7 @@ class _Connection:
         with suppress(*GONE):
             while await self.stream.receive_some(1024):
                 pass
-        await trio.sleep(self.rules.closes_late_s)
+        await trio.sleep(self.rules.closes_late_s)  # real time: a gateway that is late to close
         scope.cancel()
 
     async def _reply(self, reply: Reply) -> None:
@@ -436,7 +436,7 @@ def _delayed(send: Any, seconds: float) -> Any:
     """A `send` that passes each piece on so many seconds late."""
 
     async def late(event: Any) -> None:
-        await trio.sleep(seconds)
+        await trio.sleep(seconds)  # real time: a gateway that holds messages back
         await send(event)
 
     return late if seconds else send

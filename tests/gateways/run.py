@@ -163,7 +163,7 @@ def wait_listening(process: subprocess.Popen[bytes], port: int, output: Path) ->
             with socket.create_connection(("127.0.0.1", port), 1):
                 return
         except OSError:
-            time.sleep(0.1)
+            time.sleep(0.1)  # real time: a process can only be asked
     raise NotStartedError(output.read_text(errors="replace")[-300:].strip() or "it does not listen")
 
 

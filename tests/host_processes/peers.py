@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,20 +22,13 @@ from ..support.hosts import SECRET, Host
 from ..support.legacy import Legacy
 from ..support.modern import Modern
 from ..support.process import PATIENCE_S, Program, followed
+from ..support.until import until
 
 Json = dict[str, Any]
 PROGRAMS = Path(__file__).parent / "programs"
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "tool-hosts.schema.json").read_text())
 ENVIRONMENT = {"MCP_PROBE_TOOLHOST_SECRET": SECRET}
 WITH_HOSTS = ("--toolhost-secret", SECRET)
-
-
-async def until(ready: Callable[[], Any]) -> Any:
-    """Wait for something that another process brings about; what `ready` then gives."""
-    with trio.fail_after(PATIENCE_S):
-        while not (found := ready()):  # noqa: ASYNC110 - another process can only be asked
-            await trio.sleep(0.01)
-    return found
 
 
 class Remote:

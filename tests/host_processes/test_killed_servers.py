@@ -8,7 +8,7 @@ from pathlib import Path
 import trio
 
 from ..support.hosts import calling
-from ..support.process import PATIENCE_S, Server, serving
+from ..support.process import Server, serving
 from .peers import WITH_HOSTS, HostProcess, Place, host_process, judge, listed, until, visiting
 
 RUNS = ("sent", "reporting", "answering")
@@ -86,9 +86,7 @@ async def test_a_host_that_has_not_got_so_far_as_to_register_comes_back_too() ->
     async with serving(*WITH_HOSTS) as first:
         first.program.signal(signal.SIGSTOP)
         async with host_process("early", f"ws://127.0.0.1:{first.port}/toolhost") as host:
-            with trio.fail_after(PATIENCE_S):
-                while not connected(first.port):  # noqa: ASYNC110 - the kernel can only be asked
-                    await trio.sleep(0.01)
+            await until(lambda: connected(first.port))
             await first.program.killed()
             await host.program.said("trying again")
             async with serving(*WITH_HOSTS, port=first.port) as second, visiting(second.url) as place:

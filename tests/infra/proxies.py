@@ -79,7 +79,7 @@ class _Late(_Buffering):
             self.end_headers()
             streamed = response.headers["content-type"] == "text/event-stream"
             while piece := response.read1():
-                time.sleep(self.late_s if streamed else 0)
+                time.sleep(self.late_s if streamed else 0)  # real time: a proxy that holds streams back
                 self.wfile.write(piece)
         self.close_connection = True
 

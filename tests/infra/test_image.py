@@ -165,7 +165,7 @@ def first_answer(server: subprocess.Popen[bytes], port: int) -> None:
         except ConnectionRefusedError:
             assert server.poll() is None, server.stderr.read().decode()
             assert time.monotonic() < until, "nobody listens"
-            time.sleep(0.005)
+            time.sleep(0.005)  # real time: a process can only be asked
 
 
 def test_the_health_check_tells_a_server_from_none(built: Built) -> None:

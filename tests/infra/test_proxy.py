@@ -92,7 +92,7 @@ def _until(holds: object, otherwise: str, process: subprocess.Popen[bytes] | Non
     while not holds():
         assert process is None or process.poll() is None, otherwise
         assert time.monotonic() < until, otherwise
-        time.sleep(0.05)
+        time.sleep(0.05)  # real time: a process can only be asked
 
 
 def negotiated(front: Front) -> str | None:

@@ -17,6 +17,7 @@ from probe.engine.catalogue.tool import Tool, ToolContext, ToolFailureError, Too
 from ..support.calls import LEGACY, misuses, outcome, slow
 from ..support.http import Event, messages
 from ..support.inside import engine_tasks, receive
+from ..support.passes import within_passes
 from ..support.probe import Probe, running
 
 
@@ -312,8 +313,7 @@ async def at_the_same_moment(probe: Probe, seconds: float, side: str) -> None:
     due = trio.current_time() + seconds
     await trio.sleep_until(due)
     if side == "after":
-        while outcome(probe)[0] is None:
-            await trio.lowlevel.checkpoint()
+        await within_passes(lambda: outcome(probe)[0])
     assert trio.current_time() == due
     await arrive(probe, cancelled("it"))
 

@@ -28,6 +28,7 @@ from ..support.legacy import HEADERS
 from ..support.lines import STDIO, speaking
 from ..support.probe import running
 from ..support.process import serving
+from ..support.until import until
 from .test_doorman import Socket
 
 FEW = "ulimit -n 160"
@@ -160,9 +161,7 @@ async def test_connections_that_make_room_are_bounded_until_they_have_ended(
     assert (await inside.ask()).status == 200
     for number in range(1, 5):
         await (await dial.wire(port)).send(get("/stubborn"))
-        with trio.fail_after(PATIENCE_S):
-            while app.running < number:
-                await trio.lowlevel.checkpoint()
+        await until(lambda running=number: app.running >= running)
     assert await (await dial.wire(port)).read() == b""
     held.set()
 

@@ -28,6 +28,7 @@ from ..sockets.conftest import certificate, dial, start  # noqa: F401 - fixtures
 from ..sockets.peers import PATIENCE_S, Dialer, Wire
 from ..sockets.servers import Server, contained
 from ..support.probe import running
+from ..support.until import until
 from ..support.websocket import BINARY, CONTINUATION, TEXT, Reader, frame, upgrade
 from .strangers import ANN, BEN
 
@@ -158,9 +159,7 @@ async def test_websockets_of_one_address_are_a_part_of_all(proxied, dial) -> Non
     assert "its share of max_websockets is 2 (address_share)" in refused
     assert (await joined(dial, port, BEN))[1] == 101
     await first.close()
-    with trio.fail_after(PATIENCE_S):
-        while probe.engine.shares.held("max_websockets", ANN) == 2:
-            await trio.lowlevel.checkpoint()
+    await until(lambda: probe.engine.shares.held("max_websockets", ANN) < 2)
     assert (await joined(dial, port, ANN))[1] == 101
 
 
@@ -212,7 +211,7 @@ async def dribble(wire: Wire, data: bytes, piece: int = 1) -> None:
                 except trio.BrokenResourceError:
                     await trio.sleep_forever()
                 at += piece
-                await trio.sleep(0.05)
+                await trio.sleep(0.05)  # real time: the pace of the client, against a limit of one second
 
 
 async def _until_closed(wire: Wire, scope: trio.CancelScope) -> None:
@@ -346,9 +345,7 @@ def incomplete(monkeypatch: pytest.MonkeyPatch) -> list[Incomplete]:
 
 
 async def falls(incomplete: list[Incomplete], to: int) -> None:
-    with trio.fail_after(PATIENCE_S):
-        while incomplete[0].bytes > to:
-            await trio.lowlevel.checkpoint()
+    await until(lambda: incomplete[0].bytes <= to)
     assert incomplete[0].bytes == to
 
 
@@ -446,9 +443,7 @@ async def test_a_message_that_is_never_complete_ends_its_connection(proxied, ech
     await wire.send(frame(TEXT, b"x"))
     assert b"-32700" in await wire.read(), "it is heard, and so may be idle for long"
     await dribble(wire, frame(TEXT, b" ", fin=False) + frame(CONTINUATION, b" ", fin=False) * 1000, piece=7)
-    with trio.fail_after(PATIENCE_S):
-        while not probe.events("connection.closed"):
-            await trio.lowlevel.checkpoint()
+    await until(lambda: probe.events("connection.closed"))
     assert [event["by"] for event in probe.events("connection.closed")] == ["a message is not complete in time"]
 
 

@@ -15,6 +15,7 @@ from ..support.calls import misuses, outcome
 from ..support.http import exchange, http_scope
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import SUBSCRIPTION_ID, Modern
+from ..support.passes import within_passes
 from ..support.probe import Probe, running
 from ..support.shown import newest
 from .calls import (
@@ -236,8 +237,7 @@ async def at_the_same_moment(probe: Probe, gone: trio.Event, seconds: float, sid
         await trio.sleep_until(due - 1e-6)
     else:
         await trio.sleep_until(due)
-        while outcome(probe)[0] is None:
-            await trio.lowlevel.checkpoint()
+        await within_passes(lambda: outcome(probe)[0])
         assert trio.current_time() == due
     gone.set()
 

@@ -123,10 +123,11 @@ async def test_a_client_without_url_mode_is_not_asked(probe: Probe, capabilities
 
 async def test_legacy_the_client_is_told_when_the_page_has_been_confirmed(probe: Probe) -> None:
     client = await probe.client(capabilities=URL_CAPABLE)
-    urls = []
+    urls, asked_for = [], trio.Event()
 
     def accept(request: dict[str, Any]) -> dict[str, Any]:
         urls.append(request["params"]["url"])
+        asked_for.set()
         return {"action": "accept"}
 
     async with (
@@ -135,8 +136,7 @@ async def test_legacy_the_client_is_told_when_the_page_has_been_confirmed(probe:
     ):
 
         async def confirm() -> None:
-            while not urls:
-                await trio.testing.wait_all_tasks_blocked()
+            await asked_for.wait()
             await page(probe, "POST", urls[0])
 
         nursery.start_soon(confirm)

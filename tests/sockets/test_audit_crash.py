@@ -97,7 +97,7 @@ def wait_until(ready: Callable[[], Any]) -> None:
     until = time.monotonic() + _WAIT_S
     while not ready():
         assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
+        time.sleep(0.02)  # real time: a process can only be asked
 
 
 def check(path: Path) -> list[dict[str, Any]]:
@@ -130,7 +130,7 @@ def test_a_killed_server_leaves_a_whole_file_and_the_next_one_goes_on(tmp_path: 
 
         loading = threading.Thread(target=load)
         loading.start()
-        time.sleep(calls_s)
+        time.sleep(calls_s)  # real time: how long another process has calls before it is killed
         killed_at = time.monotonic()
         os.kill(first.process.pid, signal.SIGKILL)
         dead.set()

@@ -61,7 +61,7 @@ async def events_go_on(probe: Probe) -> None:
                 MessageReceived(None, "invalid", None, None, b'"%b"' % (b"x" * 200)),
                 Context(exchange=number, session="s1"),
             )
-        await trio.sleep(0.002)
+        await trio.sleep(0.002)  # real time: the pace of events while connections break
 
 
 @on_contained
@@ -104,7 +104,7 @@ async def test_a_reader_that_does_not_read_is_disconnected_alone(start: Start, d
                         MessageReceived(None, "invalid", None, None, b'"%b"' % (b"x" * 100_000)),
                         Context(exchange=1, session="s1"),
                     )
-                    await trio.sleep(0.02)
+                    await trio.sleep(0.02)  # real time: the pace that a reader keeps up with
             nursery.cancel_scope.cancel()
         (left,) = probe.app.feed.readers
         assert left.behind < 50

@@ -28,6 +28,8 @@ from probe.listener.transport import Service, Transport
 from probe.listener.turnstile import Entrance, Turnstile
 from probe.settings import build
 
+from ..support.passes import within_passes
+from ..support.until import until
 from ..support.websocket import TEXT, frame
 from .apps import Recorder, echo, plain, respond, until_disconnect
 from .peers import PATIENCE_S, Wire, soon
@@ -45,10 +47,12 @@ class Watch:
         self.passes = 0
         self._seen = [0]
 
-    async def run(self) -> None:
+    async def run(self, wanted: int, reached: trio.Event) -> None:
         while True:
             self._seen.append(self.happened)
             self.passes += 1
+            if self.happened >= wanted:
+                reached.set()
             await trio.lowlevel.checkpoint()
 
     @property
@@ -60,12 +64,11 @@ class Watch:
 @asynccontextmanager
 async def watching(watch: Watch, happenings: int = 0) -> AsyncIterator[None]:
     """Watch the block, and then until so much has happened."""
+    reached = trio.Event()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(watch.run)
+        nursery.start_soon(watch.run, happenings, reached)
         yield
-        with trio.fail_after(PATIENCE_S):
-            while watch.happened < happenings:
-                await trio.lowlevel.checkpoint()
+        await soon(reached)
         nursery.cancel_scope.cancel()
 
 
@@ -137,18 +140,14 @@ class Left:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await accept(receive, send)
-        with trio.fail_after(PATIENCE_S):
-            while not receive.__self__.disconnected:
-                await trio.lowlevel.checkpoint()
+        await until(lambda: receive.__self__.disconnected)
         self.there += 1
         await self.go_on.wait()
         await self._then(receive, send)
 
     async def wait_there(self, count: int) -> None:
         """Until so many peers have left."""
-        with trio.fail_after(PATIENCE_S):
-            while self.there < count:
-                await trio.lowlevel.checkpoint()
+        await until(lambda: self.there >= count)
 
 
 @on_contained
@@ -277,8 +276,7 @@ async def test_one_after_the_other_and_who_leaves_the_queue_takes_no_turn() -> N
         await trio.lowlevel.checkpoint()
         for scope in scopes[::2]:
             scope.cancel()
-        while len(nursery.child_tasks):
-            await trio.lowlevel.checkpoint()
+        await within_passes(lambda: not nursery.child_tasks)
     assert 5 <= watch.happened < 10
     assert watch.most_at_once <= 2
     with trio.fail_after(PATIENCE_S):
@@ -379,12 +377,12 @@ async def test_whoever_slept_while_nobody_passed_does_not_pay_for_it(monkeypatch
     monkeypatch.setattr(Lanes, "charge", lambda lanes, lane, seconds: charged.append(lane))
     turnstile = Turnstile()
     turn = await turnstile.through("a")
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(turnstile.through, "b")
-        # The other one has come, and its turn is in the next pass.
-        while not turnstile._busy:
-            await trio.lowlevel.checkpoint()
-        turnstile.worked(turn)
+    # The other one has come, and its turn is in the next pass. A task would come in this pass or in the next one.
+    other = turnstile.through("b")
+    other.send(None)
+    assert turnstile._busy
+    turnstile.worked(turn)
+    other.close()
     assert charged == []
 
 

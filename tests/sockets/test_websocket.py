@@ -584,7 +584,7 @@ async def in_many_tasks(receive: Any, send: Any, app: App) -> None:
             await trio.sleep_forever()
         finally:
             with trio.CancelScope(shield=True):
-                await trio.sleep(0.05)
+                await trio.sleep(0.05)  # real time: a call whose end takes its time
 
 
 @pytest.mark.parametrize("handler", [listen, in_many_tasks])
@@ -651,7 +651,7 @@ async def test_who_speaks_is_not_pinged(start, dial) -> None:
     started = trio.current_time()
     while trio.current_time() < started + 1.5:
         await peer.wire.send(frame(PONG))
-        await trio.sleep(0.01)
+        await trio.sleep(0.01)  # real time: the pace of the client, against a ping after one second
     await peer.wire.send(frame(PING, b"mine"))
     assert await peer.frame() == (PONG, b"mine")
 
@@ -661,7 +661,7 @@ async def test_who_has_sent_more_than_is_read_is_not_dead(start, dial) -> None:
     peer = await opened(dial, await start(app, ws_ping_s=0.1))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(peer.wire.send, frame(TEXT, b"x" * 1000) * 500)
-        await trio.sleep(0.5)  # for something not to happen
+        await trio.sleep(0.5)  # real time: the server could send five pings meanwhile
         app.go_on.set()
     await peer.wire.send(frame(TEXT, b"the last") + close())
     assert (await peer.closed()).code == 1000
@@ -677,7 +677,7 @@ async def test_who_reads_slowly_is_not_dead(start, dial) -> None:
     started = trio.current_time()
     while trio.current_time() < started + 0.5:
         assert await peer.wire.stream.receive_some(1000)
-        await trio.sleep(0.01)
+        await trio.sleep(0.01)  # real time: the pace of the client, against a ping after 0.1 s
     assert not app.ended.is_set()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -41,12 +41,6 @@ async def auditing(path: Path, life: int = 1, **values: Any) -> AsyncIterator[Pr
             await nursery.start(engine.serve)
             yield Probe(engine, Paths(engine))
             nursery.cancel_scope.cancel()
-
-
-async def eventually(ready: Callable[[], Any]) -> None:
-    """Wait for something that a thread does. Whoever waits is bounded in time by `auditing`."""
-    while not ready():  # noqa: ASYNC110 - nothing tells what a thread has done
-        await trio.sleep(0.005)
 
 
 def rows_in(path: Path) -> list[dict[str, Any]]:

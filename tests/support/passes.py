@@ -1,9 +1,9 @@
-"""Passes of trio's scheduler: how many go by while something works, and how much of the work is done in each."""
+"""Passes of trio's scheduler: how many go by, how much work is done in each, and which one first finds a state."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import trio
@@ -39,3 +39,15 @@ async def counted_passes() -> AsyncIterator[Passes]:
         nursery.start_soon(count)
         yield passes
         nursery.cancel_scope.cancel()
+
+
+async def within_passes(reached: Callable[[], object], most: int = 1000) -> int:
+    """Return in the very pass in which a state is reached first; raises `AssertionError` after so many passes.
+
+    Returns how many passes it took.
+    """
+    for passes in range(most):
+        if reached():
+            return passes
+        await trio.lowlevel.checkpoint()
+    raise AssertionError(f"not reached within {most} passes")

@@ -99,7 +99,7 @@ async def use(client: Client) -> None:
         await attempt(lambda: client.set_logging_level("warning"))
         await attempt(lambda: client.call_tool("log_levels", {}))
         await attempt(lambda: client.subscribe_resource("probe://clock"))
-        await trio.sleep(2.5)
+        await trio.sleep(2.5)  # real time: the resource is updated every second or two
         await attempt(lambda: client.unsubscribe_resource("probe://clock"))
         await attempt(client.send_roots_list_changed)
         await attempt(client.list_tools)

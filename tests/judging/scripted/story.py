@@ -135,7 +135,7 @@ def _legacy_tasks(client: Client) -> None:
 
 def pause(client: Client, seconds: float) -> None:
     """Wait while the server works."""
-    time.sleep(seconds)
+    time.sleep(seconds)  # real time: a client in a process of its own
     if isinstance(client.wire, Stdio):
         client.wire.let_pass(seconds)
 
