@@ -72,17 +72,26 @@ async def tried(
             plan = Plan()
             upstream = await nursery.start(serve_breaker, 0, direct.host, direct.port, plan)
         if rules is None:
-            made = await _run(direct, direct, names, plan, mark=mark, naming=naming)
+            made = await between(direct, direct, names, plan, mark=mark, naming=naming)
         else:
             async with gateway(rules, upstream) as before:
-                made = await _run(direct, target(before.url), names, plan, mark=mark, naming=naming)
+                made = await between(direct, target(before.url), names, plan, mark=mark, naming=naming)
         nursery.cancel_scope.cancel()
     return made
 
 
-async def _run(direct: Target, through: Target, names: Iterable[str], plan: Plan | None, **more: Any) -> Run:
+async def between(
+    direct: Target,
+    through: Target,
+    names: Iterable[str],
+    plan: Plan | None = None,
+    *,
+    mark: int = first_mark(0),
+    naming: Naming = GUESSED,
+) -> Run:
+    """A run of these steps between a probe and a gateway that are there."""
     sockets = (direct.at("/ws"), through.at("/ws"))
-    given = {"mark": more["mark"], "naming": more["naming"], "profile": "quick", "breaker": plan}
+    given: dict[str, Any] = {"mark": mark, "naming": naming, "profile": "quick", "breaker": plan}
     options = Options(direct, through, direct.at("/api"), steps=steps(names), websockets=sockets, **given)
     recorded = Recorded(options, "test", 0.0)
     with trio.fail_after(60):

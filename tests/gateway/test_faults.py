@@ -37,9 +37,9 @@ MORE = {
     45: ("tasks.legacy",),
 }
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-# What one fault makes of another: a limit of time is what leaves work behind, and a server that was not told
-# `notifications/initialized` may ask nothing.
-WITH = {17: {16}, 51: {32} if THOROUGH else set()}
+# What one fault makes of another: a limit of time is what leaves work behind; a session that is not the client's lacks
+# its capabilities and does not end with it; a server that was not told `notifications/initialized` may ask nothing.
+WITH = {17: {16}, 33: {31, 38}, 34: {31, 38, 51}, 51: {32} if THOROUGH else set()}
 # The cheap steps tell nothing of these, and some of them meet the fault's own time-out.
 ALONE = (15, 16, 17, 18, 19, 20, 21)
 

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import json
 
+import pytest
+import trio
+
+from probe.gateway.behind import BehindError
+from probe.gateway.checks import judge
+from probe.gateway.client.target import target
+from probe.gateway.marks import first_mark
+from probe.gateway.trials import Run
+from probe.wire.v2026.meta import CLIENT_INFO
+
 from .faults import Message, ModernRefused, OriginPasses, json_reply
-from .proxy import Gateway, Reply, Request, Rules
-from .runs import found, tried
+from .proxy import Gateway, Reply, Request, Rules, gateway
+from .runs import between, found, probe, tried
 
 
 class Inventing(Rules):
@@ -96,3 +106,94 @@ class Refusing(Rules):
 
 async def test_a_foreign_origin_may_be_refused_with_any_status() -> None:
     assert found(await tried(Refusing(), ["origins"])) == {}
+
+
+class Anonymous(Rules):
+    """Takes the mark off the headers, and names each client after itself."""
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        request.headers = [pair for pair in request.headers if pair[0].lower() != "x-probe-mark"]
+        params = request.message.get("params") or {}
+        for holder, name in ((params, "clientInfo"), (params.get("_meta") or {}, CLIENT_INFO)):
+            if name in holder:
+                holder[name] = {"name": "gateway", "version": "1"}
+                request.body = json.dumps(request.message).encode()
+        return None
+
+
+class Answering(Anonymous):
+    """Answers handshake, pings, lists and the end of sessions by itself, and opens a session for each call."""
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        await Anonymous.request(self, request, gateway)
+        if request.is_modern:
+            return Reply(400)
+        if request.method != "POST":
+            return Reply(405)
+        if request.rpc == "tools/call":
+            headers, _ = await gateway.ask(self.state["initialize"], [])
+            request.headers = [
+                *(pair for pair in request.headers if pair[0].lower() != "mcp-session-id"),
+                ("Mcp-Session-Id", headers["mcp-session-id"]),
+            ]
+            return None
+        if request.rpc == "initialize":
+            self.state["initialize"] = request.message
+            return json_reply(200, {**HELLO, "id": request.message["id"]})
+        if request.rpc == "tools/list":
+            return json_reply(200, {"jsonrpc": "2.0", "id": request.message["id"], "result": {"tools": self.tools()}})
+        return json_reply(200, {"jsonrpc": "2.0", "id": request.message.get("id"), "result": {}})
+
+    def tools(self) -> list[Message]:
+        return [{"name": name, "inputSchema": {"type": "object"}} for name in ("simple_tool", "progress")]
+
+
+HELLO: Message = {
+    "jsonrpc": "2.0",
+    "result": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "g", "version": "1"},
+    },
+}
+
+
+async def test_a_gateway_that_answers_all_but_calls_by_itself_is_checked_by_its_calls() -> None:
+    made = await tried(Answering(), ["results", "sessions"])
+    (called,) = made.of("reach.call", "through")
+    assert len(called.behind.all_calls(called.mark)) == 2
+    assert not any(trial.behind.requests() for trial in made.of("reach.legacy", "through"))
+    # One session for each call, and lists of its own.
+    assert {30, 34} <= set(found(made))
+
+
+class Elsewhere(Answering):
+    """Answers calls by itself, too: it leads to another probe."""
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        if request.rpc == "tools/call":
+            return json_reply(200, {"jsonrpc": "2.0", "id": request.message["id"], "result": {"content": []}})
+        return await Answering.request(self, request, gateway)
+
+
+async def test_a_call_that_is_not_in_the_log_went_to_another_probe() -> None:
+    with pytest.RaisesGroup(BehindError, flatten_subgroups=True) as caught:
+        await tried(Elsewhere(), ["results"])
+    assert "a call through the gateway got 200 and is not in the log" in repr(caught.value.exceptions)
+
+
+@pytest.mark.parametrize("rules", [Anonymous, Rules])
+async def test_two_runs_at_once_on_one_probe_blame_each_other_for_nothing(rules: type[Rules]) -> None:
+    names = ["ids", "fast", "progress.modern", "sessions", "load.quick", "elicitation"]
+    made: list[Run] = []
+    async with probe() as direct, gateway(rules(), direct.port) as before:
+
+        async def one(seed: int) -> None:
+            made.append(await between(direct, target(before.url), names, mark=first_mark(seed)))
+
+        async with trio.open_nursery() as both:
+            both.start_soon(one, 1)
+            both.start_soon(one, 2)
+    for run in made:
+        assert run.others
+        assert {finding.name for finding in judge(run) if finding.verdict not in ("same", "n/a", "unclear")} == set()

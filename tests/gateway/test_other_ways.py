@@ -44,7 +44,7 @@ async def test_the_log_alone_says_what_is_likely() -> None:
             options = Options(direct, target(before.url), direct.at("/api"), first_mark(0), "quick", steps(["fast"]))
             await run(Recorded(options, "test", 0.0))
         observed = await observe(direct.at("/api"))
-    # Two of the sessions of each way are of a client that declares nothing.
+    # One of the sessions of each way is of a client that declares nothing.
     assert {each.check for each in observed.likely} == {"upstream.http10", "initialized.lost", "capabilities"}
     assert all(each.entries for each in observed.likely)
     assert "likely  upstream.http10" in observed.shown()

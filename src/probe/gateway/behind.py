@@ -21,7 +21,7 @@ from ..wire.jsonrpc import encode
 from .client.live import Sending, exchanging
 from .client.records import KEPT_BYTES
 from .client.target import Target
-from .marks import belongs, named_mark, number_in
+from .marks import belongs, named_mark, number_in, of_run
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -91,10 +91,18 @@ class Behind:
             if row["call"] == call or (exchange is not None and row["exchange"] == exchange and row["call"] is None)
         )
 
-    def requests(self, mark: int | None = None) -> list[Row]:
-        """The heads of HTTP requests; with a mark, those whose header has it."""
-        heads = [row for row in self.entries if row["kind"] == "http.request"]
-        return heads if mark is None else [row for row in heads if _header_mark(row) == mark]
+    def requests(self) -> list[Row]:
+        """The heads of HTTP requests."""
+        return [row for row in self.entries if row["kind"] == "http.request"]
+
+    def is_found(self, mark: int) -> bool:
+        """True if any entry has a mark of the trial."""
+        numbers = (_argument(row) or _named(row) for row in self.entries)
+        return any(number is not None and belongs(number, mark) for number in numbers)
+
+    def own_requests(self, mark: int) -> list[Row]:
+        """The heads of HTTP requests of which a mark says that they are those of the trial."""
+        return joined(self.entries, mark, strict=True).requests()
 
     def request_of(self, call: ProbeCall) -> Row | None:
         """The head of the request that brought a call."""
@@ -130,34 +138,95 @@ def mark_of(started: Row) -> int | None:
     return None
 
 
-def joined(entries: Sequence[Row], mark: int, others: Iterable[int]) -> Behind:
-    """The entries that came while a trial ran, without those that are known to be about another one."""
-    foreign = tuple(other for other in others if other != mark)
-    sessions: set[str] = set()
-    exchanges: set[int] = set()
-    own_sessions: set[str] = set()
-    own_exchanges: set[int] = set()
-    for row in entries:
-        number = _mark_in(row)
-        if number is None:
-            continue
-        if belongs(number, mark):
-            own_sessions.add(row["session"] or "")
-            if row["kind"] == "call.started":
-                # An argument says more than a header: a gateway may send the headers of another request.
-                own_exchanges.add(row["exchange"] or -1)
-        elif any(belongs(number, other) for other in foreign):
-            sessions.add(row["session"] or "")
-            exchanges.add(row["exchange"] or -1)
-    sessions -= own_sessions | {""}
-    exchanges -= own_exchanges
-    kept = [row for row in entries if row["session"] not in sessions and row["exchange"] not in exchanges]
-    return Behind(tuple(kept))
+def joined(entries: Sequence[Row], mark: int, *, strict: bool = False) -> Behind:
+    """The entries that came while a trial ran, without those of which a mark says that they are about something else.
+
+    An entry without a mark belongs where its exchange, its session or its connection does. One that belongs nowhere is
+    kept, as a gateway may take the marks off; with `strict` it is not, as nothing does so on the direct way.
+    """
+    owners = _Owners(entries, mark)
+    return Behind(tuple(row for row in entries if owners.keep(row, strict=strict)))
 
 
-def _mark_in(row: Row) -> int | None:
+def of_others(entries: Iterable[Row], first: int) -> bool:
+    """True if any entry has a mark of another run than the one whose first mark this is."""
+    numbers = (_argument(row) or _named(row) for row in entries)
+    return any(number is not None and not of_run(number, first) for number in numbers)
+
+
+class _Owners:
+    """Of calls, exchanges, sessions and connections: whether they are of a trial; absent where no mark says it."""
+
+    def __init__(self, entries: Sequence[Row], mark: int) -> None:
+        self._calls: dict[str, bool] = {}
+        self._exchanges: dict[int, bool] = {}
+        self._sessions: dict[str, bool] = {}
+        self._connections: dict[str, bool] = {}
+        self._read_names(entries, mark)
+        self._read_arguments(entries, mark)
+        for row in entries:
+            _hand_on(row, self._exchanges, "exchange", self._sessions, "session")
+        known = set(self._exchanges)
+        for row in (row for row in entries if row["exchange"] not in known):
+            _hand_on(row, self._sessions, "session", self._exchanges, "exchange")
+        for row in entries:
+            _hand_on(row, self._exchanges, "exchange", self._connections, "connection")
+
+    def _read_names(self, entries: Sequence[Row], mark: int) -> None:
+        for row in entries:
+            number = _named(row)
+            if number is not None:
+                _note(self._exchanges, row["exchange"], own=belongs(number, mark))
+                _note(self._sessions, row["session"], own=belongs(number, mark))
+
+    def _read_arguments(self, entries: Sequence[Row], mark: int) -> None:
+        called = [(row, number) for row in entries if (number := _argument(row)) is not None]
+        # An argument says more than a header: a gateway may send the headers of another request.
+        for row, _ in called:
+            self._exchanges.pop(row["exchange"], None)
+        for row, number in called:
+            _note(self._exchanges, row["exchange"], own=belongs(number, mark))
+            _note(self._calls, row["call"], own=belongs(number, mark))
+
+    def keep(self, row: Row, *, strict: bool) -> bool:
+        """True if an entry is about the trial, or, without `strict`, nothing says that it is not."""
+        known: tuple[tuple[Mapping[Any, bool], Any], ...] = (
+            (self._calls, row["call"]),
+            (self._exchanges, row["exchange"]),
+            (self._sessions, row["session"]),
+        )
+        for owned, key in known:
+            if key in owned:
+                return owned[key]
+        # Of another exchange on the same connection nothing is known by this.
+        if row["exchange"] is None and row["session"] is None and row["connection"] in self._connections:
+            return self._connections[row["connection"]]
+        return not strict
+
+
+def _note(owned: dict[Any, bool], key: Any, *, own: bool) -> None:
+    """What is of several trials is of each of them."""
+    if key is not None:
+        owned[key] = own or owned.get(key, False)
+
+
+def _hand_on(row: Row, known: Mapping[Any, bool], by: str, owned: dict[Any, bool], name: str) -> None:
+    if row[by] in known:
+        _note(owned, row[name], own=known[row[by]])
+
+
+def _argument(row: Row) -> int | None:
+    """The mark in the arguments of a call, or of a request for one."""
     if row["kind"] == "call.started":
         return mark_of(row)
+    if row["kind"] == "message.received" and row["method"] == "tools/call" and isinstance(row["message"], dict):
+        params = row["message"].get("params")
+        return mark_of({"arguments": params.get("arguments")}) if isinstance(params, dict) else None
+    return None
+
+
+def _named(row: Row) -> int | None:
+    """The mark in a header, or in the name of a client."""
     if row["kind"] == "http.request":
         return _header_mark(row)
     if row["kind"] in ("session.opened", "client.seen"):

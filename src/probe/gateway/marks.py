@@ -30,6 +30,11 @@ def belongs(number: int, mark: int) -> bool:
     return mark <= number < mark + BLOCK
 
 
+def of_run(number: int, first: int) -> bool:
+    """True if a mark is one of the run whose first mark this is; 0 is that of no run, and of each."""
+    return number == 0 or first <= number < first + BLOCK * _MOST_TRIALS
+
+
 def client_mark(mark: int, client: int) -> int:
     """The mark of one of several clients of a trial, counted from 0; the nine after it are those of its calls."""
     return mark + _CALLS_OF_CLIENT * (1 + client)

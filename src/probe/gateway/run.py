@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from math import inf
 
 import trio
 
-from .behind import Behind, BehindError, Follower, Row, joined, mark_of
+from .behind import BehindError, Follower, Row, joined, mark_of, of_others
 from .breaker import Plan
 from .client.target import Target
 from .marks import BLOCK, belongs
 from .naming import GUESSED, Naming
 from .script import of_profile, reach
 from .script.step import Profile, Step, Taken
-from .side import WAYS, Side, Way, modern
+from .side import ERAS, WAYS, Side, Way, modern
 from .trials import Run, Trial
 
 # The probe logs the last bytes of a socket after the client has them.
@@ -69,12 +70,13 @@ class Recorded:
     trials: list[Trial] = field(default_factory=list)
     sides: dict[Way, Side] = field(default_factory=dict)
     log: str | None = None
+    others: bool = False
     partial: str = ""
 
     def stop(self, why: str) -> None:
         """Note why not all steps are done, such as "stopped by a signal". What is noted first counts."""
         done = {trial.step for trial in self._compared()}
-        planned = {step.name for step in (*reach.STEPS, *self.options.planned())}
+        planned = {step.name for step in (*reach.STEPS, reach.MARKED_CALLS, *self.options.planned())}
         self.partial = self.partial or f"{why}: {len(done)} of {len(planned)} steps were done"
 
     def _compared(self) -> list[Trial]:
@@ -100,6 +102,7 @@ class Recorded:
             self.log,
             self.sides["through"].names if "through" in self.sides else {},
             self.partial,
+            self.others,
         )
 
 
@@ -111,7 +114,7 @@ class _Runner:
         self._recorded = recorded
         self._follower = follower
         self._tell = tell
-        self._marks: list[int] = []
+        self._marks = count(options.mark, BLOCK)
         direct = Side("direct", options.direct, websocket=options.websockets[0])
         through = Side("through", options.through, websocket=options.websockets[1], breaker=options.breaker)
         recorded.sides = {"direct": direct, "through": through}
@@ -122,7 +125,7 @@ class _Runner:
         taken: dict[tuple[str, Way], Taken] = {}
         for step in reach.STEPS:
             for way in WAYS:
-                taken[step.name, way] = await self._done(step, sides[way], 1, self._next_mark())
+                taken[step.name, way] = await self._done(step, sides[way], 1, next(self._marks))
         for way in WAYS:
             session, found = taken["reach.legacy", way], taken["reach.modern", way]
             sides[way].offers = reach.offers(session, found) | _more(sides[way])
@@ -137,11 +140,19 @@ class _Runner:
         # A tool of another server may be called as one of ours is.
         others = {offer for offer in through.offers if not offer.startswith("tool:")}
         through.offers = others | {f"tool:{own}" for own in through.names}
+        self._agree_on_era()
+        for way in WAYS:
+            await self._done(reach.MARKED_CALLS, sides[way], 1, next(self._marks))
 
-    def _next_mark(self) -> int:
-        mark = self._recorded.options.mark + BLOCK * len(self._marks)
-        self._marks.append(mark)
-        return mark
+    def _agree_on_era(self) -> None:
+        sides = self._recorded.sides.values()
+        for era in ERAS:
+            if all(era in side.offers for side in sides):
+                for side in sides:
+                    side.era = era
+                return
+        for side in sides:
+            side.era = "modern" if "modern" in side.offers else "legacy"
 
     async def all(self, steps: Iterable[Step]) -> None:
         """Do these steps: those with `beside` at the same time as the others, those that are `last` behind all."""
@@ -150,7 +161,7 @@ class _Runner:
             for step in (each for each in steps if each.beside):
                 for way in WAYS:
                     # Given here, in the order of the steps: tasks start in any.
-                    beside.start_soon(self._once, step, way, 1, self._next_mark())
+                    beside.start_soon(self._once, step, way, 1, next(self._marks))
             await self._in_turn(step for step in steps if not (step.beside or step.last))
             if any(step.beside for step in steps):
                 self._tell("quiet: waiting for what is cut")
@@ -161,7 +172,7 @@ class _Runner:
             self._tell(f"{step.phase}: {step.name}")
             for turn in range(1, step.turns + 1):
                 for way in WAYS:
-                    await self._once(step, way, turn, self._next_mark())
+                    await self._once(step, way, turn, next(self._marks))
 
     async def _once(self, step: Step, way: Way, turn: int, mark: int) -> None:
         side = self._recorded.sides[way]
@@ -180,7 +191,9 @@ class _Runner:
         await self._follower.wait(lambda rows: _settled(rows, mark), since, step.settles_s)
         await trio.sleep(_LINGER_S)
         await self._follower.catch_up()
-        behind: Behind = joined(self._follower.after(since), mark, self._marks)
+        rows = self._follower.after(since)
+        self._recorded.others |= of_others(rows, self._recorded.options.mark)
+        behind = joined(rows, mark, strict=side.way == "direct")
         trial = Trial(step.name, side.way, turn, mark, taken.exchanges, taken.moments, taken.facts, behind)
         self._recorded.trials.append(trial)
         return taken
@@ -232,14 +245,26 @@ async def _steps(recorded: Recorded, tell: Callable[[str], None]) -> None:
     runner = _Runner(recorded, follower, tell)
     tell("reach: what both ways offer")
     await runner.reach()
-    if not recorded.sides["through"].offers or not _came_through(recorded):
-        raise BehindError("no request that went through the gateway is in the log: it leads to another probe")
-    done = {step.name for step in reach.STEPS}
+    _check_came_through(recorded)
+    done = {step.name for step in (*reach.STEPS, reach.MARKED_CALLS)}
     await runner.all([step for step in options.planned() if step.name not in done])
 
 
-def _came_through(recorded: Recorded) -> bool:
-    return any(trial.way == "through" and trial.behind.requests() for trial in recorded.trials)
+def _check_came_through(recorded: Recorded) -> None:
+    """Raise `BehindError` where nothing that was sent through the gateway is in the log.
+
+    A gateway may answer all but calls by itself, and send them without headers, so one call with a mark is enough.
+    Where it offers no tool that takes one, any request does.
+    """
+    trials = [trial for trial in recorded.trials if trial.way == "through"]
+    if any(trial.behind.is_found(trial.mark) for trial in trials):
+        return
+    called = [item for item in trials[-1].exchanges if item.name.endswith("call")]
+    if called:
+        came = called[0].status or called[0].problem or called[0].end
+        raise BehindError(f"a call through the gateway got {came} and is not in the log: it leads to another probe")
+    if not any(trial.behind.requests() for trial in trials):
+        raise BehindError("no request that went through the gateway is in the log: it leads to another probe")
 
 
 async def wait_reached(through: Target, seconds: float) -> None:

@@ -20,6 +20,9 @@ from .marks import client_name
 
 Way: TypeAlias = Literal["direct", "through"]
 WAYS: Final[tuple[Way, ...]] = ("direct", "through")
+Era: TypeAlias = Literal["modern", "legacy"]
+ERAS: Final[tuple[Era, ...]] = ("modern", "legacy")
+"""Those of which a step takes the first that both ways offer."""
 
 ACCEPT: Final = ("Accept", "application/json, text/event-stream")
 JSON_TYPE: Final = ("Content-Type", "application/json")
@@ -34,12 +37,16 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", 
 
 @dataclass
 class Side:
-    """A way to the probe. `names` are the tools as this way calls them; `offers` is filled by the first phase."""
+    """A way to the probe. `names` are the tools as this way calls them; the first phase fills `offers` and `era`.
+
+    `era` is the same on both ways, where they have one in common: what is compared is then of one era.
+    """
 
     way: Way
     mcp: Target
     names: dict[str, str] = field(default_factory=dict)
     offers: set[str] = field(default_factory=set)
+    era: Era = "modern"
     websocket: Target | None = None
     breaker: Plan | None = None
 

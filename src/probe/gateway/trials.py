@@ -19,7 +19,7 @@ from .client.records import Exchange, exchange_from
 from .side import Way
 
 VERSION: Final = 3
-_HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", "log", "names", "partial")
+_HEAD: Final = ("program", "started_at", "direct", "through", "profile", "api", "log", "names", "partial", "others")
 
 
 class RunError(ValueError):
@@ -63,7 +63,7 @@ class Run:
     """All trials of a run, with what was offered on both ways. `log` is the run of the log that `api` gave.
 
     `names` are what the probe's tools are called through the gateway. `partial` says why not all steps were done; it is
-    empty for a whole run.
+    empty for a whole run. `others` is true where another run used the probe meanwhile.
     """
 
     program: str
@@ -77,6 +77,7 @@ class Run:
     log: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     partial: str = ""
+    others: bool = False
 
     def of(self, step: str, way: Way) -> list[Trial]:
         """The trials of a step on one way, in their order."""

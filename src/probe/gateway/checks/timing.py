@@ -237,6 +237,8 @@ def load_sessions(case: Case) -> Seen:
     if trial is None or not case.offers("modern", "through"):
         return not_applicable("calls of one session: see sessions.each")
     opened, calls = trial.behind.of("session.opened"), len(trial.exchanges)
+    if case.run.others and 2 * len(opened) > calls:
+        return unclear("another run used the probe meanwhile")
     evidence = f"{len(opened)} sessions for {calls} requests" if opened else ""
     return compared("0 sessions", f"{len(opened)}", found=2 * len(opened) > calls, evidence=evidence)
 

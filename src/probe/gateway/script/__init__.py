@@ -9,6 +9,7 @@ from .step import Profile, Step
 
 STEPS: Final[tuple[Step, ...]] = (
     *reach.STEPS,
+    reach.MARKED_CALLS,
     *fidelity.STEPS,
     *timing.STEPS,
     *stopping.STEPS,

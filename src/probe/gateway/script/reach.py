@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from ...wire.jsonrpc import Json, request
-from ...wire.revisions import V2025_03_26, V2025_06_18
 from ...wire.v2026.meta import TASKS_EXTENSION
 from ..client.live import Sending
 from ..client.records import Exchange
-from ..side import LegacySession, Side, in_session, modern, open_session
+from ..marks import client_mark
+from ..side import CAPABILITIES, LegacySession, Side, call, in_session, modern, modern_call, open_session
 from .step import Step, Taken
 
 _MOST_PAGES: Final = 20
@@ -57,17 +58,6 @@ def _name(item: Any) -> str:
     return str(item.get("uri") or item.get("name") or "")
 
 
-async def revisions(side: Side, mark: int) -> Taken:
-    """A session in each of the two older revisions, of a client that declares nothing."""
-    exchanges: list[Exchange] = []
-    for revision in (V2025_03_26, V2025_06_18):
-        opened = await open_session(side, mark, revision, name=f"{revision} ", capabilities={})
-        exchanges += opened.opened
-        if opened.id is not None:
-            await side.ask(Sending("delete", "DELETE", opened.headers))
-    return Taken(tuple(exchanges))
-
-
 async def discover(side: Side, mark: int) -> Taken:
     """The modern era: `server/discover` and the tools."""
     first = await side.ask(modern("discover", "server/discover", mark=mark))
@@ -76,9 +66,45 @@ async def discover(side: Side, mark: int) -> Taken:
     return Taken((first, second), facts={"tools": [_name(item) for item in items] if isinstance(items, list) else []})
 
 
+async def marked_calls(side: Side, mark: int) -> Taken:
+    """A call of a client that declares capabilities, and one of a client that declares none; each has a mark.
+
+    A gateway may answer all else by itself, and send it in the name of a client of its own.
+    """
+    tool = next((tool for tool in _MARKED if f"tool:{tool}" in side.offers), None)
+    if tool is None:
+        return Taken(())
+    if "legacy" not in side.offers:
+        sending = modern_call(side, "0 call", tool, _marked(tool, client_mark(mark, 0)), mark=mark)
+        return Taken((await side.ask(sending),))
+    exchanges: list[Exchange] = []
+    for client, declared in enumerate((CAPABILITIES, {})):
+        own = client_mark(mark, client)
+        opened = await open_session(side, own, name=f"{client} ", capabilities=declared)
+        message = call(side, tool, _marked(tool, own))
+        exchanges += [*opened.opened, await side.ask(in_session(f"{client} call", message, opened))]
+        if opened.id is not None:
+            exchanges.append(await side.ask(Sending(f"{client} delete", "DELETE", opened.headers)))
+    return Taken(tuple(exchanges))
+
+
+_MARKED: Final[Mapping[str, Json]] = {
+    "simple_tool": {"delayMs": 0},
+    "progress": {"steps": 1, "step_ms": 0},
+    "silent_call": {"silentMs": 0},
+}
+"""The tools that take a mark, with arguments that let them end at once."""
+
+
+def _marked(tool: str, mark: int) -> Json:
+    return {**_MARKED[tool], "mark": mark + 1}
+
+
+MARKED_CALLS: Final = Step("reach.call", "reach", marked_calls)
+"""Done when both ways' offers are known."""
+
 STEPS: Final = (
     Step("reach.legacy", "reach", legacy),
-    Step("reach.revisions", "reach", revisions),
     Step("reach.modern", "reach", discover),
 )
 
