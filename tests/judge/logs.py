@@ -578,16 +578,25 @@ class Judged:
 
 
 def judged(
-    log: Log, *, end: bool = True, only: Iterable[str] | None = None, settings: Mapping[str, Any] | None = None
+    log: Log,
+    *,
+    end: bool = True,
+    over: bool | None = True,
+    only: Iterable[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Judged]:
-    """What the judge says of a log, by subject; a predicate that raises fails the test."""
+    """What the judge says of a log, by subject; a predicate that raises fails the test.
+
+    The log has its end, and with it the clients have theirs; without `end` it was cut off, and with None for `over` the
+    entries say who has ended.
+    """
     wanted = PREDICATES if only is None else {rule: PREDICATES[rule] for rule in only}
     judge = Judge(catalogue(), wanted)
     judge.begin(replace(HEADER, settings=settings or {}))
     for item in log.items:
         judge.take(item)
     if end:
-        judge.end(End(log.seq), over=True)
+        judge.end(End(log.seq), over=over)
     found: dict[str, Judged] = {}
     for subject in judge.subjects:
         assert not subject.broken, subject.broken

@@ -265,7 +265,7 @@ def test_silence_is_a_warning_after_five_minutes():
     assert judged(_unanswered(299, withdrawn=290))["acme"].faults == {SERVED: WARN}
     assert rule(_unanswered(299, withdrawn=60), SERVED) is INCONCLUSIVE
     assert rule(_unanswered(299, alive=False), SERVED) is NOT_OBSERVED
-    assert rule(_unanswered(200), SERVED) is NOT_OBSERVED
+    assert rule(_unanswered(200), SERVED) is INCONCLUSIVE
     assert rule(_unanswered(299, gap=True), SERVED) is INCONCLUSIVE
 
 

@@ -238,7 +238,7 @@ def _ended(*acts: str, label: str | None = "acme") -> Log:
         (["cancel"], PASS),
         (["gone"], PASS),
         (["40"], NOT_OBSERVED),
-        (["other", "20"], NOT_OBSERVED),
+        (["other", "20"], INCONCLUSIVE),
         (["other", "gap", "40"], INCONCLUSIVE),
     ],
 )
@@ -290,7 +290,7 @@ def _asked(*acts: str, before: str = "", capabilities: Any = None) -> Any:
         (["30", "end"], {"before": "round"}, WARN),
         (["30", "end"], {}, INCONCLUSIVE),
         (["5", "end"], {"before": "round"}, INCONCLUSIVE),
-        (["200"], {}, NOT_OBSERVED),
+        (["200"], {}, INCONCLUSIVE),
         (["200", "update"], {}, PASS),
         (["200", "cancel", "200"], {}, NOT_OBSERVED),
         (["20", "gap", "310"], {}, INCONCLUSIVE),

@@ -143,7 +143,7 @@ LEGACY_SLIPS: Final[Mapping[str, Slip]] = {
 }  # fmt: skip
 LEGACY_HEADERS: Final[Mapping[str, Slip]] = {
     # Whether another process had no session yet shows after a time only, which this client does not give.
-    "no-session-header": (LEGACY_REQUEST, {"mcp-session-id": None}, "refused.by-server"),
+    "no-session-header": (LEGACY_REQUEST, {"mcp-session-id": None}, "http.session-header"),
     # The id may be one of a server that was there before.
     "unknown-session": (LEGACY_REQUEST, {"mcp-session-id": "0123456789abcdef0123456789abcdef"}, None),
     "other-version-header": (LEGACY_REQUEST, {"mcp-protocol-version": "2025-06-18"}, "http.version-header-negotiated"),

@@ -16,12 +16,20 @@ from typing import Any, Final, TypeAlias
 from msgspec import structs
 
 from ..observe.bounded import Newest
-from ..observe.events import ClientProcess, ServerState, StdioChanged
+from ..observe.events import (
+    ClientProcess,
+    ConnectionClosed,
+    ConnectionOpened,
+    ServerState,
+    SocketClosed,
+    SocketOpened,
+    StdioChanged,
+)
 from ..observe.header import End, Header
 from ..observe.log import Entry, Gap
 from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
 from .life import Life
-from .predicate import BY_METHOD, MOMENTS, Predicate, Wait
+from .predicate import BY_METHOD, MOMENTS, ClientEnd, Predicate, Wait
 from .projection.known import UNATTRIBUTED, Key, KnownViews
 from .projection.messages import MessageViews
 from .projection.projector import Projector
@@ -211,7 +219,13 @@ class Judge:
         self._whole = True
         self._draining = False
         self._stopped = False
-        self._gone: set[Key] = set()
+        self._ends: dict[Key, ClientEnd] = {}
+        self._killed: set[Key] = set()
+        # When the client closed the input of a server on standard streams.
+        self._closed_input: float | None = None
+        # The connections that are open, and how the server's end looks to a client that has not ended before.
+        self._connections: set[str] = set()
+        self._end_of_server: ClientEnd | None = None
         self._log = JudgedLog(Header("", "", 0.0), 0, 0.0)
         self._projector = self._new_projector()
 
@@ -232,6 +246,10 @@ class Judge:
         self._whole = True
         self._draining = False
         self._stopped = False
+        self._ends = {}
+        self._closed_input = None
+        self._connections = set()
+        self._end_of_server = None
         self._projector = self._new_projector()
 
     def take(self, item: Entry | Gap) -> None:
@@ -265,12 +283,28 @@ class Judge:
     def _note_end(self, entry: Entry) -> None:
         fact = entry.fact
         if isinstance(fact, ServerState) and fact.state != "ready":
-            self._drain()
+            self._drain(entry.mono)
             self._stopped |= fact.state == "stopped"
-        elif isinstance(fact, StdioChanged) and fact.what == "exit":
-            self._stopped = True
-        elif isinstance(fact, ClientProcess) and fact.what == "exited" and entry.context.label is not None:
-            self._gone.add(("label", entry.context.label))
+        elif isinstance(fact, StdioChanged):
+            self._stopped |= fact.what == "exit"
+            if fact.what == "end_of_input":
+                self._closed_input = entry.mono
+        elif isinstance(fact, SocketOpened | ConnectionOpened):
+            self._connections.add(entry.context.connection or "")
+        elif isinstance(fact, SocketClosed | ConnectionClosed):
+            self._connections.discard(entry.context.connection or "")
+        elif isinstance(fact, ClientProcess) and entry.context.label is not None:
+            self._note_process(("label", entry.context.label), fact, entry.mono)
+
+    def _note_process(self, key: Key, change: ClientProcess, at: float) -> None:
+        if change.what == "exited":
+            # A client that was killed may have been about to send more.
+            killed = key in self._killed or change.signal is not None
+            self._ends[key] = ClientEnd(at, "the client was ended" if killed else "the client ended", not killed)
+        elif change.what == "started":
+            self._killed.discard(key)
+        else:
+            self._killed.add(key)
 
     def tick(self, now: float) -> None:
         """The time of the log is `now`: what is due by then ends."""
@@ -279,8 +313,17 @@ class Judge:
             if not wait.over:
                 self.now = max(self.now, due)
                 wait.over = True
-                self._ask(wait.predicate, wait.call, *wait.arguments)
+                self._decide(wait)
         self.now = max(self.now, now)
+
+    def _decide(self, wait: Wait) -> None:
+        """A wait is due. Time that was given to a client, and that its end has cut, proves nothing."""
+        life = wait.predicate.life
+        end = self._ends.get((life.kind, life.label))
+        if end is not None and not wait.crossing and wait.since <= end.at < wait.due:
+            self._ask(wait.predicate, wait.predicate.end_wait, wait, end)
+        else:
+            self._ask(wait.predicate, wait.call, *wait.arguments)
 
     def end(self, end: End | None, *, over: bool | None = None) -> None:
         """The log is over; None where it was cut off. A wait that is not over stays open and has no verdict.
@@ -291,10 +334,32 @@ class Judge:
         self._log.end = end
         if end is not None and end.last > self._log.last:
             self._miss(Gap(self._log.last + 1, end.last))
-        if end is not None and end.why == "complete":
-            for key, subject in list(self._subjects.items()):
-                if over or (over is None and (self._stopped or key in self._gone)):
-                    self._tell(subject.life, "on_end")
+        if end is None or end.why != "complete" or over is False:
+            return
+        for key, subject in list(self._subjects.items()):
+            ended = self._end_of(key, over=over is True)
+            if ended is not None:
+                self._end_subject(subject, ended)
+
+    def _end_of(self, key: Key, *, over: bool) -> ClientEnd | None:
+        """The end of a client as a complete log has it; None where it may go on."""
+        if key in self._ends:
+            return self._ends[key]
+        if over:
+            return ClientEnd(self.now, "the client ended", True)
+        if not self._stopped:
+            return None
+        if self._closed_input is not None:
+            return ClientEnd(self._closed_input, "the client ended", True)
+        return self._end_of_server
+
+    def _end_subject(self, subject: Subject, end: ClientEnd) -> None:
+        waits = sorted(each for each in self._waits if each[-1].predicate.life is subject.life)
+        for *_, wait in waits:
+            if not wait.over:
+                wait.over = True
+                self._ask(wait.predicate, wait.predicate.end_wait, wait, end)
+        self._tell(subject.life, "on_end")
 
     @property
     def subjects(self) -> Sequence[Subject]:
@@ -309,7 +374,7 @@ class Judge:
     def wait(self, wait: Wait) -> None:
         """Part of `predicate.Desk`."""
         subject = self._subject_of(wait.predicate.life)
-        if self._draining and wait.predicate.rule.kind in _DISTURBED:
+        if self._draining and wait.predicate.rule.kind in _DISTURBED and not self._has_ended(wait.predicate.life):
             wait.predicate.give_up("the server was ending")
             return
         rank = subject.rank(wait.predicate.rule.id) if subject is not None else 0
@@ -389,11 +454,18 @@ class Judge:
             predicate.give_up(why)
         self._tell(subject.life, "on_gap")
 
-    def _drain(self) -> None:
+    def _drain(self, at: float) -> None:
         self._draining = True
+        if self._end_of_server is None:
+            # A client that holds no connection has sent all that it wanted to; another one may be cut off.
+            self._end_of_server = ClientEnd(at, "the server ended", not self._connections)
         for subject in self._subjects.values():
-            subject.life.draining = True
-            self._disturb(subject, "the server was ending")
+            if not self._has_ended(subject.life):
+                subject.life.draining = True
+                self._disturb(subject, "the server was ending")
+
+    def _has_ended(self, life: Life) -> bool:
+        return self._closed_input is not None or (life.kind, life.label) in self._ends
 
     def _disturb(self, subject: Subject, why: str) -> None:
         subject.life.suspended = self.now

@@ -10,9 +10,10 @@ A predicate overrides the moments that it wants to hear of and says in them what
             else:
                 self.fail(message, "the member jsonrpc is missing")
 
-A predicate waits by `wait` alone, whose clock is that of the log. So a verdict depends on the entries alone, and a
-saved log is judged as the living one is. A moment about a message is told only to the rules of its revision and
-transport.
+A predicate waits by `let_cross` and `give_time` alone, whose clock is that of the log. So a verdict depends on the
+entries alone, and a saved log is judged as the living one is. The client's end closes both kinds of wait: what was let
+cross is decided by what has come, and time that the client was given is INCONCLUSIVE where the client ended inside it.
+A moment about a message is told only to the rules of its revision and transport.
 """
 
 from __future__ import annotations
@@ -64,10 +65,28 @@ class Desk(Protocol):
         """Call back when the time of the log has reached that of a wait."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClientEnd:
+    """The end of a client at a time of the log; `words` are such as "the client ended".
+
+    `sent_all` is True if all that it sent before has come, so that nothing is on its way any more.
+    """
+
+    at: float
+    words: str
+    sent_all: bool
+
+
 @dataclass(slots=True, eq=False)
 class Wait:
-    """Something that a predicate waits for, until `due`; `evidence` is what the opportunity rests on so far."""
+    """Something that a predicate waits for, from `since` until `due`; `evidence` is what it rests on so far.
 
+    `crossing` is True for what may be on its way, which the client's end closes, and False for time that the client was
+    given.
+    """
+
+    crossing: bool
+    since: float
     due: float
     predicate: Predicate
     call: Callable[..., None]
@@ -215,12 +234,26 @@ class Predicate:
         """Report a value that is no verdict."""
         self.tally.measured[name] = value
 
-    def wait(self, due: float, call: Callable[..., None], *arguments: Any, of: Place, also: Iterable[int] = ()) -> Wait:
-        """Call back at a time of the log, unless the wait is cancelled; a missing entry makes it INCONCLUSIVE.
+    def let_cross(
+        self, due: float, call: Callable[..., None], *arguments: Any, of: Place, also: Iterable[int] = ()
+    ) -> Wait:
+        """Decide at a time of the log, when what may be on its way has come; or at the client's end, if that is first.
 
-        `of` and `also` are the evidence so far. A time that has passed is due before the next entry.
+        `of` and `also` are the evidence so far. A missing entry makes it INCONCLUSIVE; `Wait.cancel` gives it up. A
+        time that has passed is due before the next entry.
         """
-        wait = Wait(due, self, call, arguments, of, tuple(also))
+        return self._await(Wait(True, self.now, due, self, call, arguments, of, tuple(also)))
+
+    def give_time(
+        self, due: float, call: Callable[..., None], *arguments: Any, of: Place, also: Iterable[int] = ()
+    ) -> Wait:
+        """Decide at a time of the log, until which the client has time to act; or else as `let_cross`.
+
+        If the client ends before, `is_decided_at_end` is asked, and it is INCONCLUSIVE if that is False.
+        """
+        return self._await(Wait(False, self.now, due, self, call, arguments, of, tuple(also)))
+
+    def _await(self, wait: Wait) -> Wait:
         self._waits.append(wait)
         if len(self._waits) > self._most_waits:
             # Not each time: many may be open at once.
@@ -228,6 +261,20 @@ class Predicate:
             self._most_waits = 2 * len(self._waits) + _FEW_WAITS
         self._desk.wait(wait)
         return wait
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        """True if an end inside the time that the client was given leaves nothing to say, or all was said here."""
+        return False
+
+    def end_wait(self, wait: Wait, end: ClientEnd) -> None:
+        """The client has ended while a wait was open."""
+        if wait.crossing and end.sent_all:
+            wait.call(*wait.arguments)
+        elif not self.is_decided_at_end(wait):
+            if isinstance(wait.of, _DOUBTABLE):
+                wait.of.doubted = True
+            remark = f"{end.words} {max(0.0, end.at - wait.since):.1f} s after it"
+            self.tally.add_cut(sorted({wait.of.seq, *wait.evidence}), remark)
 
     @property
     def now(self) -> float:
@@ -252,18 +299,10 @@ class Predicate:
                 wait.over = True
                 self.unclear(wait.of, why, *wait.evidence)
 
-    def settle(self) -> None:
-        """All open waits are due now."""
-        waits, self._waits = self._waits, []
-        for wait in waits:
-            if not wait.over:
-                wait.over = True
-                wait.call(*wait.arguments)
-
     def _say(self, verdict: Verdict, of: Place, remark: str, more: tuple[int, ...]) -> None:
         if verdict > Verdict.INCONCLUSIVE and self.one_process and not self.life.is_one_process:
             verdict, remark = Verdict.INCONCLUSIVE, f"{self.life.several or _NOBODY}; {remark}"
-        if verdict > Verdict.PASS and isinstance(of, (Message, Exchange, Unreadable)):
+        if verdict > Verdict.PASS and isinstance(of, _DOUBTABLE):
             if verdict is Verdict.INCONCLUSIVE:
                 of.doubted = True
             elif of.found is None:
@@ -272,6 +311,7 @@ class Predicate:
 
 
 _FEW_WAITS: Final = 20
+_DOUBTABLE: Final = (Message, Exchange, Unreadable)
 _NOBODY: Final = "nothing says that this is one client"
 MOMENTS: Final = tuple(name for name in vars(Predicate) if name.startswith("on_"))
 BY_METHOD: Final = frozenset(

@@ -3,7 +3,8 @@
     FAIL > WARN > INCONCLUSIVE > PASS > NOT_OBSERVED
 
 A rule collects opportunities, each with a verdict. The verdict of the rule is the worst of them, so a FAIL stays one
-whatever comes later. NOT_OBSERVED says that no opportunity came; it is never counted as good.
+whatever comes later. NOT_OBSERVED says that no opportunity came; it is never counted as good. An opportunity that the
+client's end has cut is INCONCLUSIVE, and never outweighs a PASS.
 """
 
 from __future__ import annotations
@@ -45,19 +46,30 @@ class _Seen:
     first: list[VerdictEvidence] = field(default_factory=list)
     last: VerdictEvidence | None = None
 
+    def note(self, evidence: VerdictEvidence) -> None:
+        """Count one more."""
+        self.count += 1
+        # The hundredth PASS tells nothing that the first three do not.
+        if len(self.first) < _FIRST:
+            self.first.append(evidence)
+        elif evidence.verdict is not Verdict.PASS:
+            self.last = evidence
+
 
 class RuleTally:
     """The opportunities of one rule and one subject, in bounded memory.
 
-    `measured` are values that a rule has found, by name; `at` is the worst verdict at each revision that is known.
+    `measured` are values that a rule has found, by name.
     """
 
-    __slots__ = ("_passed", "_seen", "at", "measured")
+    __slots__ = ("_at", "_cut", "_passed", "_seen", "measured")
 
     def __init__(self) -> None:
         self._seen: dict[Verdict, _Seen] = {}
         self._passed: _Seen | None = None
-        self.at: dict[str, Verdict] = {}
+        # The opportunities that an end has cut.
+        self._cut = _Seen()
+        self._at: dict[str, Verdict] = {}
         self.measured: dict[str, Any] = {}
 
     def pass_again(self, revision: str | None) -> bool:
@@ -66,7 +78,7 @@ class RuleTally:
         Most of all opportunities are of this kind, and nothing is made for them.
         """
         passed = self._passed
-        if passed is None or len(passed.first) < _FIRST or (revision is not None and revision not in self.at):
+        if passed is None or len(passed.first) < _FIRST or (revision is not None and revision not in self._at):
             return False
         passed.count += 1
         return True
@@ -78,30 +90,39 @@ class RuleTally:
             seen = self._seen[verdict] = _Seen()
             if verdict is Verdict.PASS:
                 self._passed = seen
-        seen.count += 1
-        if revision is not None and self.at.get(revision, -1) < verdict:
-            self.at[revision] = verdict
-        # The hundredth PASS tells nothing that the first three do not.
-        if len(seen.first) < _FIRST:
-            seen.first.append(VerdictEvidence(verdict, tuple(seqs), remark))
-        elif verdict is not Verdict.PASS:
-            seen.last = VerdictEvidence(verdict, tuple(seqs), remark)
+        seen.note(VerdictEvidence(verdict, tuple(seqs), remark))
+        if revision is not None and self._at.get(revision, -1) < verdict:
+            self._at[revision] = verdict
+
+    def add_cut(self, seqs: Iterable[int], remark: str) -> None:
+        """An opportunity that an end has cut is INCONCLUSIVE, and counts only where nothing else was observed."""
+        self._cut.note(VerdictEvidence(Verdict.INCONCLUSIVE, tuple(seqs), remark))
+
+    @property
+    def _observed(self) -> Mapping[Verdict, _Seen]:
+        return self._seen or ({Verdict.INCONCLUSIVE: self._cut} if self._cut.count else {})
+
+    @property
+    def at(self) -> Mapping[str, Verdict]:
+        """The worst verdict at each revision that is known."""
+        return self._at
 
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of all opportunities."""
-        return max(self._seen, default=Verdict.NOT_OBSERVED)
+        return max(self._observed, default=Verdict.NOT_OBSERVED)
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
         """How many opportunities had each verdict, the worst first; those without any are left out."""
-        return {verdict: self._seen[verdict].count for verdict in sorted(self._seen, reverse=True)}
+        observed = self._observed
+        return {verdict: observed[verdict].count for verdict in sorted(observed, reverse=True)}
 
     @property
     def evidence(self) -> tuple[VerdictEvidence, ...]:
         """The first and the last opportunities of each verdict, the worst verdict first."""
         found: list[VerdictEvidence] = []
-        for verdict in sorted(self._seen, reverse=True):
-            seen = self._seen[verdict]
+        observed = self._observed
+        for seen in (observed[verdict] for verdict in sorted(observed, reverse=True)):
             found += [*seen.first, *([] if seen.last is None else [seen.last])]
         return tuple(found)

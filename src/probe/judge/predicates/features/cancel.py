@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from ....observe.bounded import Newest
 from ....wire.jsonrpc import RequestId, is_id
-from ...predicate import Predicate, judges
+from ...predicate import Predicate, Wait, judges
 from ...tasks import task_of
 from ...values import members
 from ...views import Exchange, Message, Scope, Sent, ServerStream, Unreadable
@@ -82,7 +82,7 @@ class CancelOwnRequest(_Cancellations):
         if request is not None:
             self.ok(message, request.seq)
         elif message.transport == "http":
-            self.wait(message.at + self.allowances.arrival_s, self._look, message, id, of=message)
+            self.let_cross(message.at + self.allowances.arrival_s, self._look, message, id, of=message)
         else:
             self._look(message, id)
 
@@ -245,18 +245,26 @@ class CancelExplicit(Predicate):
         for message in exchange.messages:
             if message.rpc == "request" and message.answer is None:
                 due = self.now + self.allowances.alive_s
-                self.wait(due, self._look, message, exchange, stream, of=message, also=(exchange.seq,))
+                self.give_time(due, self._look, message, exchange, stream, of=message, also=(exchange.seq,))
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        return self._has_gone_on(*wait.arguments)
+
+    def _has_gone_on(self, message: Message, exchange: Exchange, stream: ServerStream) -> bool:
+        """Whether the client cancelled the call, came back for its stream, or ended the session and so all calls."""
+        session = exchange.session
+        if session is None or message.id is None:
+            return True
+        cancelled = (message.scope, message.id) in self._cancelled
+        if cancelled:
+            self.ok(message, exchange.seq)
+        return cancelled or stream.readers[-1:] != [exchange] or session.closed is not None
 
     def _look(self, message: Message, exchange: Exchange, stream: ServerStream) -> None:
         session, left = exchange.session, exchange.left or 0
-        if session is None or message.id is None:
+        if self._has_gone_on(message, exchange, stream) or session is None:
             return
-        if (message.scope, message.id) in self._cancelled:
-            self.ok(message, exchange.seq)
-        elif stream.readers[-1:] != [exchange] or session.closed is not None:
-            # It came back for the stream, or has ended the session, and with it all calls.
-            return
-        elif session.last_act > left + self.allowances.settle_s:
+        if session.last_act > left + self.allowances.settle_s:
             what = f"hung up on {message.method} {message.id!r}"
             self.warn(message, f"the client or a gateway {what}, and no {_CANCELLED} came", exchange.seq)
         else:
@@ -298,7 +306,7 @@ class CancelServerWithdrawal(Predicate):
         id = notification.params.get("requestId") if notification.method == _CANCELLED else None
         if is_id(id) and notification.delivered is not None:
             self._withdrawn.store((_scope_of(notification), id), notification)
-            self.wait(notification.delivered + self.allowances.alive_s, self._look, notification, of=notification)
+            self.give_time(notification.delivered + self.allowances.alive_s, self._look, notification, of=notification)
 
     def on_answer(self, message: Message) -> None:
         id = message.id if message.question is None else message.question.id

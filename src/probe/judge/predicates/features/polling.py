@@ -175,13 +175,20 @@ class Unfollowed(Predicate):
             return
         since = max(task.ended, told.at)
         due = since + patience(task, self.allowances.alive_s)
-        self._after.store(task.id, self.wait(due, self._look, told, since, of=told))
+        self._after.store(task.id, self.give_time(due, self._look, told, since, of=told))
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        told, _ = wait.arguments
+        return self._is_nobodys(told)
+
+    def _is_nobodys(self, told: Told) -> bool:
+        unknown = told.revision in LEGACY and told.task.session is None
+        return unknown or is_gone(told.task, self.life)
 
     def _look(self, told: Told, since: float) -> None:
         self.forget(told.task)
         who = speaker(told.task, self.life)
-        unknown = told.revision in LEGACY and told.task.session is None
-        if unknown or is_gone(told.task, self.life) or who.last_act <= since:
+        if self._is_nobodys(told) or who.last_act <= since:
             return
         if who.last_request > since:
             self.warn(told, f"nobody asked for the task in the {self.now - since:.0f} s after its end")
@@ -203,7 +210,7 @@ class Stopping(Predicate):
         key = (told.sent.session, told.task.id)
         if key not in self._gets:
             self._gets.store(key, 0)
-            self.wait(told.at + self.allowances.alive_s, self._look, told, key, of=told)
+            self.give_time(told.at + self.allowances.alive_s, self._look, told, key, of=told)
 
     def on_request(self, message: Message) -> None:
         task = self.life.dialogue.tasks.named_by(message)
@@ -215,6 +222,13 @@ class Stopping(Predicate):
         self._gets[key] += 1
         if self._gets[key] == _MANY_GETS_AFTER_END + 1:
             self.warn(message, f"more than {_MANY_GETS_AFTER_END} tasks/get after the task had ended")
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        told, key = wait.arguments
+        restless = self._gets.get(key, 0) > _GETS_AFTER_END
+        if restless:
+            self._look(told, key)
+        return restless
 
     def _look(self, told: Told, key: tuple[Session | None, str]) -> None:
         gets = self._gets.get(key, 0)

@@ -103,7 +103,7 @@ class ProgressTokenUnique(Predicate):
             # Over HTTP, what ends the first request can be on its way on another connection.
             if message.transport == "http":
                 due = message.at + self.allowances.arrival_s
-                self.wait(due, self._found, message, first, key[1], of=message, also=(first.seq,))
+                self.let_cross(due, self._found, message, first, key[1], of=message, also=(first.seq,))
             else:
                 self._found(message, first, key[1])
             return
@@ -189,14 +189,17 @@ class ProgressOnlyForServerTokens(Predicate):
             self._given.store((type(token), token), None)
 
     def on_notification(self, message: Message) -> None:
+        # A token that is missing, or is none, is the business of the rules about the form of messages.
         if message.method != "notifications/progress" or message.hides("/params/progressToken"):
             return
+        if not is_id(message.params.get("progressToken")):
+            return
         # The client can have read a question before the log says that it was delivered.
-        self.wait(message.at + self.allowances.arrival_s, self._look, message, of=message)
+        self.let_cross(message.at + self.allowances.arrival_s, self._look, message, of=message)
 
     def _look(self, message: Message) -> None:
-        token = message.params.get("progressToken")
-        if is_id(token) and (type(token), token) in self._given:
+        token = message.params["progressToken"]
+        if (type(token), token) in self._given:
             self.ok(message)
         elif self.life.whole and len(self._given) < _MOST_TOKENS:
             self.fail(message, "the client or a gateway sent progress for a token that the server never gave")

@@ -89,7 +89,7 @@ class RootsChangeTold(_Roots):
         self._known.store(session, _SessionRoots(roots, asked, message.seq))
         if known is not None and known.roots != roots and _declares(session):
             due = message.at + self.allowances.settle_s
-            self.wait(due, self._look, session, message, known, roots, of=message, also=(known.seq,))
+            self.let_cross(due, self._look, session, message, known, roots, of=message, also=(known.seq,))
 
     def on_gap(self) -> None:
         self._known.clear()

@@ -42,7 +42,7 @@ class Serving(Predicate):
             return
         if question.delivered is not None:
             due = question.delivered + seconds
-            self._owed.store(question, self.wait(due, look, question, of=question))
+            self._owed.store(question, self.give_time(due, look, question, of=question))
 
     def on_reply(self, reply: Reply) -> None:
         """An answer to a question of the method of the rule."""
@@ -72,6 +72,9 @@ class Serving(Predicate):
             self.unclear(question, remark.replace("every such question", "this question"), seq)
         else:
             self.fail(question, remark, *self._refused)
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        return not self.is_open(*wait.arguments)
 
     def is_open(self, question: Question) -> bool:
         """Whether the client still owes an answer: nobody withdrew the question, and its request goes on."""

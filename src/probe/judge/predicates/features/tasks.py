@@ -86,7 +86,11 @@ class TasksResultFetched(Predicate):
             self._owed.store(told.task.id, None)
             self.ok(told, fetched)
         else:
-            self._owed.store(told.task.id, self.wait(told.at + self.allowances.alive_s, self._look, told, of=told))
+            self._owed.store(told.task.id, self.give_time(told.at + self.allowances.alive_s, self._look, told, of=told))
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        told: Told = wait.arguments[0]
+        return told.task.session is None or is_gone(told.task, self.life)
 
     def _look(self, told: Told) -> None:
         session = told.task.session
@@ -156,7 +160,11 @@ class TasksInputRequired(Predicate):
                 self._owed.store(id, None)
                 self.ok(told, holds.seq)
             else:
-                self._owed.store(id, self.wait(told.at + self.allowances.alive_s, self._look, told, of=told))
+                self._owed.store(id, self.give_time(told.at + self.allowances.alive_s, self._look, told, of=told))
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        told: Told = wait.arguments[0]
+        return told.task.cancelled is not None
 
     def _look(self, told: Told) -> None:
         if told.task.cancelled is not None:
@@ -223,7 +231,7 @@ class TasksUnknownLeftAlone(Predicate):
             return
         if request.answer.error.get("code") == _INVALID_PARAMS:
             self._asked.store(id, 0)
-            self.wait(self.now + self.allowances.alive_s, self._look, id, request, of=request)
+            self.give_time(self.now + self.allowances.alive_s, self._look, id, request, of=request)
 
     def on_request(self, message: Message) -> None:
         id = message.params.get("taskId")
@@ -232,6 +240,13 @@ class TasksUnknownLeftAlone(Predicate):
         self._asked[id] += 1
         if self._asked[id] == _MANY_GETS_OF_UNKNOWN + 1:
             self.warn(message, f"more than {_MANY_GETS_OF_UNKNOWN} tasks/get for a task that is unknown")
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        id, request = wait.arguments
+        restless = self._asked.get(id, 0) > _GETS_OF_UNKNOWN
+        if restless:
+            self._look(id, request)
+        return restless
 
     def _look(self, id: str, request: Message) -> None:
         asked = self._asked.get(id, 0)

@@ -49,7 +49,7 @@ class TasksxPolymorphic(Predicate):
         if told.method == "tools/call" and told.request is not None and _declares(told.request):
             due = told.at + patience(told.task, self.allowances.alive_s)
             # Whether the client was alive until then is known a while later.
-            wait = self.wait(due + self.allowances.alive_s, self._look, told, due, of=told)
+            wait = self.give_time(due + self.allowances.alive_s, self._look, told, due, of=told)
             self._open.store(told.task.id, wait)
 
     def on_request(self, message: Message) -> None:
@@ -158,7 +158,7 @@ class TasksxUpdate(Predicate):
         if question.task is None or not question.is_declared or question.task in self._owed:
             return
         due = (question.delivered or self.now) + self.allowances.person_s
-        self._owed.store(question.task, (question, self.wait(due, self._look, question, of=question)))
+        self._owed.store(question.task, (question, self.give_time(due, self._look, question, of=question)))
 
     def on_reply(self, reply: Reply) -> None:
         asked = reply.question.delivered

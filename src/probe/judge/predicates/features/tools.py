@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ....observe.bounded import Newest
 from ...listings import ListedTool, known_tool
-from ...predicate import Predicate, judges
+from ...predicate import Predicate, Wait, judges
 from ...views import Exchange, Message, Pipe, Scope, Sent, Session, members
 
 _TYPES: Final = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
@@ -269,7 +269,13 @@ class ToolsLargeResult(Predicate):
             return
         if len(answer.raw) > _LARGE:
             # It may come back for the rest, or say that it has cancelled the call.
-            self.wait(self.now + self.allowances.alive_s, self._look, message, answer, of=message)
+            self.give_time(self.now + self.allowances.alive_s, self._look, message, answer, of=message)
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        if isinstance(wait.arguments[-1], Sent):
+            return wait.arguments[-1].delivered is not None
+        scope, call, _ = wait.arguments
+        return self._open.get(scope, (None, 0))[0] is not call
 
     def _look(self, message: Message, answer: Sent) -> None:
         if answer.delivered is not None:
@@ -289,7 +295,7 @@ class ToolsLargeResult(Predicate):
             if size > _LARGE:
                 # It may be another window of the same client, and the first one goes on later.
                 due = message.at + self.allowances.person_s
-                self.wait(due, self._look_anew, scope, call, message, of=call, also=(message.seq,))
+                self.give_time(due, self._look_anew, scope, call, message, of=call, also=(message.seq,))
             else:
                 del self._open[scope]
                 self._anew_after_small += 1

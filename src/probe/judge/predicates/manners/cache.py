@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from ....observe.bounded import Newest
 from ...listings import LISTS
-from ...predicate import Predicate, judges
+from ...predicate import Predicate, Wait, judges
 from ...views import Message, Pipe, Sent, Session
 from .requests import same_request
 
@@ -91,7 +91,7 @@ class CacheFreshKept(Predicate):
         if known is None or self.now > known.since + known.ttl_s:
             fresh = _Fresh(request, self.now, ttl)
             self._fresh.store(key, fresh)
-            self.wait(self.now + ttl, self._look, key, fresh, of=request)
+            self.give_time(self.now + ttl, self._look, key, fresh, of=request)
 
     def on_told(self, notification: Sent) -> None:
         if notification.method == "notifications/resources/updated":
@@ -111,6 +111,11 @@ class CacheFreshKept(Predicate):
         for wait in self._waits:
             wait.cancel()
         self._fresh.clear()
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        # The client did with the answer what it had to do until its end.
+        self._look(*wait.arguments)
+        return True
 
     def _forget(self) -> None:
         for key in [key for key, fresh in self._fresh.items() if fresh.request.method != "server/discover"]:

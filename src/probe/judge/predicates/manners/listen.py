@@ -81,10 +81,14 @@ class ListenRelists(Predicate):
             if before is not None and before.wait is not None:
                 before.wait.cancel()
             due = change.at + self.allowances.alive_s
-            change.wait = self.wait(due, self._look, key, change, of=notification)
+            change.wait = self.give_time(due, self._look, key, change, of=notification)
 
     def on_gap(self) -> None:
         self._changes.clear()
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        key, change = wait.arguments
+        return self._changes.get(key) is not change
 
     def _take(self, key: tuple[Scope, str], message: Message) -> None:
         change = self._changes.pop(key)
@@ -109,7 +113,8 @@ class ListenRelists(Predicate):
             self._blame(key, change)
         else:
             due = change.at + self.allowances.person_s
-            change.wait = self.wait(due, self._look_again, key, change, of=change.told)
+            change.wait = self.give_time(due, self._look_again, key, change, of=change.told)
+            change.wait.since = change.at
 
     def _look_again(self, key: tuple[Scope, str], change: _Change) -> None:
         """Five minutes after the notification; without traffic it may still come."""
@@ -201,7 +206,7 @@ class ListenPartlyGranted(Predicate):
             return
         times: list[float] = []
         self._partly.store(key, (request, times))
-        self.wait(self.now + self.allowances.repeat_s, self._look, notification, times, of=notification)
+        self.give_time(self.now + self.allowances.repeat_s, self._look, notification, times, of=notification)
 
     def _look(self, notification: Sent, times: list[float]) -> None:
         if len(times) <= _REPEATS and self.life.last_act > (notification.delivered or 0):

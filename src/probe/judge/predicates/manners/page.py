@@ -158,7 +158,7 @@ class PageStops(Predicate):
         known = self._ends.get(key)
         if known is None or self.now - (known[0].answered or 0) > self.allowances.settle_s:
             self._ends.store(key, (request, 0))
-            self.wait(self.now + self.allowances.settle_s, self._look, key, request, of=request)
+            self.let_cross(self.now + self.allowances.settle_s, self._look, key, request, of=request)
 
     def on_session_end(self, session: Session) -> None:
         self._over(session.scope)
@@ -167,9 +167,6 @@ class PageStops(Predicate):
         self._over(pipe.scope)
         if pipe.session is not None:
             self._over(pipe.session.scope)
-
-    def on_end(self) -> None:
-        self.settle()
 
     def _over(self, scope: Scope) -> None:
         for wait in self._waits:

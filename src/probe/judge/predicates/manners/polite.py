@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ....observe.bounded import Newest
 from ...listings import CHANGES, LISTS
-from ...predicate import Predicate, judges
+from ...predicate import Predicate, Wait, judges
 from ...views import Control, Exchange, Message, Pipe, Scope, Sent, ServerStream, Session, members
 from .requests import same_body, same_request
 
@@ -71,11 +71,18 @@ class PoliteRefusedNotHammered(Predicate):
         refused.times.append(self.now)
         if not refused.is_watched:
             refused.is_watched = True
-            self.wait(self.now + _WINDOW_S, self._look, exchange, refused, of=exchange)
+            self.give_time(self.now + _WINDOW_S, self._look, exchange, refused, of=exchange)
         if len(refused.times) > _MANY_REFUSALS and self.now - refused.times[0] <= _WINDOW_S:
             refused.times.clear()
             remark = f"{_MANY_REFUSALS + 1} equal requests within {_WINDOW_S:g} s, each answered {exchange.status}"
             self.warn(exchange, remark, exchange.response_seq or exchange.seq)
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        exchange, refused = wait.arguments
+        restless = len(refused.times) > _FEW_REFUSALS
+        if restless:
+            self._look(exchange, refused)
+        return restless or not refused.times
 
     def _look(self, exchange: Exchange, refused: _Refused) -> None:
         refused.is_watched = False
@@ -195,7 +202,7 @@ class PoliteNoListPolling(Predicate):
         if asked is None:
             asked = _ListRequests(message)
             self._asked.store(key, asked)
-            self.wait(message.at + _WINDOW_S, self._look, key, asked, of=message)
+            self.give_time(message.at + _WINDOW_S, self._look, key, asked, of=message)
         asked.count += 1
         asked.times.append(message.at)
         if len(asked.times) > _MANY_LISTS and message.at - asked.times[0] <= _WINDOW_S:
@@ -215,6 +222,13 @@ class PoliteNoListPolling(Predicate):
         for wait in self._waits:
             wait.cancel()
         self._asked.clear()
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        key, asked = wait.arguments
+        if asked.count > _FEW_LISTS:
+            self._look(key, asked)
+        # A minute that was not seen whole is no opportunity.
+        return True
 
     def _look(self, key: tuple[Scope, bytes], asked: _ListRequests) -> None:
         if self._asked.get(key) is not asked:

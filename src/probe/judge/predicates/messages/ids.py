@@ -132,14 +132,10 @@ class JsonrpcResponseId(Predicate):
             else:
                 self._open.store(message.seq, (message, id, twin))
                 due = self.now + self.allowances.answer_s
-                self.wait(due, self._look, message.seq, of=message, also=(twin.seq,))
+                self.let_cross(due, self._look, message.seq, of=message, also=(twin.seq,))
 
     def on_gap(self) -> None:
         self._open.clear()
-
-    def on_end(self) -> None:
-        for seq in list(self._open):
-            self._look(seq)
 
     def _twin(self, message: Message, id: RequestId) -> Sent | None:
         """The question whose id is the same text of the other JSON type."""

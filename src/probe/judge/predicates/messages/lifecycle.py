@@ -8,7 +8,7 @@ from typing import Any, Final
 from ....observe.bounded import Newest
 from ....wire.jsonrpc import clip
 from ....wire.revisions import MODERN
-from ...predicate import Predicate, judges
+from ...predicate import Predicate, Wait, judges
 from ...views import Exchange, Message, Pipe, Session, members
 
 _MOST_SESSIONS: Final = 1_000
@@ -170,7 +170,7 @@ class LifecycleInitializedSent(Predicate):
             return
         if session.label not in self._owing:
             self._owing.store(session.label, (session, message))
-            self.wait(message.at + self.allowances.answer_s, self._look, session, message, of=message)
+            self.give_time(message.at + self.allowances.answer_s, self._look, session, message, of=message)
 
     def on_message(self, message: Message) -> None:
         session = message.session
@@ -197,6 +197,10 @@ class LifecycleInitializedSent(Predicate):
 
     def on_gap(self) -> None:
         self._forgive()
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        # `on_end` decides.
+        return True
 
     def on_end(self) -> None:
         for label in list(self._owing):

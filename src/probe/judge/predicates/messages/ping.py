@@ -41,7 +41,7 @@ class PingAnswered(Predicate):
     def on_asked(self, question: Sent) -> None:
         if question.delivered is not None:
             due = question.delivered + self.allowances.answer_s
-            self._open.store(question.seq, self.wait(due, self._look, question, of=question))
+            self._open.store(question.seq, self.give_time(due, self._look, question, of=question))
 
     def on_answer(self, message: Message) -> None:
         ping = self.life.dialogue.asked.of(message)
@@ -58,13 +58,21 @@ class PingAnswered(Predicate):
             if ping is not None:
                 self._refused.store(ping.seq, message.seq)
 
-    def _look(self, ping: Sent) -> None:
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        return self._has_answer(*wait.arguments)
+
+    def _has_answer(self, ping: Sent) -> bool:
+        """Whether the client answered; then it was well."""
         answers = [answer.seq for answer in ping.answers] or [
             seq for seq in [self._refused.get(ping.seq)] if seq is not None
         ]
         if answers:
             self._unanswered = ()
             self.ok(ping, *answers)
+        return bool(answers)
+
+    def _look(self, ping: Sent) -> None:
+        if self._has_answer(ping):
             return
         silence = f"no answer within {self.allowances.answer_s:g} s"
         if not self._has_acted_since(ping):

@@ -11,7 +11,7 @@ from ....observe.bounded import Newest
 from ....settings.limits import Limits
 from ....wire.errors import CLIENT_CODES, Code, Refusal
 from ....wire.jsonrpc import clip
-from ...predicate import Predicate, judges
+from ...predicate import Predicate, Wait, judges
 from ...views import LIMIT_REFUSALS, Exchange, Message, members
 
 _MOST_METHODS: Final = 200
@@ -64,8 +64,10 @@ class RefusedByServer(Predicate):
         if message.exchange is None or message.exchange.status is not None:
             self._refused(message)
 
-    def on_end(self) -> None:
-        self.settle()
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        # It waits for other rules only, and these have decided now.
+        wait.call(*wait.arguments)
+        return True
 
     def on_response(self, exchange: Exchange) -> None:
         refused = [message for message in exchange.messages if message.refusal is not None]
@@ -131,7 +133,7 @@ class RefusedByServer(Predicate):
             self._fault(message, f"the method was tried before: {words}", first)
 
     def _fault(self, of: Message | Exchange, words: str, *more: int) -> None:
-        self.wait(self.now + self.allowances.settle_s, self._unexplained, of, words, more, of=of, also=more)
+        self.let_cross(self.now + self.allowances.settle_s, self._unexplained, of, words, more, of=of, also=more)
 
     def _unexplained(self, of: Message | Exchange, words: str, more: tuple[int, ...]) -> None:
         if not (_is_found(of) if isinstance(of, Message) else _is_explained(of)):

@@ -101,7 +101,7 @@ class VersionMissingCapabilityLearned(Predicate):
             required = members(members(error.get("data")).get("requiredCapabilities"))
             self._refused.store(key, times)
             self._required.store(key, frozenset(required))
-            self.wait(request.at + _AGAIN_S, self._look, key, request, of=request)
+            self.give_time(request.at + _AGAIN_S, self._look, key, request, of=request)
         times.append(request)
         if len(times) == _TOO_OFTEN and request.at - times[0].at <= _AGAIN_S:
             lacks = ", ".join(sorted(self._required.get(key, ())))

@@ -176,7 +176,7 @@ class HttpSessionHeader(Predicate):
         else:
             # Before the rule that asks for the reason of a refusal.
             due = exchange.at + self.allowances.settle_s
-            self.wait(due, self._look, exchange.at, place, session, remark, of=place)
+            self.let_cross(due, self._look, exchange.at, place, session, remark, of=place)
 
     def _look(self, at: float, place: Message | Exchange, session: Session, remark: str) -> None:
         if any(each.opened > at for each in self.life.sessions.values()):

@@ -111,6 +111,10 @@ class _Losses(Predicate):
                 if request is not None and request.session is message.session and request.id == id:
                     del self.losses[key]
 
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        loss: _Loss = wait.arguments[0]
+        return not self.is_open(loss)
+
     def is_open(self, loss: _Loss) -> bool:
         """Whether nothing has come of a loss: no cancellation, no answer, no return, no end of the session."""
         session = loss.stream.session
@@ -128,7 +132,7 @@ class ResumeComesBack(_Losses):
     def lost(self, loss: _Loss) -> None:
         if self._counts(loss):
             due = loss.at + max(_retry_s(loss.stream), 1.0) + _BACK_S
-            self.wait(due, self._look, loss, of=loss.exchange)
+            self.give_time(due, self._look, loss, of=loss.exchange)
 
     def came_back(self, loss: _Loss, exchange: Exchange) -> None:
         if self._counts(loss):
@@ -163,7 +167,7 @@ class ResumeLastEventId(_Losses):
     def came_bare(self, loss: _Loss, exchange: Exchange) -> None:
         if loss.back is None and loss.bare is None and exchange.at - loss.at <= _BACK_S and _is_owed(loss.stream):
             due = exchange.at + _retry_s(loss.stream) + self.allowances.settle_s
-            loss.bare = self.wait(due, self._look, loss, exchange, of=exchange, also=(loss.exchange.seq,))
+            loss.bare = self.give_time(due, self._look, loss, exchange, of=exchange, also=(loss.exchange.seq,))
 
     def _look(self, loss: _Loss, exchange: Exchange) -> None:
         if self.is_open(loss):
@@ -270,12 +274,19 @@ class ResumeGivesUp(Predicate):
             times = deque(maxlen=_REPEATS + 1)
             self._refused.store(key, times)
             due = exchange.at + self.allowances.repeat_s
-            self.wait(due, self._look, times, exchange, of=exchange)
+            self.give_time(due, self._look, times, exchange, of=exchange)
         times.append((exchange.at, exchange.seq))
         if len(times) > _REPEATS and times[-1][0] - times[0][0] <= self.allowances.repeat_s:
             remark = f"{len(times)} times the same refused Last-Event-ID within {self.allowances.repeat_s:g} s"
             self.fail(exchange, remark, *(seq for _, seq in times))
             times.clear()
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        times, exchange = wait.arguments
+        restless = len(times) > _FEW
+        if restless:
+            self._look(times, exchange)
+        return restless or not times
 
     def _look(self, times: deque[tuple[float, int]], exchange: Exchange) -> None:
         if 0 < len(times) <= _FEW:
@@ -302,7 +313,7 @@ class ResumeNoSecondCall(_Losses):
     def lost(self, loss: _Loss) -> None:
         request = loss.stream.request
         if request is not None and request.method == "tools/call" and not self._has_twin(request):
-            self.wait(loss.at + _BACK_S, self._look, loss, of=loss.exchange)
+            self.give_time(loss.at + _BACK_S, self._look, loss, of=loss.exchange)
 
     def on_request(self, message: Message) -> None:
         if message.method != "tools/call" or message.session is None:
@@ -312,6 +323,16 @@ class ResumeNoSecondCall(_Losses):
             request = loss.stream.request
             if request is not None and loss.again is None and self.is_open(loss) and _is_equal(message, request):
                 loss.again = message
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        loss: _Loss = wait.arguments[0]
+        if loss.back is None and loss.again is None:
+            return not self.is_open(loss)
+        if loss.back is None and self.now < loss.at + _retry_s(loss.stream):
+            # The other call may be one of its own, and the time to come back for this one has not come.
+            return False
+        self._look(loss)
+        return True
 
     def _has_twin(self, request: Message) -> bool:
         return any(each is not request and _is_equal(each, request) for each in self._calls.values())

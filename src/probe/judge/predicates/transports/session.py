@@ -81,7 +81,7 @@ class SessionDeadIdAbandoned(Predicate):
             return
         self._began = (request.answered or request.at, session)
         if self._wait is None or self._wait.over:
-            self._wait = self.wait(self.now + self.allowances.alive_s, self._look, session, of=session)
+            self._wait = self.give_time(self.now + self.allowances.alive_s, self._look, session, of=session)
 
     def on_exchange(self, exchange: Exchange) -> None:
         if self._began is None or exchange.method == "DELETE":
@@ -175,11 +175,7 @@ class SessionDeleted(Predicate):
                     self.unclear(session, missing, change.seq)
                 else:
                     due = change.at + self.allowances.end_after_s
-                    self.wait(due, self._look, session, change, of=session, also=(change.seq,))
-
-    def on_end(self) -> None:
-        # The runner of the client waits for what is on its way, and ends the log before the two seconds are over.
-        self.settle()
+                    self.let_cross(due, self._look, session, change, of=session, also=(change.seq,))
 
     def _open(self) -> list[Session]:
         sessions = self.life.sessions.values()
@@ -212,7 +208,7 @@ class SessionNothingAfterDelete(Predicate):
         if exchange.method != "DELETE" or exchange.status != 204 or exchange.named is None:
             return
         self._deleted.store(exchange.named, exchange)
-        self.wait(self.now + self.allowances.alive_s, self._look, exchange, of=exchange)
+        self.give_time(self.now + self.allowances.alive_s, self._look, exchange, of=exchange)
 
     def on_exchange(self, exchange: Exchange) -> None:
         if not self._deleted or exchange.named is None or exchange.method == "DELETE":
@@ -256,7 +252,7 @@ class SessionNotChurned(Predicate):
         if session.transport == "http" and self.life.kind == "label":
             self._opened.append(session.opened)
             self._unused.store(session.label, session)
-            self.wait(session.opened + self.allowances.answer_s, self._look, session, of=session)
+            self.give_time(session.opened + self.allowances.answer_s, self._look, session, of=session)
 
     def on_request(self, message: Message) -> None:
         if not self._unused or message.session is None or message.method == "initialize":
@@ -264,6 +260,9 @@ class SessionNotChurned(Predicate):
         session = self._unused.pop(message.session.label, None)
         if session is not None and sum(opened > self.now - _WINDOW_S for opened in self._opened) >= _MANY:
             self.ok(session, message.seq)
+
+    def is_decided_at_end(self, wait: Wait) -> bool:
+        return len(self._unused) < _MANY
 
     def _look(self, session: Session) -> None:
         since = self.now - _WINDOW_S

@@ -86,7 +86,7 @@ class WebsocketClosesInOrder(Predicate):
         elif self._process == "started":
             self._broken = [*self._broken[-9:], (self.now, pipe)]
             due = self.now + self.allowances.end_after_s
-            self.wait(due, self._look, pipe, of=pipe)
+            self.let_cross(due, self._look, pipe, of=pipe)
         else:
             self.unclear(pipe, _UNKNOWN)
 
@@ -103,11 +103,6 @@ class WebsocketClosesInOrder(Predicate):
             for at, pipe in broken:
                 if change.at - at <= self.allowances.end_after_s:
                     self._blame(pipe, change)
-
-    def on_end(self) -> None:
-        for _, pipe in self._broken:
-            self.unclear(pipe, _UNKNOWN)
-        self._broken = []
 
     def _look(self, pipe: Pipe) -> None:
         if any(each is pipe for _, each in self._broken):
