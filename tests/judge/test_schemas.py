@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -104,3 +106,41 @@ def test_each_method_of_a_client_has_its_definition(revision: str) -> None:
 def test_an_unknown_definition_is_no_misfit_of_the_client() -> None:
     with pytest.raises(KeyError):
         schemas.misfit("2025-03-26", "ElicitResult", {})
+
+
+@pytest.mark.parametrize(
+    ("definition", "value", "right"),
+    [
+        ("ClientCapabilities", {"elicitation": {"form": None}}, "`/elicitation/form` is an object, such as `{}`"),
+        ("Implementation", {"name": "a"}, '`/version` is a string, such as `"text"`'),
+        ("ElicitResult", {"action": "perhaps"}, '`/action` is one of `"accept"`, `"cancel"`, `"decline"`'),
+        (
+            "ElicitResult",
+            {"action": "accept", "content": {"a": None}},
+            "is an array or a string or a number or",
+        ),
+        ("PingRequest", {"jsonrpc": "2.0", "id": None, "method": "ping"}, "`/id` is a string or an integer"),
+        ("PingRequest", {"jsonrpc": "1.0", "id": 1, "method": "ping"}, '`/jsonrpc` is `"2.0"`'),
+        ("Root", None, 'it is an object, such as `{"uri":"text"}`'),
+    ],
+)
+def test_what_does_not_fit_is_told_what_is_right(definition: str, value: Any, right: str) -> None:
+    misfit = schemas.misfit("2025-11-25", definition, value)
+    assert misfit is not None
+    assert right in misfit.right
+    assert str(misfit).endswith(f"; right: {misfit.right}")
+
+
+@pytest.mark.parametrize("revision", [*LEGACY, *MODERN])
+def test_an_example_of_what_is_right_fits(revision: str) -> None:
+    shown = 0
+    for definition in schemas.client_methods(revision).values():
+        for value in (None, {}):
+            for misfit in schemas.misfits(revision, definition, value):
+                found = re.fullmatch(r"(?:it|`/(\w+)`) is an object, such as `(.*)`", misfit.right)
+                if found is not None:
+                    example = json.loads(found[2])
+                    wrong = schemas.misfits(revision, definition, {found[1]: example} if found[1] else example)
+                    assert not [each for each in wrong if each.pointer.startswith(f"/{found[1] or ''}")]
+                    shown += 1
+    assert shown > 10

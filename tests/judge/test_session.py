@@ -7,7 +7,7 @@ import pytest
 from probe.judge.verdicts import Verdict
 
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check
-from .logs import Http, HttpSession, Log
+from .logs import Http, HttpSession, Log, judged
 
 LEGACY = ["2025-03-26", "2025-06-18", "2025-11-25"]
 REINITIALIZE = "session.reinitialize-without-id"
@@ -161,6 +161,17 @@ def test_a_client_that_leaves_deletes_its_session(revision: str) -> None:
         log.process("exited", 0)
         log.idle(3)
         check(log, DELETED, verdict)
+
+
+def test_the_finding_names_the_sessions_and_what_to_send() -> None:
+    log = Log()
+    log.process("started", signal=None, asked="client")
+    labels = [log.http().session().label for _ in range(2)]
+    log.process("exited", 0)
+    log.idle(3)
+    remarks = judged(log)["acme"].remarks[DELETED]
+    for label, remark in zip(labels, remarks, strict=True):
+        assert f"`DELETE /mcp` with the Mcp-Session-Id that the client got for {label}" in remark
 
 
 def ends(log: Log, how: str) -> None:

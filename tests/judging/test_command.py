@@ -279,3 +279,16 @@ def test_a_session_that_the_end_of_its_client_leaves_open(
     judged(capfd, "--json", str(saved), "--", sys.executable, str(program), how)
     [subject] = report(saved)["subjects"]
     assert [each["verdict"] for each in subject["verdicts"] if each["rule"] == "session.deleted"] == [verdict]
+
+
+def test_a_relative_folder_is_one_of_the_judge_also_where_the_client_starts_the_server_elsewhere(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    client = ["sh", "-c", f"cd elsewhere; echo '{ping}' | \"$@\"", "sh"]
+    _, _, err = judged(capfd, "--stdio", "--save", "logs", "--", *client)
+    assert "did it start the server?" not in err
+    assert [path.suffix for path in (tmp_path / "logs").iterdir()] == [".ndjson"]
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -16,6 +16,7 @@ from probe.judge.reports.badge import badge
 from probe.judge.reports.card import card
 from probe.judge.reports.junit import junit
 from probe.judge.reports.terminal import comparison, terminal
+from probe.observe.log import Entry
 
 from ..judge.logs import HEADER, Log
 
@@ -70,3 +71,23 @@ def test_junit_is_xml_whatever_a_client_and_a_log_call_themselves() -> None:
     root = fromstring(junit(judged(FORGED, f"acme{FORGED}"), lambda seq: None))
     assert "\\ufffe\\uffff" in root[0].attrib["name"]
     assert not {"\ufffe", "\uffff"} & set("".join(root.itertext()))
+
+
+def test_under_each_piece_of_evidence_stands_the_begin_of_its_message() -> None:
+    log = Log()
+    session = log.http("acme").session()
+    wrong = session.post({"jsonrpc": "1.0", "id": 9, "method": "ping", "params": {"_meta": {"x": "y" * 200}}})
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    report, entries = report_of(judge), {each.seq: each for each in log.items if isinstance(each, Entry)}
+    begin = '{"jsonrpc":"1.0","id":9,"method":"ping","params":{"_meta":{"x":"'
+    begin += "y" * (120 - len(begin)) + "…"
+    lines = list(terminal(report, entries.get))
+    at = next(place for place, line in enumerate(lines) if f"#{wrong.seq} message.received ping id 9" in line)
+    assert lines[at + 1] == f"            {begin}"
+    more = [line for line in lines if "--html FILE shows" in line]
+    assert len(more) == 1
+    said = "".join(fromstring(junit(report, entries.get)).itertext())
+    assert f"\n    {begin}\n" in said
+    assert "--html FILE shows" in said

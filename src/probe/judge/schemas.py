@@ -27,6 +27,7 @@ from .. import wire
 from ..observe.redaction import REDACTED
 from ..wire.jsonrpc import clip
 from ..wire.revisions import LEGACY
+from .right_forms import right_form
 
 EXT_TASKS: Final = "ext-tasks"
 """In the place of a revision: the schema of the tasks extension of 2026-07-28."""
@@ -56,14 +57,19 @@ _RESULTS: Final[Mapping[str, str]] = {
 
 
 class Misfit(NamedTuple):
-    """The place at which a value does not fit, as a JSON pointer from the root of the message, and why."""
+    """The place at which a value does not fit, as a JSON pointer from the root of the message, and why.
+
+    `right` says what should be there, such as "`/params/cursor` is a string"; it is empty where that takes more words.
+    """
 
     pointer: str
     why: str
+    right: str = ""
 
     def __str__(self) -> str:
-        """Both, as a remark says them."""
-        return f"{clip(self.pointer, _LONGEST_POINTER)}: {self.why}" if self.pointer else self.why
+        """All, as a remark says them."""
+        text = f"{clip(self.pointer, _LONGEST_POINTER)}: {self.why}" if self.pointer else self.why
+        return f"{text}; right: {self.right}" if self.right else text
 
 
 def misfit(
@@ -88,7 +94,10 @@ def misfits(
     if len(pointers) >= _MOST_HIDDEN:
         # there may be more of them, at places that nobody has noted
         return []
-    return [found for error in validator.iter_errors(value) if (found := _found(error, at, pointers)) is not None]
+    key, definitions = _definitions(revision)
+    document = {key: definitions}
+    errors = validator.iter_errors(value)
+    return [found for error in errors if (found := _found(document, error, at, pointers)) is not None]
 
 
 @lru_cache(maxsize=len(LEGACY) + 2)
@@ -114,7 +123,9 @@ def result_of(revision: str, method: str) -> str | None:
     return name if name in _definitions(revision)[1] else None
 
 
-def _found(error: jsonschema_rs.ValidationError, at: str, hidden: Iterable[str]) -> Misfit | None:
+def _found(
+    document: Mapping[str, Any], error: jsonschema_rs.ValidationError, at: str, hidden: Iterable[str]
+) -> Misfit | None:
     pointer = at + "".join(f"/{_escaped(part)}" for part in error.instance_path)
     if error.instance == REDACTED or any(_is_hidden(pointer, path, error.kind.name) for path in hidden):
         return None
@@ -122,7 +133,7 @@ def _found(error: jsonschema_rs.ValidationError, at: str, hidden: Iterable[str])
     why = "the value is nothing that the schema allows here" if kind in _ALTERNATIVES else error.message
     if not isinstance(error.instance, (dict, list)):
         why = f"{clip(why, _LONGEST_WHY)}, got {clip(to_json(error.instance).decode())}"
-    return Misfit(pointer, why)
+    return Misfit(pointer, why, right_form(document, error, clip(pointer, _LONGEST_POINTER)))
 
 
 def _is_hidden(pointer: str, path: str, kind: str) -> bool:

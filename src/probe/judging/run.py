@@ -128,7 +128,8 @@ async def judge_stdio(
     Raises `ClientStartError`, and what `judge_logs` raises.
     """
     with tempfile.TemporaryDirectory(prefix="mcp-probe-") as folder:
-        logs = wanted.save or Path(folder)
+        # The client may start the server in another folder.
+        logs = Path(folder) if wanted.save is None else wanted.save.absolute()
         before = set(logs.glob("*.ndjson"))
         server = [sys.executable, "-m", "probe", "stdio", "--log-to", str(logs), "--client", wanted.label, *arguments]
         say("the client starts the server itself")

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from ...core.escaping import shown
 from ..report import Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict
-from .wording import Lookup, act, entry_line, sentences
+from .wording import WHERE_MORE, Lookup, act, entry_line, head, sentences
 
 
 def junit(report: Judgement, lookup: Lookup, *, strict: bool = False) -> bytes:
@@ -57,6 +57,9 @@ def _text(rule: RuleReport, subject: SubjectReport, lookup: Lookup) -> str:
     lines = [rule.rule.title, rule.remark]
     lines += [f"{each.doc}: {each.text}" for each in sentences(rule.rule, subject.revisions)]
     for evidence in rule.evidence:
-        lines += [entry_line(seq, lookup(seq)) for seq in evidence.seqs if evidence.verdict is rule.verdict]
+        for seq in evidence.seqs if evidence.verdict is rule.verdict else ():
+            entry = lookup(seq)
+            lines += [entry_line(seq, entry), *(f"    {text}" for text in [head(entry)] if text)]
+    lines.append(WHERE_MORE)
     # What is not printable would end a line or be no character of XML 1.0, such as U+FFFE.
     return "\n".join(map(shown, lines))

@@ -11,7 +11,7 @@ from ..outcome.comparison import Compared
 from ..report import Judgement, RuleReport, SubjectReport
 from ..two_logs.facts import MessageFacts
 from ..verdicts import Verdict
-from .wording import Lookup, checklist, counted, entry_line, sentences, share, spoken, who
+from .wording import WHERE_MORE, Lookup, checklist, counted, entry_line, head, sentences, share, spoken, who
 
 _LABELS: Final = {
     Verdict.FAIL: "FAIL",
@@ -82,6 +82,9 @@ def _subject(subject: SubjectReport, lookup: Lookup, *, verbose: bool, width: in
     for verdict in (Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, *([Verdict.PASS] if verbose else [])):
         for rule in subject.having(verdict):
             yield from _rule(rule, subject, lookup, width)
+    if subject.worst >= Verdict.INCONCLUSIVE:
+        yield from _wrapped(WHERE_MORE, 0, width)
+        yield ""
     yield from _unobserved(subject, verbose=verbose, width=width)
 
 
@@ -93,7 +96,10 @@ def _rule(rule: RuleReport, subject: SubjectReport, lookup: Lookup, width: int) 
     for sentence in sentences(rule.rule, subject.revisions)[:1]:
         yield from _wrapped(f"{sentence.doc}: “{sentence.text}”", 8, width)
     for seq in rule.evidence[0].seqs[:_MOST_ENTRIES]:
-        yield f"        {entry_line(seq, lookup(seq))}"
+        entry = lookup(seq)
+        yield f"        {entry_line(seq, entry)}"
+        if text := head(entry):
+            yield f"            {text}"
     if rule.verdict is not Verdict.INCONCLUSIVE:
         yield from _wrapped(f"right: {rule.rule.passes}", 8, width)
     yield ""

@@ -87,6 +87,23 @@ def entry_line(seq: int, entry: Entry | None) -> str:
     return " ".join(parts)
 
 
+_HEAD: Final = 120
+WHERE_MORE: Final = (
+    f"Of each message {_HEAD} characters are shown here. --html FILE shows 4,000, and the log has all: --save FILE."
+)
+"""Where a reader finds what `head` leaves out."""
+
+
+def head(entry: Entry | None) -> str:
+    """The first 120 characters of the message of an entry, with `…` where it goes on; empty where it has none."""
+    fact: Any = None if entry is None else entry.fact
+    message = getattr(fact, "message", None)
+    # A letter has 4 bytes at most, and one more shows that the message goes on.
+    text = message[: 4 * _HEAD + 4].decode(errors="replace") if isinstance(message, bytes) else ""
+    text = text or getattr(fact, "head", "")
+    return text if len(text) <= _HEAD else f"{text[:_HEAD]}…"
+
+
 def act(rule: Rule) -> str:
     """The step with which a person gives the client an opportunity: `call progress {}`.
 

@@ -146,9 +146,10 @@ class SessionDeleted(Predicate):
     def on_session(self, session: Session) -> None:
         if session.transport != "http" or len(self._silent) < self.allowances.survival_tries:
             return
-        left = [each.seq for each in self._silent.values()]
+        left = list(self._silent.values())
         self._silent.clear()
-        self.fail(session, f"{len(left)} sessions were replaced without DELETE", *left)
+        remark = f"{len(left)} sessions were replaced without DELETE; {_what_to_send(*left)}"
+        self.fail(session, remark, *(each.seq for each in left))
 
     def on_session_end(self, session: Session) -> None:
         if session.transport != "http":
@@ -183,11 +184,19 @@ class SessionDeleted(Predicate):
 
     def _look(self, session: Session, change: ProcessChange) -> None:
         if session.closed is None and session.label not in self._tried:
-            self.fail(session, "the client's process ended, and no DELETE came", change.seq)
+            self.fail(session, f"the client's process ended, and no DELETE came; {_what_to_send(session)}", change.seq)
 
     def _evidence(self, session: Session) -> tuple[int, ...]:
         seq = self._tried.get(session.label)
         return () if seq is None else (seq,)
+
+
+def _what_to_send(*sessions: Session) -> str:
+    """The request that each of these sessions lacks, such as `DELETE /mcp` with `Mcp-Session-Id`."""
+    first = sessions[0].initialize
+    path = "/mcp" if first is None or first.exchange is None else first.exchange.path
+    labels = ", ".join(session.label for session in sessions)
+    return f"right, before the client ends: `DELETE {path}` with the Mcp-Session-Id that the client got for {labels}"
 
 
 _UNDER_WAY_S: Final = 1.0
