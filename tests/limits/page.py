@@ -153,7 +153,8 @@ A client is its address, and of an IPv6 address its /64. This machine has no lim
   those who send and read little. Unread messages on a WebSocket may use all of it, and a WebSocket with little unread
   is not closed.
 - A page, such as `/api/events`, takes as much of `max_unsent_bytes` as the largest piece of its answer, and 64 KiB at
-  least, from its request to its end. Events, searches and exports are sent in pieces, most of them of up to 32 KiB.
+  least, from its request to its end. Events, searches, reports and exports are sent in pieces, most of them of up to
+  32 KiB.
 
 Behind a proxy every client has the proxy's address, unless `trusted_proxies` names it. Then the client is who the proxy
 says in `X-Forwarded-For`: the header is read from the right, as long as a trusted address said it, so what a client

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ..support.api import page, refusal
+import json
+
+import trio
+
+from probe.endpoints.page_answer import RESERVED
+from probe.judge.reports.as_json import as_json
+from probe.wire.jsonrpc import encode
+
+from ..support.api import LOCAL, page, refusal
+from ..support.http import exchange
 from ..support.probe import running
 
 
@@ -35,3 +44,29 @@ async def test_a_rule_leads_to_the_public_reports_of_clients_that_broke_it() -> 
     owner_and_name, number = first["ref"].split("#")
     assert first["link"] == f"https://github.com/{owner_and_name}/issues/{number}"
     assert first["about"]
+
+
+async def test_a_report_is_made_while_it_is_sent() -> None:
+    """Of each subject others run: to encode thousands in one piece would hold up every call for seconds."""
+    async with running(judge=True) as probe:
+        for _ in range(40):
+            await probe.client()
+        assert probe.engine.judging is not None
+        whole = as_json(await probe.engine.judging.report())
+        ticks, parts = 0, list[tuple[int, bytes]]()
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(tick)
+            async with exchange(probe.app, "GET", "/api/judge", LOCAL) as answer:
+                async for part in answer.parts():
+                    parts.append((ticks, part))
+            nursery.cancel_scope.cancel()
+    assert json.loads(b"".join(part for _, part in parts)) == json.loads(encode(whole))
+    assert max(len(part) for _, part in parts) < RESERVED
+    assert parts[-1][0] - parts[0][0] > 20, "between two parts others have run"

@@ -7,7 +7,7 @@ A request for a report waits until the judge has read all entries that are there
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import trio
@@ -16,7 +16,7 @@ from ..judge.catalogue import catalogue
 from ..judge.judge import Judge, Subject
 from ..judge.outcome.judgement import report_with, subject_report
 from ..judge.predicates.all import PREDICATES
-from ..judge.report import Judgement
+from ..judge.report import Judgement, SubjectReport
 from ..judge.verdicts import Verdict
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog, Gap
@@ -64,6 +64,15 @@ class JudgeService:
             found.append(subject_report(subject))
             await trio.lowlevel.checkpoint()
         return report_with(self._judge, found)
+
+    async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
+        """The same subjects one by one, each as it is when it is asked for, once all that is there has been read."""
+        await self._catch_up()
+        return map(subject_report, self._subjects(name))
+
+    def frame(self) -> Judgement:
+        """The report up to now without its subjects."""
+        return report_with(self._judge, ())
 
     async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
         """Whether a rule has a verdict on anybody, or on a subject of a name."""

@@ -7,7 +7,7 @@ the engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..core.inbound import HttpHead
     from ..core.modern_inbound import Inbound
     from ..core.task import Status
-    from ..judge.report import Judgement
+    from ..judge.report import Judgement, SubjectReport
     from ..judge.verdicts import Verdict
     from ..observe.audit.kept_calls import CallStore
     from ..observe.audit.status import AuditStatus
@@ -71,6 +71,12 @@ class LiveJudge(Protocol):
 
     async def report(self, name: str | None = None) -> Judgement:
         """The report up to now about everybody, or about the subjects of a name."""
+
+    async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
+        """The same subjects one by one, each as it is when it is asked for, once all that is there has been read."""
+
+    def frame(self) -> Judgement:
+        """The report up to now without its subjects."""
 
     async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
         """Whether a rule has a verdict on anybody, or on a subject of a name."""

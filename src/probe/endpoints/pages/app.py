@@ -29,7 +29,7 @@ def create(engine: WatchedEngine, beside: Beside) -> QuartTrio:
     turnstile = trio.Lock()
     search.register(app, engine, turnstile)
     calls.register(app, engine, making)
-    judge.register(app, engine)
+    judge.register(app, engine, turnstile)
     exports.register(app, engine, turnstile)
     interaction.register(app, engine.interactions)
     return app

@@ -20,12 +20,14 @@ from ...exports.extract import ClientEntries, Extract
 from ...exports.har import HarExchanges
 from ...exports.overview import OverviewTally
 from ...exports.page import ShownSession, WireLog, page
-from ...judge.reports.as_json import as_json
+from ...judge.reports.as_json import ALL_VERDICTS, as_json, subject_row
 from ...observe.header import End
 from ...observe.log import Entry, Gap, cost_of
 from ...observe.query import QueryError
+from ...observe.stored import encode_with
 from ...wire.jsonrpc import clip, encode
 from . import answers, listing, media, responses
+from .live_report import encoded, without_subjects
 from .problems import not_found
 from .queries import read
 
@@ -186,7 +188,7 @@ async def _archived(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes
                 if packed := archive.take():
                     yield packed
                 await turns.done(len(row))
-        archive.finish(await _report(engine, found.about))
+        archive.finish(await _report(engine, found.about, turns))
         yield archive.take()
 
 
@@ -226,11 +228,15 @@ async def _page(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
     yield bytes(chunk)
 
 
-async def _report(engine: WatchedEngine, about: str | None) -> bytes | None:
+async def _report(engine: WatchedEngine, about: str | None, turns: Turns) -> bytes | None:
     if _is_part_of_file(engine):
         stored = engine.opened and engine.opened.report
         return None if stored is None else encode(stored)
-    return None if engine.judging is None else encode(as_json(await engine.judging.report(about)))
+    if engine.judging is None:
+        return None
+    judged = (subject_row(each, ALL_VERDICTS) for each in await engine.judging.subjects(about))
+    rows = [row async for row in encoded(judged, turns)]
+    return encode_with(without_subjects(as_json(engine.judging.frame())), [("subjects", responses.array(rows))])
 
 
 def _why_no_report(engine: WatchedEngine) -> str:

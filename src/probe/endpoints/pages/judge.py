@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
+from itertools import chain, islice
 from typing import Any, Final
 
 import trio
@@ -15,15 +16,17 @@ from quart import Response
 from quart_trio import QuartTrio
 
 from ...engine.protocols import LiveJudge, WatchedEngine
+from ...engine.turns import Turns
 from ...judge.catalogue import catalogue
 from ...judge.report import Judgement
-from ...judge.reports.as_json import ALL_VERDICTS, as_json, rule_list
+from ...judge.reports.as_json import ALL_VERDICTS, as_json, rule_list, subject_row
 from ...judge.reports.card import card
 from ...judge.reports.junit import junit
 from ...judge.verdicts import Verdict
 from ...observe.query import QueryError
 from ...wire.jsonrpc import clip, encode
 from . import listing, media, responses
+from .live_report import encoded, without_subjects
 from .problems import not_found
 from .queries import Query, read
 
@@ -38,17 +41,16 @@ _POLICY: Final = (
 _OFF: Final = "this server does not judge; start it with --judge"
 
 
-def register(app: QuartTrio, engine: WatchedEngine) -> None:
-    """Add the pages of one engine."""
+def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
+    """Add the pages of one engine. Their work goes through the turnstile of the exports."""
     # It never changes while the server runs.
     rules = encode(asdict(rule_list(catalogue())))
     tag = sha256(rules).hexdigest()[:16]
-    answer = partial(_answer, engine)
+    answer, in_form = partial(_answer, engine, turnstile), partial(_in_form, engine)
 
     @app.get(listing.JUDGE.rule)
     async def judge() -> Response:
-        query = read(listing.JUDGE.own)
-        return await answer(None, _json(query), query)
+        return await answer(None, read(listing.JUDGE.own))
 
     @app.get(listing.JUDGE_RULES.rule)
     async def judge_rules() -> Response:
@@ -57,33 +59,49 @@ def register(app: QuartTrio, engine: WatchedEngine) -> None:
 
     @app.get(listing.JUDGE_SUBJECT.rule)
     async def judge_subject(name: str) -> Response:
-        query = read(listing.JUDGE_SUBJECT.own)
-        return await answer(name, _json(query), query)
+        return await answer(name, read(listing.JUDGE_SUBJECT.own))
 
     @app.get(listing.JUDGE_CARD.rule)
     async def judge_card(name: str) -> Response:
         read()
-        return await answer(name, lambda report: _page(card(report, engine.log.entry)))
+        return await in_form(name, lambda report: _page(card(report, engine.log.entry)))
 
     @app.get(listing.JUDGE_JUNIT.rule)
     async def judge_junit(name: str) -> Response:
         read()
-        return await answer(name, lambda report: _text(junit(report, engine.log.entry), media.XML))
+        return await in_form(name, lambda report: _text(junit(report, engine.log.entry), media.XML))
 
 
-async def _answer(
-    engine: WatchedEngine, name: str | None, form: Callable[[Judgement], Response], query: Query | None = None
-) -> Response:
-    """A report in one of its forms; only where that is JSON there is a query. Raises `QueryError`."""
-    service, stored = engine.judging, _stored_report(engine)
+async def _answer(engine: WatchedEngine, turnstile: trio.Lock, name: str | None, query: Query) -> Response:
+    """A report as JSON, of which one subject is made at a time. Raises `QueryError`."""
+    service, stored, verdicts = engine.judging, _stored_report(engine), _having(query)
     if service is None:
         return not_found(_OFF)
+    rows: Iterator[Any]
     if stored is not None:
-        return _stored(stored, name, query)
-    if query is not None:
+        rows = _stored_rows(stored, name, {verdict.name for verdict in verdicts})
+    else:
         await _wait(service, name, query)
-    report = await service.report(name)
-    if name is not None and not report.subjects:
+        rows = (subject_row(subject, verdicts) for subject in await service.subjects(name))
+    first = list(islice(rows, 1))
+    if name is not None and not first:
+        where = "was seen" if stored is None else "is in the report of the file"
+        return not_found(f"no client {clip(name)!r} {where}")
+
+    def others() -> Mapping[str, Any]:
+        return without_subjects(as_json(service.frame()) if stored is None else stored)
+
+    return responses.streamed_json("subjects", encoded(chain(first, rows), Turns(turnstile)), others)
+
+
+async def _in_form(engine: WatchedEngine, name: str, form: Callable[[Judgement], Response]) -> Response:
+    """The report on a client in a form other than JSON."""
+    if engine.judging is None:
+        return not_found(_OFF)
+    if _stored_report(engine) is not None:
+        return not_found("the file has its report as JSON only: /api/judge")
+    report = await engine.judging.report(name)
+    if not report.subjects:
         return not_found(f"no client {clip(name)!r} was seen")
     return form(report)
 
@@ -94,25 +112,11 @@ def _stored_report(engine: WatchedEngine) -> Mapping[str, Any] | None:
     return opened.report if opened is not None and opened.is_filtered else None
 
 
-def _stored(report: Mapping[str, Any], name: str | None, query: Query | None) -> Response:
-    """The report of a file, as far as it has what is asked for. Raises `QueryError`."""
-    if query is None:
-        return not_found("the file has its report as JSON only: /api/judge")
-    verdicts = {verdict.name for verdict in _having(query)}
-    subjects = [_with_verdicts(each, verdicts) for each in report.get("subjects", ()) if name in (None, each["label"])]
-    if name is not None and not subjects:
-        return not_found(f"the report of the file has no client {clip(name)!r}")
-    return Response(encode({**report, "subjects": subjects}), content_type=media.JSON)
-
-
-def _with_verdicts(subject: Mapping[str, Any], verdicts: Collection[str]) -> Mapping[str, Any]:
-    return {**subject, "verdicts": [rule for rule in subject["verdicts"] if rule["verdict"] in verdicts]}
-
-
-def _json(query: Query) -> Callable[[Judgement], Response]:
-    """How a report is answered. Raises `QueryError`."""
-    verdicts = _having(query)
-    return lambda report: Response(encode(as_json(report, verdicts)), content_type=media.JSON)
+def _stored_rows(report: Mapping[str, Any], name: str | None, verdicts: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """The subjects of a name, or all, with their rules that have one of these verdicts."""
+    for subject in report["subjects"]:
+        if name in (None, subject["label"]):
+            yield {**subject, "verdicts": [rule for rule in subject["verdicts"] if rule["verdict"] in verdicts]}
 
 
 def _having(query: Query) -> Collection[Verdict]:

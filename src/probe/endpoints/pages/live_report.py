@@ -1,0 +1,24 @@
+"""The report of a judge as JSON, made in turns: one subject at a time, as encoding all of thousands takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from typing import Any, Final
+
+from ...engine.turns import Turns
+from ...wire.jsonrpc import encode
+
+# To make and encode the report on one subject takes about a turn.
+_SUBJECT_COST: Final = 64 * 1024
+
+
+async def encoded(subjects: Iterable[Any], turns: Turns) -> AsyncGenerator[bytes, None]:
+    """The rows of subjects in JSON; others run behind each."""
+    for subject in subjects:
+        yield encode(subject)
+        await turns.done(_SUBJECT_COST)
+
+
+def without_subjects(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The other members of a report."""
+    return {member: value for member, value in report.items() if member != "subjects"}
