@@ -156,19 +156,20 @@ def test_what_is_no_address_is_said_so(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moment", "end"), [("before", "cut"), ("after", "cut"), ("reset", "reset"), ("stall", "timed out")]
+    ("moment", "end", "came"),
+    [("before", "cut", 0), ("after", "cut", 1), ("later", "cut", 6), ("reset", "reset", 1), ("stall", "timed out", 1)],
 )
-async def test_the_breaker_breaks_once(moment: str, end: str) -> None:
+async def test_the_breaker_breaks_once(moment: str, end: str, came: int) -> None:
     plan = Plan()
     async with probe() as direct, trio.open_nursery() as nursery:
         port = await nursery.start(serve_breaker, 0, direct.host, direct.port, plan)
         side = Side("through", target(f"http://127.0.0.1:{port}/mcp"))
         plan.moments[7] = moment  # type: ignore[assignment]
-        arguments = {"steps": 3, "step_ms": 200, "mark": 7}
+        arguments = {"steps": 8, "step_ms": 100, "mark": 7}
         sending = modern_call(side, "x", "progress", arguments, mark=7, token=1)
         first = await side.ask(sending, 1.5)
-        assert (first.end, len(first.messages)) == (end, 0 if moment == "before" else 1)
+        assert (first.end, len(first.messages)) == (end, came)
         assert plan.broken == [7]
         again = await side.ask(sending)
-        assert (again.end, len(again.messages)) == ("complete", 4)
+        assert (again.end, len(again.messages)) == ("complete", 9)
         nursery.cancel_scope.cancel()

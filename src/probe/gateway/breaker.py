@@ -5,7 +5,8 @@ what the plan says, once for each mark: what comes after, as the second try of a
 
     before   the request has reached the probe; the connection ends before any byte of the answer
     after    the first event of the answer has passed; then the connection ends, as when a process dies
-    reset    the same with a reset, as when a machine does
+    later    the same behind the sixth event, when more of the answer is on its way
+    reset    the first event has passed; then the connection is reset, as when a machine dies
     stall    the first event has passed; nothing more does, and the connection stays open
 """
 
@@ -19,13 +20,14 @@ from typing import Literal, TypeAlias
 
 import trio
 
-Moment: TypeAlias = Literal["before", "after", "reset", "stall"]
+Moment: TypeAlias = Literal["before", "after", "later", "reset", "stall"]
 
 _READ_BYTES = 64 * 1024
 # Long enough for the probe to begin the call: what it never saw it cannot do twice.
 _REACH_S = 0.4
 _CONNECT_S = 5.0
 _MOST_CONNECTIONS = 500
+_LATER = 6
 # An argument of a call, whole, as any program writes JSON.
 _MARK = re.compile(rb'"mark"\s*:\s*([0-9]{1,9})(?:\.0)?\s*[,}]')
 
@@ -105,12 +107,15 @@ async def _upwards(
 async def _downwards(
     probe: trio.SocketStream, client: trio.SocketStream, state: _Broken, both: trio.CancelScope
 ) -> None:
+    passed = 0
     try:
         while data := bytes(await probe.receive_some(_READ_BYTES)):
             if state.moment == "before":
                 continue
             await client.send_all(data)
-            if state.moment is not None and b"data:" in data:
+            # A connection may have carried other answers before.
+            passed += data.count(b"data:") if state.moment is not None else 0
+            if passed >= (_LATER if state.moment == "later" else 1):
                 if state.moment == "stall":
                     await trio.sleep_forever()
                 break

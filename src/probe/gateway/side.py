@@ -170,3 +170,41 @@ def with_headers(sending: Sending, *more: tuple[str, str]) -> Sending:
     names = {name.lower() for name, _ in more}
     kept = [(name, value) for name, value in sending.headers if name.lower() not in names]
     return replace(sending, headers=(*kept, *more))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A client in the era of its way: its requests have what that era asks for. `session` is None in the modern one."""
+
+    side: Side
+    mark: int
+    session: LegacySession | None
+
+    @property
+    def opened(self) -> tuple[Exchange, ...]:
+        """The exchanges that began it."""
+        return () if self.session is None else self.session.opened
+
+    def listing(self, name: str) -> Sending:
+        """`tools/list`."""
+        if self.session is None:
+            return modern(name, "tools/list", mark=self.mark)
+        return in_session(name, request(1, "tools/list", None), self.session)
+
+    def call(
+        self, name: str, tool: str, arguments: Mapping[str, Any], *, id: int = 1, token: int | str | None = None
+    ) -> Sending:
+        """`tools/call`, with progress where there is a token. Only a session needs ids that differ."""
+        if self.session is None:
+            return modern_call(self.side, name, tool, arguments, mark=self.mark, token=token)
+        return in_session(name, call(self.side, tool, arguments, id=id, token=token), self.session)
+
+
+@asynccontextmanager
+async def conversation(side: Side, mark: int) -> AsyncIterator[Conversation]:
+    """A conversation for as long as the block; its session, where it has one, is ended by DELETE."""
+    if side.era == "modern":
+        yield Conversation(side, mark, None)
+        return
+    async with session(side, mark) as opened:
+        yield Conversation(side, mark, opened)

@@ -107,6 +107,7 @@ def websocket(case: Case) -> Seen:
 
 
 _BEFORE: Final = ("break.before.modern", "break.before.legacy")
+_AFTER: Final = ("break.after", "break.later")
 
 
 def _unbroken(trials: list[Trial]) -> Seen | None:
@@ -144,22 +145,26 @@ def refused(case: Case) -> Seen:
 
 def hidden(case: Case) -> Seen:
     """20."""
-    trials = case.of("break.after", "through")
+    trials = [trial for step in _AFTER for trial in case.of(step, "through")]
     off = _unbroken(trials)
     if off is not None:
         return off
-    item = trials[0]["call"]
-    found = item.end == "complete" and item.answer is None and item.status == 200
-    return compared("broken", "complete" if found else item.end, found=found, evidence=f"{item.framing}, no result")
+    calls = [trial["call"] for trial in trials if trial.facts["broken"]]
+    complete = [item for item in calls if item.end == "complete" and item.answer is None and item.status == 200]
+    item = (complete or calls)[0]
+    how = "complete" if complete else item.end
+    evidence = f"{len(complete)} of {len(calls)} broken streams look complete; {item.framing}, no result"
+    return compared("broken", how, found=bool(complete), evidence=evidence)
 
 
 def hangs(case: Case) -> Seen:
     """21."""
-    trials = case.of("break.after", "through")
+    trials = [trial for step in _AFTER for trial in case.of(step, "through")]
     off = _unbroken(trials)
     if off is not None:
         return off
-    item = trials[0]["call"]
+    calls = [trial["call"] for trial in trials if trial.facts["broken"]]
+    item = max(calls, key=lambda item: item.ended - item.began)
     took = item.ended - item.began
     return compared("broken", item.end, found=item.end == "timed out", evidence=f"after {took:.1f} s")
 
@@ -168,8 +173,8 @@ CHECKS: Final = (
     Check(13, ("resume",), resume),
     Check(18, _BEFORE, twice, alone=True),
     Check(19, ("break.before.legacy",), refused, alone=True),
-    Check(20, ("break.after",), hidden, alone=True),
-    Check(21, ("break.after",), hangs, alone=True),
+    Check(20, _AFTER, hidden, alone=True),
+    Check(21, _AFTER, hangs, alone=True),
     Check(32, ("elicitation",), questions),
     Check(45, ("tasks.legacy", "tasks.modern", "subscription"), features),
     Check(46, ("websocket",), websocket),

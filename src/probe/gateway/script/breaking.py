@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..breaker import Moment
-from ..side import Side, call, in_session, modern_call, session
+from ..side import Side, call, conversation, in_session, modern_call, session
 from .step import Step, Taken
 
 HANGS_S: Final = 10.0
@@ -40,17 +40,24 @@ def _slow(mark: int) -> dict[str, object]:
     return {"delayMs": 1500, "mark": mark}
 
 
-async def after(side: Side, mark: int) -> Taken:
-    """The connection breaks in the middle of a stream."""
-    _plan(side, mark, "after")
+async def after(side: Side, mark: int, moment: Moment = "after") -> Taken:
+    """The connection breaks in the middle of a stream, behind its first event."""
     arguments = {"steps": 8, "step_ms": 200, "mark": mark}
-    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=1)
-    return Taken((await side.ask(sending, HANGS_S),), facts=_facts(side, mark))
+    async with conversation(side, mark) as client:
+        _plan(side, mark, moment)
+        got = await side.ask(client.call("call", "progress", arguments, token=1), HANGS_S)
+    return Taken((*client.opened, got), facts=_facts(side, mark))
+
+
+async def later(side: Side, mark: int) -> Taken:
+    """The same behind a later event: a gateway that collects bytes has sent the head of its response by then."""
+    return await after(side, mark, "later")
 
 
 _NEEDS: Final = frozenset({"breaker", "tool:simple_tool", "tool:progress"})
 STEPS: Final = (
     Step("break.before.modern", "breaker", before_modern, _NEEDS | {"modern"}),
     Step("break.before.legacy", "breaker", before_legacy, _NEEDS | {"legacy"}),
-    Step("break.after", "breaker", after, _NEEDS | {"modern"}),
+    Step("break.after", "breaker", after, _NEEDS),
+    Step("break.later", "breaker", later, _NEEDS),
 )

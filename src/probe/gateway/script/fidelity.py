@@ -16,6 +16,7 @@ from ..side import (
     LegacySession,
     Side,
     call,
+    conversation,
     in_session,
     initialize,
     modern,
@@ -128,12 +129,9 @@ HEADS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 
 async def heads(side: Side, mark: int) -> Taken:
     """Heads that the probe takes: below 32 KB and 100 headers."""
-    exchanges = (
-        [await side.ask(with_headers(modern(name, "tools/list", mark=mark), *headers)) for name, headers in HEADS]
-        if "modern" in side.offers
-        else []
-    )
-    return Taken(tuple(exchanges))
+    async with conversation(side, mark) as client:
+        exchanges = [await side.ask(with_headers(client.listing(name), *headers)) for name, headers in HEADS]
+    return Taken((*client.opened, *exchanges))
 
 
 def sent_headers(side: Side, mark: int) -> tuple[tuple[str, str], ...]:
@@ -155,9 +153,10 @@ async def headers(side: Side, mark: int) -> Taken:
     arguments = {"region": "us-east", "priority": 3, "dry_run": True}
     mirrored = (("Mcp-Param-Region", "us-east"), ("Mcp-Param-Priority", "3"), ("Mcp-Param-Dry-Run", "true"))
     marked = sent_headers(side, mark)
-    simple = modern_call(side, "marked", "simple_tool", {"mark": mark}, mark=mark)
-    exchanges = [await side.ask(with_headers(simple, *marked))]
-    if "tool:routed_tool" in side.offers:
+    async with conversation(side, mark) as client:
+        simple = client.call("marked", "simple_tool", {"mark": mark})
+        exchanges = [*client.opened, await side.ask(with_headers(simple, *marked))]
+    if side.era == "modern" and "tool:routed_tool" in side.offers:
         routed = modern_call(side, "mirrored", "routed_tool", arguments, mark=mark)
         exchanges.append(await side.ask(with_headers(routed, *mirrored)))
     return Taken(tuple(exchanges))
@@ -166,8 +165,10 @@ async def headers(side: Side, mark: int) -> Taken:
 async def encoding(side: Side, mark: int) -> Taken:
     """A stream for a client that would take it compressed."""
     arguments = {"steps": 4, "step_ms": 50, "mark": mark}
-    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=f"token-{mark}")
-    return Taken((await side.ask(with_headers(sending, ("Accept-Encoding", "gzip"))),))
+    async with conversation(side, mark) as client:
+        sending = client.call("call", "progress", arguments, token=f"token-{mark}")
+        got = await side.ask(with_headers(sending, ("Accept-Encoding", "gzip")))
+    return Taken((*client.opened, got))
 
 
 async def origins(side: Side, mark: int) -> Taken:
@@ -200,8 +201,8 @@ STEPS: Final = (
     Step("large.quick", "fidelity", large_results, _LEGACY | {"tool:long_output"}, last=True, profiles=("quick",)),
     Step("large", "fidelity", larger_results, _LEGACY | {"tool:long_output"}, last=True, profiles=("full", "idle")),
     Step("bodies", "fidelity", bodies, _LEGACY | {"tool:simple_tool"}),
-    Step("heads", "fidelity", heads, _MODERN),
-    Step("headers", "fidelity", headers, _MODERN | {"tool:simple_tool"}),
-    Step("encoding", "fidelity", encoding, _MODERN | {"tool:progress"}),
+    Step("heads", "fidelity", heads),
+    Step("headers", "fidelity", headers, frozenset({"tool:simple_tool"})),
+    Step("encoding", "fidelity", encoding, frozenset({"tool:progress"})),
     Step("origins", "fidelity", origins),
 )

@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from ...wire.jsonrpc import notification
-from ..side import Side, call, in_session, modern_call, session
+from ..side import Side, call, conversation, in_session, modern_call, session
 from .step import Step, Taken
 
 SILENT_MS: Final = 6000
@@ -76,29 +76,31 @@ async def quiet_stream(side: Side, mark: int, seconds: int, *, comments: bool = 
 
 
 async def quiet_call(side: Side, mark: int, seconds: int) -> Taken:
-    """A request whose response does not begin for so long."""
+    """A call that says nothing for so long; in the modern era its response does not begin before."""
     arguments = {"silentMs": seconds * 1000, "idleMs": 600_000, "keepAlive": False, "mark": mark}
-    sending = modern_call(side, "call", "silent_call", arguments, mark=mark)
-    return Taken((await side.ask(sending, seconds + 10.0),), facts={"seconds": seconds})
+    async with conversation(side, mark) as client:
+        got = await side.ask(client.call("call", "silent_call", arguments), seconds + 10.0)
+    return Taken((*client.opened, got), facts={"seconds": seconds})
 
 
 async def busy_stream(side: Side, mark: int, seconds: int) -> Taken:
     """A stream that lasts so long and has a message every few seconds: a limit of silence does not end it."""
     step = min(3500, seconds * 50)
     arguments = {"steps": seconds * 1000 // step, "step_ms": step, "mark": mark}
-    sending = modern_call(side, "call", "progress", arguments, mark=mark, token=f"token-{mark}")
-    return Taken((await side.ask(sending, seconds + 10.0),), facts={"seconds": seconds})
+    async with conversation(side, mark) as client:
+        got = await side.ask(client.call("call", "progress", arguments, token=f"token-{mark}"), seconds + 10.0)
+    return Taken((*client.opened, got), facts={"seconds": seconds})
 
 
 def quiet(seconds: int, *profiles: str) -> tuple[Step, ...]:
     """The steps of phase 7 for one length of silence."""
-    legacy, modern = frozenset({"legacy", "tool:silent_call"}), frozenset({"modern", "tool:silent_call"})
+    legacy = frozenset({"legacy", "tool:silent_call"})
     late = 8.0
     steps = (
         Step("quiet.stream", "quiet", partial(quiet_stream, seconds=seconds), legacy),
         Step("quiet.comments", "quiet", partial(quiet_stream, seconds=seconds, comments=True), legacy),
-        Step("quiet.call", "quiet", partial(quiet_call, seconds=seconds), modern),
-        Step("busy", "quiet", partial(busy_stream, seconds=seconds), modern | {"tool:progress"}),
+        Step("quiet.call", "quiet", partial(quiet_call, seconds=seconds), frozenset({"tool:silent_call"})),
+        Step("busy", "quiet", partial(busy_stream, seconds=seconds), frozenset({"tool:progress"})),
     )
     return tuple(
         Step(each.name, each.phase, each.run, each.needs, beside=True, settles_s=late, profiles=profiles)  # type: ignore[arg-type]  # the names are checked by the callers below

@@ -11,7 +11,7 @@ from ...wire.jsonrpc import request
 from ..client.live import Sending
 from ..client.records import Exchange
 from ..marks import client_mark
-from ..side import ACCEPT, Side, call, in_session, modern_call, open_session, session
+from ..side import ACCEPT, Side, call, conversation, in_session, modern_call, open_session, session
 from .step import Step, Taken
 
 STEPS_EACH: Final = 4
@@ -72,21 +72,12 @@ async def parallel(side: Side, mark: int, count: int = 10) -> Taken:
 
     async def one(number: int) -> None:
         marked = {**arguments, "mark": mark + 1 + number}
-        if "modern" in side.offers:
-            sending = modern_call(side, f"call {number}", "progress", marked, mark=mark, token=number)
-        elif opened is not None:
-            message = call(side, "progress", marked, id=100 + number, token=number)
-            sending = in_session(f"call {number}", message, opened)
-        else:
-            return
+        sending = client.call(f"call {number}", "progress", marked, id=100 + number, token=number)
         got.append(await side.ask(sending, _FIRST_S))
 
-    opened = None if "modern" in side.offers else await open_session(side, mark)
-    async with trio.open_nursery() as calls:
+    async with conversation(side, mark) as client, trio.open_nursery() as calls:
         for number in range(count):
             calls.start_soon(one, number)
-    if opened is not None and opened.id is not None:
-        await side.ask(Sending("delete", "DELETE", opened.headers))
     return Taken(tuple(sorted(got, key=lambda item: item.began)))
 
 
