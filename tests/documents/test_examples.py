@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from ..support.process import served
-from .markdown import PAGES, Example, examples, name
+from .markdown import PAGES, ROOT, Example, examples, name
 
 SECRET = "any-words-of-16-characters"
 PYTHON = [
@@ -91,6 +91,14 @@ def test_a_test_of_the_documents_passes(example: Example, tmp_path: Path) -> Non
     assert " passed" in run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."], tmp_path)
 
 
+def test_the_first_command_is_not_of_a_package_that_is_not_published() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "tutorial.md"):
+        first = next(example.code for example in examples(page) if example.language == "sh").splitlines()
+        assert first[0].startswith("git clone ")
+        assert first[1].endswith("nox -s serve -- --open")
+        assert len(first) == 2
+
+
 def test_the_judge_of_the_documents_says_what_they_show(tmp_path: Path) -> None:
     (page,) = (page for page in PAGES if page.name == "README.md")
     shown = next(example.code for example in examples(page) if example.code.startswith("client (mcp"))
@@ -104,10 +112,15 @@ def test_the_judge_of_the_documents_says_what_they_show(tmp_path: Path) -> None:
     assert re.search(r"^    call sampling_demo: .*sampling\.declared-served", said, re.MULTILINE)
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
 @pytest.mark.parametrize("example", SHELL, ids=lambda example: name(example.page))
-def test_a_command_of_the_documents_does_what_the_page_says(example: Example, url: str, tmp_path: Path) -> None:
+def test_a_command_of_the_documents_does_what_the_page_says(
+    example: Example, shell: str, url: str, tmp_path: Path
+) -> None:
     assert shutil.which("curl"), "these examples need curl"
-    said = run(["bash", "-c", example.code.replace("http://127.0.0.1:8000/mcp", url)], tmp_path)
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    said = run([shell, "-c", example.code.replace("http://127.0.0.1:8000/mcp", url)], tmp_path)
     if "tasks" in example.page.name:
         assert [json.loads(line)["result"].get("status") for line in said.splitlines() if line.startswith("{")] == [
             "working",
