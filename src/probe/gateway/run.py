@@ -19,8 +19,10 @@ from .client.target import Target
 from .marks import BLOCK, belongs
 from .naming import GUESSED, Naming
 from .script import of_profile, reach
+from .script.answering import ANSWERS
 from .script.step import Profile, Step, Taken
 from .side import ERAS, WAYS, Side, Way, modern
+from .silence import Silence
 from .trials import Run, Trial
 
 # The probe logs the last bytes of a socket after the client has them.
@@ -118,6 +120,8 @@ class _Runner:
         direct = Side("direct", options.direct, websocket=options.websockets[0])
         through = Side("through", options.through, websocket=options.websockets[1], breaker=options.breaker)
         recorded.sides = {"direct": direct, "through": through}
+        self._silence = Silence(through, self._marks)
+        self._rest = trio.CancelScope()
 
     async def reach(self) -> None:
         """Do the first phase, and learn what each way offers. Raises `UnreachableError` and `NamingError`."""
@@ -125,7 +129,7 @@ class _Runner:
         taken: dict[tuple[str, Way], Taken] = {}
         for step in reach.STEPS:
             for way in WAYS:
-                taken[step.name, way] = await self._done(step, sides[way], 1, next(self._marks))
+                taken[step.name, way] = await self._reached(step, sides[way])
         for way in WAYS:
             session, found = taken["reach.legacy", way], taken["reach.modern", way]
             sides[way].offers = reach.offers(session, found) | _more(sides[way])
@@ -142,7 +146,13 @@ class _Runner:
         through.offers = others | {f"tool:{own}" for own in through.names}
         self._agree_on_era()
         for way in WAYS:
-            await self._done(reach.MARKED_CALLS, sides[way], 1, next(self._marks))
+            await self._reached(reach.MARKED_CALLS, sides[way])
+
+    async def _reached(self, step: Step, side: Side) -> Taken:
+        taken = await self._done(step, side, 1, next(self._marks))
+        if taken is None:
+            raise UnreachableError(f"{side.mcp.url} answers nothing any more since step {step.name}")
+        return taken
 
     def _agree_on_era(self) -> None:
         sides = self._recorded.sides.values()
@@ -155,8 +165,14 @@ class _Runner:
             side.era = "modern" if "modern" in side.offers else "legacy"
 
     async def all(self, steps: Iterable[Step]) -> None:
-        """Do these steps: those with `beside` at the same time as the others, those that are `last` behind all."""
-        steps = list(steps)
+        """Do these steps: those with `beside` at the same time as the others, those that are `last` behind all.
+
+        Ends where the gateway answers nothing any more.
+        """
+        with self._rest:
+            await self._all(list(steps))
+
+    async def _all(self, steps: Sequence[Step]) -> None:
         async with trio.open_nursery() as beside:
             for step in (each for each in steps if each.beside):
                 for way in WAYS:
@@ -181,13 +197,29 @@ class _Runner:
             why = f"{'the gateway' if way == 'through' else 'the direct way'} does not offer {missing[0]}"
             self._recorded.trials.append(Trial(step.name, way, turn, 0, (), skipped=why))
             return
-        await self._done(step, side, turn, mark)
+        if await self._done(step, side, turn, mark) is None:
+            await self._give_up(step)
 
-    async def _done(self, step: Step, side: Side, turn: int, mark: int) -> Taken:
+    async def _give_up(self, step: Step) -> None:
+        """End the run: what comes after this would be blamed on the gateway step by step."""
+        if self._recorded.partial:
+            return
+        self._recorded.stop(f"the gateway answers nothing any more since step {step.name}")
+        for way in WAYS:
+            taken = await ANSWERS.run(self._recorded.sides[way], next(self._marks))
+            facts = {"since": step.name}
+            self._recorded.trials.append(Trial(ANSWERS.name, way, 1, 0, taken.exchanges, taken.moments, facts))
+        self._rest.cancel()
+
+    async def _done(self, step: Step, side: Side, turn: int, mark: int) -> Taken | None:
+        """Do a step and keep what it brings. None where the gateway stops answering meanwhile."""
         await self._follower.catch_up()
         since = self._follower.next
         with trio.fail_after(_STEP_S):
-            taken = await step.run(side, mark)
+            taken = await (self._silence.step(step, mark) if side.way == "through" else step.run(side, mark))
+        if taken is None:
+            self._recorded.trials.append(Trial(step.name, side.way, turn, 0, (), skipped="the gateway answers nothing"))
+            return None
         await self._follower.wait(lambda rows: _settled(rows, mark), since, step.settles_s)
         await trio.sleep(_LINGER_S)
         await self._follower.catch_up()

@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
+import trio
+
 from ..wire.jsonrpc import Json, notification, request
 from ..wire.revisions import V2025_11_25, V2026_07_28
 from ..wire.v2026.header_values import encode as header_value
@@ -28,6 +30,7 @@ ACCEPT: Final = ("Accept", "application/json, text/event-stream")
 JSON_TYPE: Final = ("Content-Type", "application/json")
 # By it a request without a mark in its arguments is found in the log, where the gateway passes headers on.
 MARK_HEADER: Final = "X-Probe-Mark"
+ANSWER_S = 10.0
 CAPABILITIES: Final[Json] = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}}}
 """The client's capabilities: more than it needs, to show whether the gateway passes them on."""
 
@@ -39,7 +42,8 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", 
 class Side:
     """A way to the probe. `names` are the tools as this way calls them; the first phase fills `offers` and `era`.
 
-    `era` is the same on both ways, where they have one in common: what is compared is then of one era.
+    `era` is the same on both ways, where they have one in common: what is compared is then of one era. `doubt` is set
+    by the second of two exchanges in a row that got no answer, and replaced by the next answer.
     """
 
     way: Way
@@ -49,14 +53,22 @@ class Side:
     era: Era = "modern"
     websocket: Target | None = None
     breaker: Plan | None = None
+    doubt: trio.Event = field(default_factory=trio.Event)
+    _unanswered: int = 0
 
     def tool(self, name: str) -> str:
         """The name of the probe's tool on this way."""
         return self.names.get(name, name)
 
-    async def ask(self, sending: Sending, seconds: float = 10.0) -> Exchange:
-        """One exchange to its end."""
-        return await exchange(self.mcp, sending, seconds)
+    async def ask(self, sending: Sending, seconds: float | None = None) -> Exchange:
+        """One exchange to its end, or for so many seconds, `ANSWER_S` where none are given."""
+        answer = await exchange(self.mcp, sending, ANSWER_S if seconds is None else seconds)
+        self._unanswered = self._unanswered + 1 if answer.status is None else 0
+        if self._unanswered == 2:
+            self.doubt.set()
+        elif self._unanswered == 0 and self.doubt.is_set():
+            self.doubt = trio.Event()
+        return answer
 
     def asking(self, sending: Sending) -> AbstractAsyncContextManager[Live]:
         """One exchange for as long as a block."""

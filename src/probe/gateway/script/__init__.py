@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import beside, breaking, fidelity, reach, returning, stopping, timing
+from . import answering, beside, breaking, fidelity, reach, returning, stopping, timing
 from .step import Profile, Step
 
 STEPS: Final[tuple[Step, ...]] = (
@@ -16,6 +16,7 @@ STEPS: Final[tuple[Step, ...]] = (
     *returning.STEPS,
     *beside.STEPS,
     *breaking.STEPS,
+    answering.ANSWERS,
 )
 """In the order in which they are done."""
 
