@@ -31,6 +31,14 @@ def listening() -> tuple[str, ...]:
     [
         (["--probe", "http://127.0.0.1:1"], "--through URL says where the gateway is"),
         (["--through", "http://127.0.0.1:1/mcp"], "--listen PORT or --probe URL says where the probe is"),
+        (
+            ["--listen", "1", "--probe", "http://127.0.0.1:1", "--through", "http://127.0.0.1:1/mcp"],
+            "--listen starts a probe and --probe uses one that runs: give one of them",
+        ),
+        (
+            ["--listen", "1", "--breaker", "1", "--through", "http://127.0.0.1:1/mcp"],
+            "--breaker is another port than --listen",
+        ),
         (["--only", "colour"], "there is no check 'colour'; known are stream.held"),
         (["--only", "stream.lat"], "there is no check 'stream.lat'; did you mean stream.late"),
         (["--allow", "/nowhere"], "/nowhere cannot be read"),
@@ -52,6 +60,17 @@ def test_what_cannot_be_checked_is_said_in_one_line(
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: ")
     assert said in error
+
+
+def test_a_taken_breaker_port_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main([*listening(), "--breaker", str(port)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"error: --breaker cannot listen on 127.0.0.1:{port}: the port is in use"
+    )
 
 
 def test_a_run_is_written_kept_and_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import secrets
 import signal
 import time
@@ -216,6 +217,12 @@ def _execute(given: _Given, chosen: set[int]) -> Run:
         raise click.UsageError("--through URL says where the gateway is")
     if given.listen is None and given.probe is None:
         raise click.UsageError("--listen PORT or --probe URL says where the probe is")
+    if given.listen is not None and given.probe is not None:
+        raise click.UsageError("--listen starts a probe and --probe uses one that runs: give one of them")
+    if given.breaker is not None and given.breaker == given.listen:
+        raise click.UsageError(
+            "--breaker is another port than --listen: the gateway goes to it, and it goes to the probe"
+        )
     headers = [_header(value) for value in given.headers]
     _naming(given)
     from ..gateway.behind import BehindError
@@ -340,10 +347,15 @@ def _steps(profile: str, chosen: set[int]) -> list[Step]:
 
 async def _with_breaker(around: Any, given: _Given, options: Options) -> Options:
     from ..gateway.breaker import Plan, serve_breaker
+    from ..listener import ListenError
 
     plan: Plan = Plan()
     target = options.api
-    await around.start(serve_breaker, given.breaker, target.host, target.port, plan)
+    try:
+        await around.start(serve_breaker, given.breaker, target.host, target.port, plan, given.host)
+    except OSError as error:
+        taken = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        raise ListenError(f"--breaker cannot listen on {given.host}:{given.breaker}: {taken}") from None
     return replace(options, breaker=plan)
 
 

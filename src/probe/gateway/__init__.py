@@ -10,6 +10,8 @@
     catalogue.toml the faults: number, name, severity, and what its maker should do
     report/        findings for people and for programs
     breaker.py     a proxy that breaks connections at chosen moments
+    refusal.py     why a way does not lead to the probe, in one line
+    cleaning.py    a gateway's text on one line
     silence.py     does the gateway still answer
     run.py         the order of all this
     observe.py     what the log of a probe says alone

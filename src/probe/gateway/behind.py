@@ -18,6 +18,7 @@ import trio
 from pydantic_core import from_json
 
 from ..wire.jsonrpc import encode
+from . import refusal
 from .client.live import Sending, exchanging
 from .client.records import KEPT_BYTES
 from .client.target import Target
@@ -313,9 +314,11 @@ async def page_of(api: Target, query: str) -> Mapping[str, Any]:
         body = live.body
     record = live.record()
     if record.status != 200 or record.end != "complete":
-        came = record.problem or f"status {record.status}, {record.end}"
-        raise BehindError(f"the event log of the probe at {api.url} cannot be read: {came}")
-    page = from_json(body)
+        raise BehindError(f"the event log of the probe cannot be read: {refusal.why(api.url, record)}")
+    try:
+        page = from_json(body)
+    except ValueError:
+        page = None
     if not isinstance(page, dict) or "events" not in page:
         raise BehindError(f"{api.url} is no API of a probe")
     return page

@@ -50,10 +50,16 @@ class Plan:
 
 
 async def serve_breaker(
-    listen: int, host: str, port: int, plan: Plan, *, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED
+    listen: int,
+    host: str,
+    port: int,
+    plan: Plan,
+    own_host: str = "127.0.0.1",
+    *,
+    task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve until cancelled, on 127.0.0.1; starts with the port. Raises `OSError` where the port is taken."""
-    listeners = await trio.open_tcp_listeners(listen, host="127.0.0.1")
+    """Serve until cancelled, on `own_host`; starts with the port. Raises `OSError` where the port is taken."""
+    listeners = await trio.open_tcp_listeners(listen, host=own_host)
     limit = trio.CapacityLimiter(_MOST_CONNECTIONS)
 
     async def one(client: trio.SocketStream) -> None:

@@ -13,6 +13,7 @@ from math import inf
 
 import trio
 
+from . import refusal
 from .behind import BehindError, Follower, Row, joined, mark_of, of_others
 from .breaker import Plan
 from .client.target import Target
@@ -134,7 +135,7 @@ class _Runner:
             session, found = taken["reach.legacy", way], taken["reach.modern", way]
             sides[way].offers = reach.offers(session, found) | _more(sides[way])
             if not sides[way].offers & {"legacy", "modern"}:
-                raise UnreachableError(_why(sides[way], session, found))
+                raise UnreachableError(refusal.why(sides[way].mcp.url, session.exchanges[0]))
         ours, theirs = (
             taken["reach.legacy", way].facts["lists"]["tools"] or taken["reach.modern", way].facts["tools"]
             for way in WAYS
@@ -247,16 +248,6 @@ def _more(side: Side) -> set[str]:
     return offered
 
 
-def _why(side: Side, session: Taken, found: Taken) -> str:
-    hello, discover = session.exchanges[0], found.exchanges[0]
-    if hello.status is None:
-        return f"{side.mcp.url} cannot be reached: {hello.problem or hello.end}"
-    return (
-        f"{side.mcp.url} leads to no probe: initialize got {hello.status}, server/discover {discover.status}"
-        f"{': ' + hello.body[:120] if hello.body else ''}"
-    )
-
-
 async def run(recorded: Recorded, tell: Callable[[str], None] = lambda line: None) -> None:
     """Fill `recorded`, which keeps what is done also where this is cancelled. Ends at the run's limit at the latest.
 
@@ -300,13 +291,18 @@ def _check_came_through(recorded: Recorded) -> None:
 
 
 async def wait_reached(through: Target, seconds: float) -> None:
-    """Wait until the gateway answers with anything but its own error. Raises `UnreachableError` after that time."""
+    """Wait until the gateway answers with anything but its own error.
+
+    Raises `UnreachableError` after that time, and at once for a certificate that is not trusted.
+    """
     until = trio.current_time() + seconds
     side = Side("through", through)
     while True:
         answer = await side.ask(modern("reached", "server/discover", mark=0), _REACH_S)
         if answer.status is not None and answer.status not in _NOT_YET:
             return
+        if refusal.is_final(answer):
+            raise UnreachableError(refusal.why(through.url, answer))
         if trio.current_time() >= until:
             came = answer.problem or (f"status {answer.status}" if answer.status else answer.end)
             raise UnreachableError(f"{through.url} did not answer within {seconds:g} s: {came}")

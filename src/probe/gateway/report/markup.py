@@ -7,9 +7,10 @@ from html import escape
 from xml.sax.saxutils import quoteattr
 
 from ..checks import CheckResult, Verdict
+from ..cleaning import clean
 from ..faults import Hint
 from ..trials import Run
-from .plain import clean, row
+from .plain import row
 from .summary import Allowed, summary
 
 _STYLE = """

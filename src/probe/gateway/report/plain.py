@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ..checks import CheckResult, Verdict
 from ..checks import product_of as product
+from ..cleaning import clean
 from ..faults import Hint
 from ..trials import Run
 from .summary import Allowed, summary
 
-# Only what is printed as itself is taken of a stranger's text: the rest could move the cursor of a terminal.
-_HIDDEN = re.compile(r"[^\x20-\x7e\u00a1-\ud7ff\ue000-\ufffd]+")
 _WIDEST = 34
-
-
-def clean(text: str) -> str:
-    """The text on one line, without control characters."""
-    return _HIDDEN.sub(" ", text)
 
 
 def row(finding: CheckResult, allowed: Allowed) -> tuple[str, str, str, str, str]:

@@ -1,0 +1,62 @@
+"""Says in one line why an exchange did not lead to the probe, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .cleaning import clean
+from .client.records import Exchange
+
+_UNTRUSTED: Final = re.compile(r"certificate verify failed: (.*?)(?: \(_ssl|$)", re.IGNORECASE)
+_NO_TLS: Final = re.compile("wrong.version.number|record.layer.failure", re.IGNORECASE)
+_WANTS_TLS: Final = re.compile(
+    "plain HTTP request was sent to HTTPS port|HTTP request to an HTTPS server", re.IGNORECASE
+)
+_MOST_BODY: Final = 120
+
+
+def is_final(answer: Exchange) -> bool:
+    """True if the same request fails the same way at any later time: the certificate, or TLS itself."""
+    return _of_tls(answer) != ""
+
+
+def why(url: str, answer: Exchange) -> str:
+    """One line about an answer that is not the one of a probe."""
+    return clean(f"{url} {_of_tls(answer) or _of_status(answer) or _of_answer(answer)}")
+
+
+def _of_tls(answer: Exchange) -> str:
+    untrusted = _UNTRUSTED.search(answer.problem)
+    if untrusted is not None:
+        return f"has a certificate that is not trusted ({untrusted[1]}): trust it with --cafile FILE, or use --insecure"
+    if _NO_TLS.search(answer.problem):
+        return "does not speak TLS: its address begins with http://"
+    return ""
+
+
+def _of_status(answer: Exchange) -> str:
+    if answer.status is None:
+        return f"cannot be reached: {answer.problem or answer.end}"
+    if _WANTS_TLS.search(answer.body):
+        return "speaks TLS: its address begins with https://"
+    if answer.status == 401:
+        asked = answer.header("www-authenticate")
+        scheme = f", WWW-Authenticate: {asked[:_MOST_BODY]}" if asked else ""
+        return f"wants to know who asks (401{scheme}): give the gateway --header 'Authorization: Bearer …'"
+    if answer.status in (404, 405):
+        return f"has no MCP endpoint at this path ({answer.status}): give the whole address, such as http://host/mcp"
+    return ""
+
+
+def _of_answer(answer: Exchange) -> str:
+    error = (answer.answer or {}).get("error")
+    if isinstance(error, dict):
+        return f"answers with an error: {error.get('code')}, {str(error.get('message'))[:_MOST_BODY]!r}"
+    if answer.status == 403:
+        return f"refuses this (403{_body(answer)}); the probe itself does so for a Host that a gateway has replaced"
+    return f"leads to no probe: {answer.method} got {answer.status}, {answer.end}{_body(answer)}"
+
+
+def _body(answer: Exchange) -> str:
+    return f": {clean(answer.body)[:_MOST_BODY]}" if answer.body else ""

@@ -1,0 +1,85 @@
+"""Each reason why a way does not lead to the probe is one line that says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from probe.gateway.behind import BehindError
+from probe.gateway.client.target import target
+from probe.gateway.observe import observe
+from probe.gateway.run import UnreachableError, wait_reached
+
+from ..sockets.conftest import Certificate
+from .proxy import Gateway, Reply, Request, Rules, gateway
+from .runs import probe, tried
+
+
+class _Answers(Rules):
+    """Answers each request by itself."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self._reply = reply
+
+    async def request(self, request: Request, gateway: Gateway) -> Reply | None:
+        return self._reply
+
+
+_EVENT = b'data: {"jsonrpc":"2.0","id":0,"error":{"code":-32001,"message":"no such\\nserver"}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (
+            Reply(401, headers=[("WWW-Authenticate", 'Bearer realm="x"')]),
+            'wants to know who asks (401, WWW-Authenticate: Bearer realm="x"): give the gateway --header',
+        ),
+        (Reply(404), "has no MCP endpoint at this path (404)"),
+        (Reply(403, b"Host"), "refuses this (403: Host); the probe itself does so for a Host"),
+        (Reply(400, b"<h1>The plain HTTP request was sent to HTTPS port</h1>"), "speaks TLS: its address begins with"),
+        (
+            Reply(200, _EVENT, [("Content-Type", "text/event-stream")]),
+            "answers with an error: -32001, 'no such\\nserver'",
+        ),
+        (Reply(200, b"<html>\n\x1bhello"), "leads to no probe: POST got 200, complete: <html> hello"),
+    ],
+)
+async def test_a_gateway_that_refuses_is_told_in_one_line(reply: Reply, said: str) -> None:
+    with pytest.RaisesGroup(UnreachableError, allow_unwrapped=True, flatten_subgroups=True) as caught:
+        await tried(_Answers(reply), ["ids"])
+    error: BaseException = caught.value
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert said in str(error)
+    assert "\n" not in str(error)
+
+
+async def test_a_certificate_that_is_not_trusted_is_said_at_once(tmp_path: Path) -> None:
+    certificate = Certificate(tmp_path)
+    async with probe(keyfile=certificate.keyfile, certfile=certificate.certfile) as direct:
+        through = target(direct.url)
+        untrusted = r"not trusted \(unable to get local issuer certificate\): trust it with --cafile FILE"
+        with (
+            trio.fail_after(20),
+            pytest.raises(UnreachableError, match=untrusted),
+        ):
+            await wait_reached(through, 3600)
+        with trio.fail_after(20), pytest.raises(BehindError, match=untrusted):
+            await observe(through.at("/api"))
+        await wait_reached(target(direct.url, insecure=True), 5)
+
+
+async def test_a_port_without_tls_and_a_page_that_is_no_api_are_said() -> None:
+    async with probe() as direct:
+        with (
+            trio.fail_after(20),
+            pytest.raises(UnreachableError, match="does not speak TLS: its address begins with http:"),
+        ):
+            await wait_reached(target(direct.url.replace("http:", "https:")), 3600)
+        async with gateway(_Answers(Reply(200, b"<html>")), direct.port) as page:
+            with pytest.raises(BehindError, match="is no API of a probe"):
+                await observe(target(page.url))
