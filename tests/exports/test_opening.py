@@ -186,9 +186,11 @@ def test_a_list_of_members_that_claims_to_be_elsewhere_is_not_read(tmp_path: Pat
 def test_what_unpacks_to_more_than_may_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = members(written())[LOG]
     bomb = {**members(written()), LOG: log[: log.index(b"\n") + 1] + b" \n" * 300_000}
+    assert "its log has more than 1,000 blank lines" in refused(tmp_path, packed(bomb))
+    monkeypatch.setattr(opening, "_MOST_BLANK_LINES", 1 << 30)
     monkeypatch.setattr(opening, "_MOST_BYTES", 1 << 19)
     assert len(packed(bomb)) < 20_000
-    assert "its log has more than" in refused(tmp_path, packed(bomb))
+    assert "its log has more than 0 MiB" in refused(tmp_path, packed(bomb))
     monkeypatch.setattr(opening, "_MOST_ENTRIES", 2)
     assert "more than 2 entries" in refused(tmp_path, written())
     monkeypatch.setattr(opening, "_LONGEST_LINE", 20)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +16,8 @@ from probe.endpoints.pages import opened_files
 from probe.endpoints.pages.opened_files import FilePages
 from probe.endpoints.paths import Paths
 from probe.engine.engine import Engine
+from probe.exports import opening
+from probe.exports.archive import LOG
 from probe.observe.opened import OpenedFile
 from probe.settings import build
 from probe.tools.catalogue import TOOLSETS
@@ -175,6 +179,35 @@ async def test_a_third_file_closes_the_first_whose_readers_have_their_end() -> N
         looking = {**LOCAL, "sec-fetch-mode": "navigate"}
         async with exchange(probe.app, "GET", "/opened/1/dashboard/calls/x", looking) as answer:
             assert (answer.status, answer.headers["location"]) == (302, "../../../../dashboard")
+
+
+async def test_a_file_is_read_no_further_when_its_sender_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is read at a time, and 20 million blank lines take most of a minute where they are not refused."""
+    reading, read_file = trio.Event(), opening.read_file
+
+    def noted(*arguments: Any) -> OpenedFile:
+        trio.from_thread.run_sync(reading.set)
+        return read_file(*arguments)
+
+    monkeypatch.setattr(opening, "_MOST_BLANK_LINES", 1 << 30)
+    monkeypatch.setattr(opening, "read_file", noted)
+    async with taking() as probe:
+        body = await log_of(probe)
+        with trio.fail_after(20):
+            async with exchange(
+                probe.app, "POST", "/opened?name=a", OWN, with_blank_lines(body), gone=reading
+            ) as answer:
+                assert answer.status == 0
+            assert await send(probe, body) == (201, {"number": 1})
+
+
+def with_blank_lines(body: bytes) -> bytes:
+    """A session file with 20 million blank lines behind its log; some 20 kB."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name) + (b"\n" * 20_000_000 if name == LOG else b""))
+    return changed.getvalue()
 
 
 async def test_files_end_with_the_server() -> None:

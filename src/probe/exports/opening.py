@@ -8,7 +8,9 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -25,6 +27,10 @@ _MOST_BYTES: Final = 512 * 1024 * 1024
 # Far larger than a message may be.
 _LONGEST_LINE: Final = 64 * 1024 * 1024
 _MOST_ENTRIES: Final = 1_000_000
+# No program writes one. A hundred million of them pack into 100 kB, and take minutes to read.
+_MOST_BLANK_LINES: Final = 1000
+# Some milliseconds of reading.
+_LINES_PER_LOOK: Final = 256
 _MOST_REPORT: Final = 64 * 1024 * 1024
 _MOST_MANIFEST: Final = 1024 * 1024
 _MEMBERS: Final = frozenset({archive.LOG, archive.AUDIT, archive.REPORT, archive.MANIFEST})
@@ -48,6 +54,10 @@ class OpeningError(Exception):
     """The file cannot be opened; the message is one line that says why."""
 
 
+def _go_on() -> None:
+    pass
+
+
 def open_file(path: Path) -> OpenedFile:
     """Read a `.mcpprobe` file, or the lines of a log. Raises `OpeningError`."""
     try:
@@ -59,17 +69,21 @@ def open_file(path: Path) -> OpenedFile:
         raise OpeningError(f"{path}: {error}") from None
 
 
-def read_file(name: str, file: IO[bytes], most_bytes: int) -> OpenedFile:
-    """Read a file of this name that can be sought in, whose log has at most so many bytes. Raises `OpeningError`."""
+def read_file(name: str, file: IO[bytes], most_bytes: int, look: Callable[[], None] = _go_on) -> OpenedFile:
+    """Read a file of this name that can be sought in, whose log has at most so many bytes.
+
+    `look` is called every few milliseconds; what it raises ends the reading. Raises `OpeningError`.
+    """
     packed = file.read(len(_ZIP)) == _ZIP
     file.seek(0)
     try:
-        return _from_zip(name, file, most_bytes) if packed else OpenedFile(name, _log(file, most_bytes))
+        read = partial(_log, most_bytes=most_bytes, look=look)
+        return _from_zip(name, file, read) if packed else OpenedFile(name, read(file))
     except NdjsonError as error:
         raise OpeningError(str(error)) from None
 
 
-def _from_zip(name: str, file: IO[bytes], most_bytes: int) -> OpenedFile:
+def _from_zip(name: str, file: IO[bytes], read: Callable[[IO[bytes]], SavedLog]) -> OpenedFile:
     _check_list(file)
     try:
         with zipfile.ZipFile(file) as members:
@@ -78,7 +92,7 @@ def _from_zip(name: str, file: IO[bytes], most_bytes: int) -> OpenedFile:
             judged = archive.REPORT in members.namelist()
             report = _report(_object(members, archive.REPORT, _MOST_REPORT)) if judged else None
             with members.open(archive.LOG) as log:
-                return OpenedFile(name, _log(log, most_bytes), manifest, report)
+                return OpenedFile(name, read(log), manifest, report)
     except NdjsonError:
         raise
     except _DEFECTS as error:
@@ -153,8 +167,8 @@ def _manifest(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _log(source: IO[bytes], most_bytes: int) -> SavedLog:
-    reading = ndjson.LogReader(_lines(source, most_bytes))
+def _log(source: IO[bytes], most_bytes: int, look: Callable[[], None]) -> SavedLog:
+    reading = ndjson.LogReader(_lines(source, most_bytes, look))
     items: list[ndjson.Item] = []
     for item in reading:
         if len(items) == _MOST_ENTRIES:
@@ -163,9 +177,17 @@ def _log(source: IO[bytes], most_bytes: int) -> SavedLog:
     return SavedLog(reading.header, items, reading.end)
 
 
-def _lines(source: IO[bytes], most_bytes: int) -> Iterator[bytes]:
-    size = 0
-    while line := source.readline(_LONGEST_LINE + 1):
+def _lines(source: IO[bytes], most_bytes: int, look: Callable[[], None]) -> Iterator[bytes]:
+    size = blank = 0
+    for number in count():
+        if number % _LINES_PER_LOOK == 0:
+            look()
+        line = source.readline(_LONGEST_LINE + 1)
+        if not line:
+            return
+        blank += line.isspace()
+        if blank > _MOST_BLANK_LINES:
+            raise OpeningError(f"its log has more than {_MOST_BLANK_LINES:,} blank lines")
         size += len(line)
         if len(line) > _LONGEST_LINE:
             raise OpeningError(f"its log has a line of more than {_LONGEST_LINE >> 20} MiB")

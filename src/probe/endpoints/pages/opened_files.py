@@ -25,7 +25,18 @@ from ...engine.protocols import ServedEngine, WatchedEngine
 from ...observe.opened import OpenedFile
 from ...wire.errors import Refusal, Rejection
 from ...wire.jsonrpc import encode
-from ..asgi import App, Body, ClientGoneError, Receive, Scope, Send, http_head, respond
+from ..asgi import (
+    App,
+    Body,
+    ClientGoneError,
+    Receive,
+    Scope,
+    Send,
+    despite_half_close,
+    http_head,
+    respond,
+    wait_disconnect,
+)
 from ..problem_details import RefusedError, refuse
 from ..reached import is_private
 from . import media
@@ -167,7 +178,23 @@ class OpenedFiles:
                 raise _too_large(name) from None
             why = "it did not arrive in time"
             raise RefusedError(rejection.refusal.status, f"{name} cannot be opened: {why}") from None
-        return await trio.to_thread.run_sync(_read, name, content, abandon_on_cancel=True)
+        return await self._read_while_wanted(name, content, receive)
+
+    async def _read_while_wanted(self, name: str, content: bytes, receive: Receive) -> OpenedFile:
+        """Read a file as long as its sender waits. Raises `RefusedError` and `ClientGoneError`."""
+        refused = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
+            # Its thread looks for the cancellation itself: abandoned, it would go on, and beside it the next one.
+            try:
+                return await trio.to_thread.run_sync(_read, name, content)
+            except RefusedError as error:
+                refused = error
+            finally:
+                nursery.cancel_scope.cancel()
+        if refused is not None:
+            raise refused
+        raise ClientGoneError
 
     async def _keep(self, shown: _Shown, *, task_status: trio.TaskStatus[None]) -> None:
         engine = shown.pages.engine
@@ -199,13 +226,18 @@ class OpenedFiles:
             shown.closing.set()
 
 
+async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
+    await wait_disconnect(despite_half_close(receive))
+    scope.cancel()
+
+
 def _read(name: str, content: bytes) -> OpenedFile:
-    """Raises `RefusedError`."""
+    """Raises `RefusedError`, and `trio.Cancelled` when nobody waits for it any more."""
     # A tenth of a second of imports that most servers do not need.
     from ...exports.opening import OpeningError, read_file
 
     try:
-        return read_file(name, io.BytesIO(content), _MOST_BYTES)
+        return read_file(name, io.BytesIO(content), _MOST_BYTES, trio.from_thread.check_cancelled)
     except OpeningError as error:
         raise RefusedError(422, f"{name} cannot be opened: {error}") from None
 
