@@ -39,7 +39,8 @@ def test_whose_request_is_cancelled(revision: str, transport: str, id: Any, verd
     log.idle(3)
     # Over HTTP the request may have been lost with its connection.
     lost = verdict is Verdict.WARN and transport == "http"
-    expect(log, "cancel.own-request", Verdict.INCONCLUSIVE if lost else verdict)
+    found = expect(log, "cancel.own-request", Verdict.INCONCLUSIVE if lost else verdict)
+    assert any("lost on the way" in each for each in found.remarks["cancel.own-request"]) is lost
 
 
 def test_a_request_can_arrive_after_its_cancellation_over_http():

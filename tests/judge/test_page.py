@@ -55,9 +55,9 @@ def test_pages_are_followed(revision: str, transport: str):
     ("lists", "wait", "gap", "uses", "verdict"),
     [
         (2, 61, False, True, Verdict.WARN),
-        (1, 61, False, True, Verdict.NOT_OBSERVED),
-        (2, 5, False, True, Verdict.NOT_OBSERVED),
-        (2, 61, False, False, Verdict.NOT_OBSERVED),
+        (1, 61, False, True, Verdict.INCONCLUSIVE),
+        (2, 5, False, True, Verdict.INCONCLUSIVE),
+        (2, 61, False, False, Verdict.INCONCLUSIVE),
         (2, 61, True, True, Verdict.INCONCLUSIVE),
     ],
 )
@@ -76,9 +76,9 @@ def test_only_first_pages(lists: int, wait: float, gap: bool, uses: bool, verdic
     ("uses", "what", "status", "verdict"),
     [
         (True, "exited", 0, Verdict.WARN),
-        (False, "exited", 0, Verdict.NOT_OBSERVED),
-        (True, "exited", 1, Verdict.NOT_OBSERVED),
-        (True, "killed", None, Verdict.NOT_OBSERVED),
+        (False, "exited", 0, Verdict.INCONCLUSIVE),
+        (True, "exited", 1, Verdict.INCONCLUSIVE),
+        (True, "killed", None, Verdict.INCONCLUSIVE),
     ],
 )
 def test_a_client_that_has_left_will_not_ask_for_more(uses: bool, what: str, status: int | None, verdict: Verdict):
@@ -105,7 +105,7 @@ def test_a_client_that_was_told_to_end_may_have_wanted_more(told: Sequence[str])
     for what in told:
         log.process(what)
     log.process("exited", 0)
-    expect(log, "page.followed", Verdict.NOT_OBSERVED)
+    expect(log, "page.followed", Verdict.INCONCLUSIVE)
 
 
 def test_a_list_that_is_followed_in_one_session_is_followed():
@@ -149,7 +149,7 @@ def test_cursors(revision: str, transport: str, cursor: Any, verdict: Verdict):
 
 
 def test_cursors_that_were_never_given():
-    for cursor, verdict in ((None, Verdict.WARN), ("resources:50", Verdict.INCONCLUSIVE)):
+    for cursor, verdict in ((None, Verdict.FAIL), ("", Verdict.WARN), ("resources:50", Verdict.INCONCLUSIVE)):
         log, session = opened()
         session.request("resources/list", {"cursor": cursor})
         expect(log, "page.cursor-opaque", verdict)

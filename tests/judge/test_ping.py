@@ -89,6 +89,32 @@ def test_a_client_that_sleeps_is_not_known_to_hear(transport: str):
     assert judged(log)["acme"].faults == {"ping.answered": Verdict.WARN}
 
 
+@pytest.mark.parametrize(
+    ("spoken", "answered", "verdict"),
+    [
+        (11.5, 11.6, Verdict.PASS),
+        (11.5, None, Verdict.WARN),
+        # It wakes just before the second look, and its answer is on its way.
+        (29, 31, Verdict.PASS),
+        (29, None, Verdict.WARN),
+        (None, 25, Verdict.PASS),
+    ],
+)
+def test_a_client_that_wakes_has_time_for_its_answer(spoken: float | None, answered: float | None, verdict: Verdict):
+    log = Log()
+    session = log.stdio().session()
+    asked, ping = log.now, session.ask("ping")
+    for at, act in (
+        (spoken, lambda: session.notify("notifications/cancelled", {})),
+        (answered, lambda: session.reply(ping)),
+    ):
+        if at is not None:
+            log.idle(asked + at - log.now)
+            act()
+    log.idle(60)
+    assert judged(log)["acme"]["ping.answered"] is verdict
+
+
 def test_a_client_that_has_gone_owes_nothing():
     log = Log()
     session = log.http().session()

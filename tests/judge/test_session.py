@@ -328,3 +328,22 @@ def test_health_checks_have_no_label_and_two_clients_are_none() -> None:
     log.http(name="other").session()
     opens(log, log.http(), 10, used=False)
     check(log, CHURNED, UNCLEAR)
+
+
+@pytest.mark.parametrize(
+    ("killed", "status", "said"),
+    [
+        (True, 0, "a signal was sent to the client's process, or to one that it had started, so that it ends"),
+        (False, 3, "the client's process ended with status 3; it may have crashed"),
+        (False, None, "the client's process was ended by a signal; it may have crashed"),
+    ],
+)
+def test_a_session_that_is_left_says_how_the_process_ended(killed: bool, status: int | None, said: str) -> None:
+    log = Log()
+    log.process("started")
+    log.http().session()
+    if killed:
+        log.process("killed", signal="SIGTERM")
+    log.process("exited", status)
+    found = judged(log, over=None)["acme"]
+    assert (found[DELETED], found.remarks[DELETED]) == (UNCLEAR, [said])

@@ -97,14 +97,22 @@ class CancelOwnRequest(_Cancellations):
         elif not self.life.whole or requests.is_full or message.scope.fell_out or self._unread:
             self.unclear(message, f"no request with the id {id!r} is known, and not all are")
         elif any(type(known) is type(id) for known in requests):
-            say = self.unclear if message.transport == "http" else self.warn
-            say(message, f"no request had the id {id!r}; it may have been lost on the way")
+            self._unknown(message, id)
         elif twin in requests:
             self.fail(message, f"requestId is {id!r}, and the request has {twin!r}", requests[twin].seq)
         elif (question := self._questions.get((message.scope, id))) is not None and not question.answers:
             self.fail(message, f"{id!r} is the id of a question of the server", question.seq)
         else:
-            self.warn(message, f"no request had the id {id!r}; it may have been lost on the way")
+            self.warn(message, _no_request(message, id))
+
+    def _unknown(self, message: Message, id: RequestId) -> None:
+        say = self.unclear if message.transport == "http" else self.warn
+        say(message, _no_request(message, id))
+
+
+def _no_request(message: Message, id: RequestId) -> str:
+    lost = "; it may have been lost on the way" if message.transport == "http" else ""
+    return f"no request had the id {id!r}{lost}"
 
 
 def _number(id: str) -> RequestId:

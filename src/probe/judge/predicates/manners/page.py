@@ -9,6 +9,7 @@ from typing import Any, Final
 from ....observe.bounded import Newest
 from ...listings import LISTS, Lists
 from ...predicate import Predicate, judges
+from ...values import shown
 from ...views import Message, Pipe, ProcessChange, Scope, Session
 
 _LISTS: Final = frozenset(LISTS)
@@ -66,6 +67,13 @@ class PageFollowed(Predicate):
         else:
             self.unclear(message, f"{remark}, as far as the log goes", *(first.seq for first in firsts))
 
+    def on_end(self) -> None:
+        if self._firsts and not self._has_followed:
+            lists = " and ".join(sorted({str(first.method) for first in self._firsts}))
+            remark = f"asked for no further page of {lists}; a person may not have wanted more, or not yet"
+            self.unclear(self._firsts[0], remark, *(first.seq for first in self._firsts))
+            self._firsts = ()
+
     def on_answered(self, request: Message) -> None:
         if request.method not in _LISTS or request.answer is None or request.answer.rpc != "response":
             return
@@ -91,10 +99,11 @@ class PageCursorOpaque(Predicate):
         if method is None or "cursor" not in message.params or message.hides("/params/cursor"):
             return
         cursor, lists = message.params["cursor"], self.life.lists
-        if cursor is None or cursor == "":
-            self.warn(message, f"cursor is {'null' if cursor is None else 'empty'}; without one the member is left out")
+        if cursor == "":
+            self.warn(message, "cursor is empty; without one the member is left out")
         elif not isinstance(cursor, str):
-            self.fail(message, f"cursor is {cursor!r}, not a string")
+            hint = "; without one the member is left out" if cursor is None else ""
+            self.fail(message, f"cursor is {shown(cursor)}, not a string{hint}")
         elif lists.gave(method, cursor):
             self.ok(message)
         elif (how := _made_of(cursor, method, lists)) is not None:

@@ -18,6 +18,8 @@ _PROMPT_S: Final = 1.0
 _SLOW_S: Final = 5.0
 _MINUTE_S: Final = 60.0
 _MOST_A_MINUTE: Final = 60
+# The look at a ping to which the client was silent at first.
+_AWAKE_LOOK: Final = 2
 
 
 @judges("ping.answered")
@@ -26,9 +28,9 @@ class PingAnswered(Predicate):
 
     One ping without an answer may be a stream that a proxy holds back, so it takes two, and none that was answered
     between them, to fail. A laptop that sleeps and a client in a debugger hold their connections and say nothing at
-    all: only a client that said something else after the ping is known to be awake. An answer that the server refused
-    is an answer. Where the session, the connection or the stream of the ping ended before an answer was due, the ping
-    may have been lost, or the client has gone.
+    all: only a client that said something else after the ping is known to be awake, so a silent one has more time. An
+    answer that the server refused is an answer. Where the session, the connection or the stream of the ping ended
+    before an answer was due, the ping may have been lost, or the client has gone.
     """
 
     methods = frozenset({"ping"})
@@ -59,7 +61,7 @@ class PingAnswered(Predicate):
                 self._refused.store(ping.seq, message.seq)
 
     def is_decided_at_end(self, wait: Wait) -> bool:
-        return self._has_answer(*wait.arguments)
+        return self._has_answer(wait.arguments[0])
 
     def _has_answer(self, ping: Sent) -> bool:
         """Whether the client answered; then it was well."""
@@ -71,11 +73,15 @@ class PingAnswered(Predicate):
             self.ok(ping, *answers)
         return bool(answers)
 
-    def _look(self, ping: Sent) -> None:
+    def _look(self, ping: Sent, looks: int = 1) -> None:
         if self._has_answer(ping):
             return
-        silence = f"no answer within {self.allowances.answer_s:g} s"
-        if not self._has_acted_since(ping):
+        acted = self._has_acted_since(ping)
+        if (looks == 1 and not acted) or (looks == _AWAKE_LOOK and acted and self._has_just_acted(ping)):
+            self._wait_longer(ping, acted, looks)
+            return
+        silence = f"no answer within {self.now - (ping.delivered or self.now):.0f} s"
+        if not acted:
             if self._is_held(ping):
                 self.warn(ping, f"{silence}, and nothing else either")
             return
@@ -88,10 +94,23 @@ class PingAnswered(Predicate):
         else:
             self.fail(ping, f"two pings, {silence} (client or gateway)", *self._unanswered)
 
+    def _wait_longer(self, ping: Sent, acted: bool, looks: int) -> None:
+        """A client that was silent may sleep; once it speaks again it has the time for an answer anew."""
+        delivered = ping.delivered or self.now
+        due = self.now + self.allowances.answer_s if acted else delivered + self.allowances.alive_s
+        wait = self.give_time(due, self._look, ping, looks + 1, of=ping)
+        wait.since = delivered
+        self._open.store(ping.seq, wait)
+
     def _has_acted_since(self, ping: Sent) -> bool:
         """Whether the client sent something after the ping."""
-        place = ping.pipe or ping.session or self.life
-        return place.last_act > (ping.delivered or 0)
+        return self._last_act(ping) > (ping.delivered or 0)
+
+    def _has_just_acted(self, ping: Sent) -> bool:
+        return self._last_act(ping) > self.now - self.allowances.answer_s
+
+    def _last_act(self, ping: Sent) -> float:
+        return (ping.pipe or ping.session or self.life).last_act
 
     @staticmethod
     def _is_held(ping: Sent) -> bool:

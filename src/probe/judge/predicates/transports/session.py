@@ -169,8 +169,11 @@ class SessionDeleted(Predicate):
             self._killed = False
         elif change.what == "exited":
             for session in self._open():
-                if self._killed or change.status != 0:
-                    self.unclear(session, "the client's process did not end by its own will", change.seq)
+                if self._killed:
+                    told = "a signal was sent to the client's process, or to one that it had started, so that it ends"
+                    self.unclear(session, told, change.seq)
+                elif change.status != 0:
+                    self.unclear(session, _crash(change), change.seq)
                 elif not self.life.whole:
                     missing = "entries are missing: the DELETE may be one of them, or a signal to the client's process"
                     self.unclear(session, missing, change.seq)
@@ -197,6 +200,11 @@ def _what_to_send(*sessions: Session) -> str:
     path = "/mcp" if first is None or first.exchange is None else first.exchange.path
     labels = ", ".join(session.label for session in sessions)
     return f"right, before the client ends: `DELETE {path}` with the Mcp-Session-Id that the client got for {labels}"
+
+
+def _crash(change: ProcessChange) -> str:
+    how = "was ended by a signal" if change.status is None else f"ended with status {change.status}"
+    return f"the client's process {how}; it may have crashed"
 
 
 _UNDER_WAY_S: Final = 1.0
