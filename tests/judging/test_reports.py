@@ -91,3 +91,18 @@ def test_under_each_piece_of_evidence_stands_the_begin_of_its_message() -> None:
     said = "".join(fromstring(junit(report, entries.get)).itertext())
     assert f"\n    {begin}\n" in said
     assert "--html FILE shows" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("mcp", "acme (mcp 0.1.0, User-Agent python-httpx/1.2): "), ("tool", "acme (tool 0.1.0): ")]
+)
+def test_a_default_name_has_the_user_agent_beside_it(name: str, shown: str) -> None:
+    log = Log()
+    client = log.http("acme", name=name, version="0.1.0")
+    request = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
+    client.post(request, headers={"user-agent": "python-httpx/1.2"})
+    client.session()
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    assert any(line.startswith(shown) for line in terminal(report_of(judge), lambda seq: None))

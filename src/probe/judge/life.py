@@ -23,7 +23,7 @@ class Life:
     `kind` says what makes it one: the `label` that somebody gave it, a legacy `session`, the connection of a `pipe`, a
     modern client by its name and address (`client`), or `nothing`: what could not be attributed to anybody. `whole`
     says that no entry of it can be missing so far; `several` says why more than one client may speak under its name.
-    `said` is the name and the version that its first message with them had.
+    `said` is the name and the version that its first message with them had. `agents` counts its `User-Agent` headers.
     `suspended` is when a limit of the server, or its end, last disturbed it. `listings` and `uses` count its requests
     for lists, and those that use an item of one. `lists` are those that were delivered to it, in all its sessions and
     outside of any. `dialogue` is what the server asked of it, and told it of its tasks.
@@ -44,6 +44,7 @@ class Life:
     sessions: Newest[str, Session] = field(default_factory=lambda: Newest(1_000))
     pipes: Newest[str, Pipe] = field(default_factory=lambda: Newest(1_000))
     names: dict[tuple[str, str], int] = field(default_factory=dict)
+    agents: dict[str, int] = field(default_factory=dict)
     revisions: set[str] = field(default_factory=set)
     transports: set[Transport] = field(default_factory=set)
     eras: set[Era] = field(default_factory=set)

@@ -50,12 +50,13 @@ class SubjectReport:
     """One subject: who it is, as far as the log says, and a verdict for each rule that can apply to it.
 
     `rules` are in the order of the catalogue; rules for revisions or transports that it never used are in
-    `out_of_reach`.
+    `out_of_reach`. `agents` are the values of its `User-Agent`, cut to 60 characters.
     """
 
     label: str
     kind: str
     names: tuple[tuple[str, str], ...]
+    agents: tuple[str, ...]
     revisions: tuple[str, ...]
     transports: tuple[str, ...]
     capabilities: Mapping[str, int]

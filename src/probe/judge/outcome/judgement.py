@@ -36,6 +36,7 @@ def subject_report(subject: Subject) -> SubjectReport:
         life.label,
         life.kind,
         tuple(sorted(life.names)),
+        tuple(sorted(life.agents)),
         tuple(sorted(life.revisions)),
         tuple(sorted(life.transports)),
         dict(sorted(life.capabilities.items())),

@@ -25,7 +25,7 @@ from .. import views
 from ..life import Life
 from ..views import Exchange, Pipe, Scope, ServerStream, Session, Transport, members
 from .known import MOST_OF_EXCHANGE, UNATTRIBUTED, Held, KnownViews, Takers, reads
-from .speakers import count_name
+from .speakers import count_agent, count_name
 
 # Entries of one exchange that wait for its subject.
 _MOST_HELD: Final = 50
@@ -116,6 +116,7 @@ class Projector:
         self._known.exchanges[number].view = view
         life.exchanges += 1
         life.transports.add("http")
+        count_agent(life, view)
         life.act(entry.mono, entry.seq, view.session, None)
         self._tell(life, "on_exchange", view)
         if "/interaction/" in view.path:

@@ -37,6 +37,13 @@ def _count_one(counts: dict[_Name, int], name: _Name) -> None:
         counts[name] = counts.get(name, 0) + 1
 
 
+def count_agent(life: Life, exchange: Exchange) -> None:
+    """A request for the protocol's endpoint may say by which program it was made."""
+    agent = exchange.header("user-agent")
+    if agent and exchange.is_endpoint:
+        _count_one(life.agents, clip(agent, _LONGEST_NAME))
+
+
 def note_name(life: Life, message: Message) -> None:
     """Two names under one label are those of two clients, also where the server has met both before."""
     if message.era == "modern":

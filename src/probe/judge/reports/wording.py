@@ -32,6 +32,11 @@ _PASSIVE: Final = re.compile(r"^passive\s*[;:,]?\s*")
 _TOOL: Final = re.compile(r"[a-z]+(_[a-z_]+|(?= \{))")
 
 
+# The name of each client of the SDK for Python that gives none, and of those made from an example.
+_DEFAULT_NAMES: Final = frozenset({"", "mcp", "mcp-client", "example-client", "client"})
+_MOST_AGENTS: Final = 3
+
+
 def harmless(text: str) -> str:
     """A text without the characters that a terminal or a browser obeys; line breaks and tabs stay."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -59,8 +64,11 @@ def share(rule: RuleReport) -> str:
 
 
 def who(subject: SubjectReport) -> str:
-    """The names and versions that the client gave itself; empty where it gave none."""
-    return ", ".join(" ".join(filter(None, name)) for name in subject.names)
+    """The names and versions that the client gave itself, and its User-Agent where these are defaults or none."""
+    said = [" ".join(filter(None, name)) for name in subject.names]
+    if all(name in _DEFAULT_NAMES for name, _ in subject.names):
+        said += [f"User-Agent {agent}" for agent in subject.agents[:_MOST_AGENTS]]
+    return ", ".join(said)
 
 
 def spoken(subject: SubjectReport) -> str:
