@@ -12,6 +12,7 @@ from probe.gateway.checks import CHECKS, judge
 from probe.gateway.faults import catalogue
 from probe.gateway.script import STEPS as ALL_STEPS
 from probe.gateway.script import timing
+from probe.gateway.trials import Trial
 
 from .faults import RULES, CloseLate, Message, ModernRefused
 from .proxy import Gateway, Reply, Request, Rules
@@ -112,6 +113,33 @@ async def test_an_end_that_is_hidden_only_behind_later_events_is_found() -> None
     made = await tried(CutLater(), ["break.after", "break.later"], breaker=True)
     assert set(found(made)) == {20}
     assert "1 of 2 broken streams look complete" in found(made)[20]
+
+
+async def test_calls_are_serial_only_where_they_wait_for_each_other_and_each_time() -> None:
+    made = await tried(Rules(), ["load.quick"])
+    serial = await tried(RULES[48](), ["load.quick"])
+    direct, through = made.of("load.quick", "direct")[0], made.of("load.quick", "through")[0]
+    (waited,) = serial.of("load.quick", "through")
+    others = [trial for trial in made.trials if trial.step != "load.quick"]
+    busy = later_messages(through)
+    for trials, expected in (
+        # The machine was busy in one of two turns, or also while the direct way was asked.
+        ((direct, waited, direct, through), set[int]()),
+        ((direct, waited, later_messages(direct), waited), set[int]()),
+        # All calls were at the probe at the same time, so none waited for another.
+        ((direct, busy, direct, busy), set[int]()),
+        ((direct, waited, direct, waited), {48}),
+    ):
+        assert set(found(replace(made, trials=(*others, *trials)))) == expected
+
+
+def later_messages(trial: Trial) -> Trial:
+    """The trial with messages that come two seconds later."""
+    exchanges = [
+        replace(item, messages=tuple(replace(each, at=each.at + 2.0) for each in item.messages))
+        for item in trial.exchanges
+    ]
+    return replace(trial, exchanges=tuple(exchanges))
 
 
 async def test_the_clock_of_the_probe_may_be_another() -> None:

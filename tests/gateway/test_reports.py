@@ -10,10 +10,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft202012Validator
 
+from probe.gateway.behind import Behind
 from probe.gateway.checks import CheckResult, Verdict, judge
+from probe.gateway.client.records import Exchange
 from probe.gateway.faults import Hint, catalogue
 from probe.gateway.report import FORMATS, Allowed, AllowedError, document, exit_code, read_allowed, summary
-from probe.gateway.trials import Run, RunError, dump, load
+from probe.gateway.side import Way
+from probe.gateway.trials import Run, RunError, Trial, dump, load
 
 from .faults import Http10, ResultChanged
 from .runs import tried
@@ -139,6 +142,26 @@ async def test_a_saved_run_is_judged_as_the_living_one() -> None:
     for wrong in (lines[:-1], [*lines[:-1], b"{"], lines[1:], [b'{"kind":"log"}\n', *lines[1:]], []):
         with pytest.raises(RunError):
             load(wrong)
+
+
+def test_of_many_calls_a_report_has_the_latest_of_both_ways_and_when_each_was_at_the_probe() -> None:
+    def called(way: Way, names: list[int]) -> Trial:
+        rows = [
+            {"seq": number, "at": 0.0, "kind": kind, "connection": None, "exchange": number, "session": "m1"}
+            | {"call": f"c{number // 4}", "tool": "progress", "arguments": {"mark": 1000}, "method": None}
+            for number, kind in enumerate(["call.started", "message.emitted", "dispatch.sent", "call.settled"] * 100)
+        ]
+        made = tuple(Exchange(f"call {name}", "HTTP/1.1", "POST", 1, 0.0) for name in names)
+        return Trial("load", way, 1, 1000, made, behind=Behind(tuple(rows)))
+
+    trials = (called("direct", [*range(100)]), called("through", [*reversed(range(100))]))
+    report = document(replace(RUN, trials=trials), judge(RUN), Allowed())
+    for trial in report.trials:
+        assert {item.name for item in trial.exchanges} == {f"call {name}" for name in (*range(6), *range(94, 100))}
+        for kind in ("call.started", "call.settled"):
+            assert sum(entry.kind == kind for entry in trial.entries) == 100
+        assert len(trial.entries) < trial.entries_seen
+    assert report.trials[1].exchanges[0].name == "call 99"
 
 
 async def test_the_json_of_a_run_fits_its_schema_and_leads_to_both_ends_of_each_finding() -> None:

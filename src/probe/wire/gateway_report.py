@@ -87,8 +87,9 @@ class GatewayTrial:
 
     `turn` counts from 1. `mark` is the number in the arguments of its calls, or the first of a thousand. `skipped`
     says why it was not done; then `mark` is 0. `moments` are what the client did besides its requests, by name. `calls`
-    are the calls with its mark as the probe ran them. Of its exchanges and entries the first are kept; `exchanges_made`
-    and `entries_seen` say how many there were.
+    are the calls with its mark as the probe ran them. Of more than 12 exchanges the first of either way are
+    kept, of many entries the first, and those that say when a call began and ended; `exchanges_made` and `entries_seen`
+    say how many there were.
     """
 
     step: str

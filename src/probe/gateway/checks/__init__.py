@@ -25,6 +25,8 @@ _BY_SEVERITY: Final[Mapping[str, Verdict]] = {
     "C": Verdict.DEGRADED,
     "D": Verdict.CHANGED,
 }
+# Two turns of a hundred calls, with the ten before them.
+_MOST_CALLS: Final = 220
 _PRODUCTS: Final = ("server", "via", "x-powered-by", "x-varnish")
 
 
@@ -84,7 +86,7 @@ def _calls(case: Case, check: Check) -> Mapping[str, tuple[str, ...]]:
     for way in ("direct", "through"):
         trials = [trial for step in check.steps for trial in case.of(step, way)]
         calls = [call.started["call"] for trial in trials for call in trial.behind.all_calls(trial.mark)]
-        found[way] = tuple(dict.fromkeys(calls))[:10]
+        found[way] = tuple(dict.fromkeys(calls))[:_MOST_CALLS]
     return found
 
 

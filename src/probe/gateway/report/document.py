@@ -26,10 +26,11 @@ from ..script import STEPS
 from ..trials import Run, Trial
 from .summary import Allowed
 
-# A report is read whole by a page. A hundred calls at once tell no more than the first of them.
+# A report is read whole by a page. Of a hundred calls at once the latest tell the most, which their step puts first.
 _MOST_EXCHANGES: Final = 12
 _MOST_ARRIVED: Final = 24
 _MOST_ENTRIES: Final = 60
+_MOST_ENDS: Final = 220
 _MOST_BODY: Final = 300
 _PHASES: Final[Mapping[str, str]] = {step.name: step.phase for step in STEPS}
 _STEPS: Final[Mapping[int, Sequence[str]]] = {check.number: check.steps for check in CHECKS}
@@ -53,7 +54,7 @@ def document(run: Run, findings: Sequence[CheckResult], allowed: Allowed) -> Gat
         {way: list(offers) for way, offers in run.offers.items()},
         {verdict.value: sum(each.verdict == verdict for each in findings) for verdict in Verdict},
         [_finding(run, each, allowed) for each in findings],
-        [_trial(trial) for trial in run.trials],
+        [_trial(run, trial) for trial in run.trials],
     )
 
 
@@ -83,7 +84,7 @@ def _finding(run: Run, finding: CheckResult, allowed: Allowed) -> GatewayFinding
     )
 
 
-def _trial(trial: Trial) -> GatewayTrial:
+def _trial(run: Run, trial: Trial) -> GatewayTrial:
     calls = [call.started["call"] for call in trial.behind.all_calls(trial.mark)]
     return GatewayTrial(
         trial.step,
@@ -94,11 +95,27 @@ def _trial(trial: Trial) -> GatewayTrial:
         trial.skipped,
         dict(trial.moments),
         list(dict.fromkeys(calls)),
-        [_exchange(item) for item in trial.exchanges[:_MOST_EXCHANGES]],
+        [_exchange(item) for item in _exchanges(run, trial)],
         len(trial.exchanges),
-        [_entry(row) for row in trial.behind.entries[:_MOST_ENTRIES]],
+        [_entry(row) for row in _entries(trial)],
         len(trial.behind.entries),
     )
+
+
+def _exchanges(run: Run, trial: Trial) -> Sequence[Exchange]:
+    """The same exchanges of both ways: those that either way puts first."""
+    if len(trial.exchanges) <= _MOST_EXCHANGES:
+        return trial.exchanges
+    both = [other for other in run.trials if (other.step, other.turn) == (trial.step, trial.turn)]
+    named = {item.name for other in both for item in other.exchanges[: _MOST_EXCHANGES // 2]}
+    return [item for item in trial.exchanges if item.name in named]
+
+
+def _entries(trial: Trial) -> Sequence[Row]:
+    """The first entries, and when each call began and ended: on that rests what is said of many calls."""
+    rows = trial.behind.entries
+    ends = [row for row in rows[_MOST_ENTRIES:] if row["kind"] in ("call.started", "call.settled")]
+    return [*rows[:_MOST_ENTRIES], *ends[:_MOST_ENDS]]
 
 
 def _exchange(item: Exchange) -> GatewayExchange:
