@@ -206,10 +206,11 @@ class _Runner:
         if self._recorded.partial:
             return
         self._recorded.stop(f"the gateway answers nothing any more since step {step.name}")
-        for way in WAYS:
-            taken = await ANSWERS.run(self._recorded.sides[way], next(self._marks))
-            facts = {"since": step.name}
-            self._recorded.trials.append(Trial(ANSWERS.name, way, 1, 0, taken.exchanges, taken.moments, facts))
+        through = self._silence.unanswered
+        assert through is not None, "asked before anything is given up"
+        direct = await ANSWERS.run(self._recorded.sides["direct"], next(self._marks))
+        for way, taken in zip(WAYS, (direct, through), strict=True):
+            self._recorded.trials.append(Trial(ANSWERS.name, way, 1, 0, taken.exchanges, facts={"since": step.name}))
         self._rest.cancel()
 
     async def _done(self, step: Step, side: Side, turn: int, mark: int) -> Taken | None:

@@ -16,13 +16,16 @@ from .side import Side
 
 
 class Silence:
-    """Watches one way while its steps are done. `marks` are for its own questions."""
+    """Watches one way while its steps are done. `marks` are for its own questions.
+
+    `unanswered` is the question that showed that the way is silent.
+    """
 
     def __init__(self, side: Side, marks: Iterator[int]) -> None:
         self._side = side
         self._marks = marks
         self._one_asks = trio.Lock()
-        self._is_silent = False
+        self.unanswered: Taken | None = None
 
     async def step(self, step: Step, mark: int) -> Taken | None:
         """Do a step. None where the way stops answering meanwhile."""
@@ -31,7 +34,7 @@ class Silence:
             taken = await step.run(self._side, mark)
             nursery.cancel_scope.cancel()
         # A silent way may have ended the step before it brought anything.
-        if self._is_silent or (_is_doubtful(taken) and await self._confirmed()):
+        if self.unanswered is not None or (_is_doubtful(taken) and await self._confirmed()):
             return None
         return taken
 
@@ -45,10 +48,10 @@ class Silence:
     async def _confirmed(self) -> bool:
         """True if the way answers nothing. One task asks for all steps that are in doubt at the same time."""
         async with self._one_asks:
-            if not self._is_silent:
+            if self.unanswered is None:
                 taken = await answers(self._side, next(self._marks))
-                self._is_silent = taken.exchanges[0].status is None
-            return self._is_silent
+                self.unanswered = taken if taken.exchanges[0].status is None else None
+            return self.unanswered is not None
 
 
 def _is_doubtful(taken: Taken) -> bool:
