@@ -1,0 +1,1 @@
+"""The event log folded once into values that refer to each other: docs/internals/views.md."""

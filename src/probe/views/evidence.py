@@ -1,0 +1,196 @@
+"""The evidence of a tool call: the entries of the log that belong to it.
+
+    1  every entry with the call in its context
+    2  the cause of each of these: the request that began the call, those that cancelled it or asked for its task
+    3  of each HTTP request that began, continued or asked about the call: its head, its response and its end
+    4  the end of a connection: of a pipe that ended the call or read its stream, of a tool host that had to answer it
+
+Causes join an exchange to a call (rule 3), since an answer has the call in its context and the request as its cause. An
+exchange that only carries messages of a call, as a GET stream carries the status of a task, is not joined. The fold
+knows exchanges, connections and hosts and gives them here; rule 4 is its part.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from ..observe import events
+from ..observe.bounded import Newest
+from ..observe.context import Context
+from ..observe.log import Entry
+from .calls import Call
+from .retention import Retention
+from .values import Exchange
+
+_Follows: TypeAlias = Callable[[Context, Any], bool]
+
+
+def _always(context: Context, fact: Any) -> bool:
+    return True
+
+
+def _without_call(context: Context, fact: Any) -> bool:
+    return context.call is None
+
+
+def _in_one_piece(context: Context, fact: Any) -> bool:
+    return context.call is None and context.stream is None
+
+
+def _refuses_all(context: Context, fact: events.MessageEmitted) -> bool:
+    """Whether this message refuses a whole request."""
+    return context.call is None and context.stream is None and fact.rpc == "error" and fact.id is None
+
+
+class Role(NamedTuple):
+    """The part that the facts of a class have in the rules above.
+
+    `joins`: where such an entry belongs to a call, its exchange belongs to that call as well. `ends`: it says that
+    something ended. `follows` says whether an entry that belongs to no call belongs to its exchange (rule 3), None
+    where none does.
+    """
+
+    joins: bool = False
+    ends: bool = False
+    follows: _Follows | None = None
+
+
+NO_ROLE: Final = Role()
+ROLES: Final[Mapping[type, Role]] = {
+    events.HttpRequest: Role(follows=_without_call),
+    # One that was received has a call where it answers a question of that call.
+    events.MessageReceived: Role(joins=True),
+    events.HttpResponse: Role(joins=True, ends=True, follows=_without_call),
+    events.HttpClosed: Role(ends=True, follows=_without_call),
+    events.MessageRefused: Role(follows=_without_call),
+    events.ClientMisuse: Role(follows=_without_call),
+    events.MessageEmitted: Role(follows=_refuses_all),
+    events.MessagesDelivered: Role(follows=_in_one_piece),
+    events.StreamOpened: Role(follows=_without_call),
+    events.StreamResumed: Role(joins=True),
+    events.StreamEnded: Role(ends=True, follows=_without_call),
+    events.StreamLost: Role(ends=True, follows=_without_call),
+    # A request that waits and is no tool call, such as `tasks/result`, has a call id of its own.
+    events.CallStarted: Role(joins=True, follows=_always),
+    events.CallCancelled: Role(ends=True, follows=_always),
+    events.CallSettled: Role(ends=True, follows=_always),
+    **dict.fromkeys((events.TaskRemoved, events.ConnectionClosed, events.HostClosed), Role(ends=True)),
+    **dict.fromkeys((events.DispatchExpired, events.DispatchSettled), Role(ends=True)),
+    **dict.fromkeys((events.DispatchCancelled, events.DispatchStopped), Role(ends=True)),
+}
+
+
+class Evidence:
+    """Gives calls their entries, within the bounds of a retention. The call that settled first gives up its own.
+
+    `asked_in` gives the exchange of a request, by the number of its head or of its message. `in_all` are the entries of
+    all calls together; `make_room` is due where they are more than may be.
+    """
+
+    def __init__(self, retention: Retention, asked_in: Callable[[int], Exchange | None]) -> None:
+        self._keep = retention
+        self._asked_in = asked_in
+        self.in_all = 0
+        # Entries that name a call before it starts.
+        self._early: Newest[str, list[int]] = Newest(retention.other_calls)
+        # Calls with entries: those that have settled, and all.
+        self._settled: OrderedDict[str, Call] = OrderedDict()
+        self._known: OrderedDict[str, Call] = OrderedDict()
+
+    def begin(self, call: Call) -> None:
+        """A tool call starts: it has what named it before."""
+        self._known[call.name] = call
+        for seq in self._early.pop(call.name, ()):
+            self.add(call, seq, None)
+
+    def settle(self, call: Call) -> None:
+        """It may make room from now on."""
+        if call.name in self._known:
+            self._settled[call.name] = call
+
+    def hold(self, call: str, seq: int) -> None:
+        """Keep an entry of a call that has not started yet."""
+        early = self._early.get(call)
+        if early is None:
+            self._early.store(call, [seq])
+        elif len(early) < self._keep.before_call:
+            early.append(seq)
+
+    def missed(self) -> None:
+        """Entries are missing here: any call that runs may have lost some of its own, its end among them."""
+        for name, call in self._known.items():
+            if name not in self._settled:
+                call.cut = True
+                # Or else calls whose end was missed would fill the place for ever.
+                self._settled[name] = call
+
+    def of_call(self, call: Call, entry: Entry, exchange: Exchange | None, role: Role) -> None:
+        """Rules 1 to 3 for an entry that names a call."""
+        entries, cause, seq = call.entries, entry.cause, entry.seq
+        if cause is not None and cause not in entries:
+            asked_in = self._asked_in(cause)
+            self.add(call, cause, asked_in)
+            if asked_in is not None:
+                self._join(call, asked_in)
+        if role.joins and exchange is not None and call.name not in exchange.calls:
+            self._join(call, exchange)
+        # No bound is near where it has few entries, as nearly all calls have.
+        if exchange is call.exchange and len(entries) < self._keep.visits and seq not in entries:
+            entries[seq] = None
+            self.in_all += 1
+        else:
+            self.add(call, seq, exchange, ends=role.ends)
+
+    def of_exchange(self, entry: Entry, exchange: Exchange, role: Role) -> Sequence[Call]:
+        """Rule 3 for an entry that names no call: those that it belongs to with its exchange."""
+        if role.follows is None or not role.follows(entry.context, entry.fact):
+            return ()
+        if len(exchange.shared) < self._keep.of_exchange:
+            exchange.shared.append(entry.seq)
+        if not exchange.calls:
+            return ()
+        calls = [call for call in exchange.calls.values() if not call.is_forgotten]
+        for call in calls:
+            self.add(call, entry.seq, exchange, ends=role.ends)
+        return calls
+
+    def _join(self, call: Call, exchange: Exchange) -> None:
+        if call.name not in exchange.calls and len(exchange.calls) < self._keep.of_exchange:
+            exchange.calls[call.name] = call
+            for seq in exchange.shared:
+                self.add(call, seq, exchange)
+
+    def add(self, call: Call, seq: int, exchange: Exchange | None, *, ends: bool = False) -> None:
+        """Give a call one entry more, as far as there is room; `exchange` is the one in which that happened."""
+        entries = call.entries
+        if seq in entries:
+            return
+        own = call.exchange
+        visiting = exchange is not None and exchange is not own and (own is None or exchange.number != own.number)
+        if len(entries) >= self._keep.visits and not self._has_room(call, visiting=visiting, ends=ends):
+            call.cut = True
+            return
+        entries[seq] = None
+        call.visiting += visiting
+        self.in_all += 1
+
+    def _has_room(self, call: Call, *, visiting: bool, ends: bool) -> bool:
+        if visiting:
+            return call.visiting < self._keep.visits
+        return len(call.entries) - call.visiting < self._keep.of_call + (self._keep.ends if ends else 0)
+
+    def make_room(self) -> None:
+        """Take entries from calls until there are no more than may be."""
+        while self.in_all > self._keep.evidence:
+            name = next(iter(self._settled or self._known))
+            self.forget(self._known[name])
+
+    def forget(self, call: Call) -> None:
+        """Give up the entries of a call."""
+        if self._known.pop(call.name, None) is not None:
+            self._settled.pop(call.name, None)
+            self.in_all -= len(call.entries)
+            call.entries.clear()
+            call.cut = call.is_forgotten = True

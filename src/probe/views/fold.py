@@ -1,0 +1,464 @@
+"""The one fold of the event log: docs/internals/views.md.
+
+    views = Views(run)
+    calls = views.take(entry)      once for each entry, in order; gives the tool calls that the entry belongs to
+    views.missed()                 entries are missing here
+
+Pure: no clock, no trio. The same entries give the same views, live, from a file, and in pieces of any size. A view is
+found by the ids of the context and by the cause, never by what stood before it in the log. An entry of a kind that is
+not known here belongs to its exchange and its call all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from ..observe import events
+from ..observe.bounded import Newest
+from ..observe.context import Context
+from ..observe.log import Entry
+from .calls import Call, Calls, row_of
+from .evidence import NO_ROLE, ROLES, Evidence
+from .hosts import Hosts
+from .messages import Messages, leave
+from .retention import Retention
+from .values import (
+    ANSWERS,
+    Client,
+    Connection,
+    Exchange,
+    Host,
+    Message,
+    Process,
+    Scope,
+    Session,
+    Stream,
+    Task,
+)
+
+_DISCONNECT: Final = "disconnect"
+_MESSAGES: Final = (events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage)
+
+_UNKNOWN: Final = (None, NO_ROLE)
+
+_Taker: TypeAlias = Callable[[Entry, Any, Exchange | None, Call | None], Sequence[Call] | None]
+
+
+class Views:
+    """The views of one log, whose run is `run`. `calls` are the calls that are kept.
+
+    `exchanges` and `messages` are found by their numbers; `connections`, `hosts`, `sessions` and `tasks` by the labels
+    and ids of the context; `streams` by session and id; `clients` by kind and label.
+    """
+
+    def __init__(self, run: str = "", retention: Retention | None = None) -> None:
+        self.retention = keep = retention or Retention()
+        self._run = run
+        self.calls = Calls(keep)
+        self.exchanges: Newest[int, Exchange] = Newest(keep.exchanges)
+        self.connections: Newest[str, Connection] = Newest(keep.connections)
+        self.sessions: Newest[str, Session] = Newest(keep.sessions)
+        self.tasks: Newest[str, Task] = Newest(keep.tasks)
+        self.clients: Newest[tuple[str, str], Client] = Newest(keep.clients)
+        self.gaps = 0
+        self._evidence = Evidence(keep, self._asked_in)
+        self._hosts = Hosts(keep)
+        self.hosts: Mapping[str, Host] = self._hosts.hosts
+        self._messages = Messages(keep, self.sessions, self._place)
+        # The exchanges by the numbers of their heads, which a cause can name.
+        self._heads: dict[int, Exchange] = {}
+        takers: Mapping[type, _Taker] = {
+            **self._messages.takers,
+            **self._hosts.takers,
+            events.HttpRequest: self._requested,
+            events.HttpResponse: self._responded,
+            events.HttpClosed: self._closed,
+            events.SocketOpened: self._connected,
+            events.ConnectionOpened: self._connected,
+            events.SocketClosed: self._disconnected,
+            events.ConnectionClosed: self._disconnected,
+            events.WebSocketFrame: self._frame,
+            events.StdioChanged: self._stdio_changed,
+            events.ClientProcess: self._process,
+            events.SessionOpened: self._session_opened,
+            events.ClientSeen: self._session_opened,
+            events.SessionClosed: self._session_closed,
+            events.CallStarted: self._started,
+            events.CallProgressed: self._progressed,
+            events.CallCancelled: self._cancelled,
+            events.CallSettled: self._settled,
+            events.TaskChanged: self._task_changed,
+            events.TaskRemoved: self._task_removed,
+            events.StreamOpened: self._stream_read,
+            events.StreamResumed: self._stream_read,
+        }
+        self._kinds = {kind: (takers.get(kind), ROLES.get(kind, NO_ROLE)) for kind in {*takers, *ROLES}}
+
+    @property
+    def messages(self) -> Mapping[int, Message]:
+        """The messages of both sides, by the numbers of their entries."""
+        return self._messages.messages
+
+    @property
+    def streams(self) -> Mapping[tuple[str | None, str], Stream]:
+        """The streams, by session and id."""
+        return self._messages.streams
+
+    def take(self, entry: Entry) -> Sequence[Call]:
+        """One more entry; returns the tool calls that it belongs to."""
+        # Every entry of the log passes here.
+        evidence, context, seq = self._evidence, entry.context, entry.seq
+        if evidence.in_all > self.retention.evidence:
+            evidence.make_room()
+        number, name = context.exchange, context.call
+        exchange = None
+        if number is not None:
+            exchange = self.exchanges.get(number) or self._begin(number, entry)
+            if exchange.client is None:
+                self._attribute(exchange, entry)
+            if len(exchange.entries) < self.retention.of_call:
+                exchange.entries.append(seq)
+            else:
+                exchange.cut = True
+        call = None if name is None else self.calls.named.get(name)
+        taker, role = self._kinds.get(type(entry.fact), _UNKNOWN)
+        ended = None if taker is None else taker(entry, entry.fact, exchange, call)
+        if call is None and name is not None:
+            # It may have started with this entry.
+            call = self.calls.named.get(name)
+        owner = call if context.task is None else self._owner(call, context.task)
+        if owner is not None and owner.record is not None and not owner.is_forgotten:
+            evidence.of_call(owner, entry, exchange, role)
+            return (owner,)
+        if call is None and name is not None:
+            evidence.hold(name, seq)
+        for each in ended or ():
+            evidence.add(each, seq, None, ends=True)
+        if exchange is None or role.follows is None:
+            return ended or ()
+        return (*(ended or ()), *evidence.of_exchange(entry, exchange, role))
+
+    def _owner(self, call: Call | None, id: str) -> Call | None:
+        """The tool call that an entry names: itself, or by its task."""
+        if call is not None and call.record is not None:
+            return call
+        task = self.tasks.get(id)
+        return None if task is None else task.call
+
+    def _asked_in(self, cause: int) -> Exchange | None:
+        """The exchange of a request, by the number of its head or of its message."""
+        message = self._messages.messages.get(cause)
+        if message is not None:
+            return message.exchange if message.received else None
+        return self._heads.get(cause)
+
+    def missed(self) -> None:
+        """Entries are missing here: any call that runs may have lost some of its own."""
+        self.gaps += 1
+        self._evidence.missed()
+
+    def call(self, name: str) -> Call | None:
+        """A call that is kept, listed or not."""
+        return self.calls.named.get(name)
+
+    def exchange_key(self, entry: Entry) -> int:
+        """What names the exchange of an entry to people: its number, else below 0 the message that it answers."""
+        if entry.context.exchange is not None:
+            return entry.context.exchange
+        fact, cause = entry.fact, entry.cause
+        answers = cause is not None and isinstance(fact, _MESSAGES) and fact.rpc in ANSWERS
+        return -cause if answers and cause and (cause in self.messages or cause in self._hosts.messages) else -entry.seq
+
+    # -- clients, exchanges and connections
+
+    def _begin(self, number: int, entry: Entry) -> Exchange:
+        exchange = Exchange(number, entry)
+        oldest = self.exchanges.store(number, exchange)
+        if oldest is not None:
+            if oldest.head is not None:
+                del self._heads[oldest.head.seq]
+            oldest.messages.clear()
+            oldest.calls.clear()
+            oldest.connection = oldest.client = oldest.session = None
+        return exchange
+
+    def _attribute(self, exchange: Exchange, entry: Entry) -> None:
+        """Note the client of an exchange once an entry says it, and let its requests count there."""
+        client = self._client(entry)
+        if client is None and type(entry.fact) in (events.HttpResponse, events.HttpClosed):
+            client = self._named_client("nothing", "", entry)
+        if client is not None:
+            exchange.client = client
+            for message in exchange.messages:
+                self._messages.enter(message)
+
+    def _client(self, entry: Entry) -> Client | None:
+        context = entry.context
+        if context.label is not None:
+            return self._named_client("label", context.label, entry)
+        if context.pipe is not None:
+            known = self.connections.get(context.pipe)
+            if known is not None and known.client is not None:
+                return known.client
+            return self._named_client("pipe", context.pipe, entry)
+        label = context.session
+        if label is None and type(entry.fact) is events.HttpRequest:
+            label = entry.fact.named
+        if label is None:
+            return None
+        session = self.sessions.get(label)
+        if session is not None and session.client is not None:
+            return session.client
+        return self._named_client("session" if events.is_session(label) else "client", label, entry)
+
+    def _named_client(self, kind: Any, label: str, entry: Entry) -> Client:
+        client = self.clients.get((kind, label))
+        if client is None:
+            client = Client(kind, label, entry)
+            gone = self.clients.store((kind, label), client)
+            if gone is not None:
+                gone.sessions.clear()
+                gone.connections.clear()
+                gone.scope.requests.clear()
+        return client
+
+    def _place(self, context: Context) -> Connection | None:
+        """The connection of an entry, which begins with the first entry that names it."""
+        label = context.connection
+        if label is None:
+            return None
+        connection = self.connections.get(label)
+        if connection is None:
+            connection = Connection(label, scope=Scope() if context.pipe is not None else None)
+            gone = self.connections.store(label, connection)
+            if gone is not None:
+                gone.reads.clear()
+                gone.left.clear()
+                gone.client = gone.session = gone.upgraded = gone.first = None
+        return connection
+
+    def _requested(self, entry: Entry, fact: events.HttpRequest, exchange: Exchange | None, call: Any) -> None:
+        if exchange is not None:
+            if exchange.head is not None:
+                del self._heads[exchange.head.seq]
+            exchange.head, exchange.connection = entry, self._place(entry.context)
+            exchange.session = self._session(entry) or self.sessions.get(fact.named or "")
+            self._heads[entry.seq] = exchange
+
+    def _responded(self, entry: Entry, fact: events.HttpResponse, exchange: Exchange | None, call: Any) -> None:
+        if exchange is not None:
+            exchange.response = entry
+            self._messages.responded(entry, fact, exchange)
+
+    def _closed(self, entry: Entry, fact: events.HttpClosed, exchange: Exchange | None, call: Any) -> None:
+        if exchange is not None:
+            exchange.closed = entry
+
+    def _connected(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
+        place = self._place(entry.context)
+        if place is not None:
+            place.opened, place.upgraded = entry, exchange
+            client = self._client(entry) if entry.context.pipe is not None else None
+            if client is not None:
+                place.client = client
+                client.connections[place.label] = place
+                if len(client.connections) > self.retention.history:
+                    client.connections.popitem(last=False)
+
+    def _disconnected(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> Sequence[Call]:
+        place = self._place(entry.context)
+        if place is None:
+            return ()
+        place.closed = entry
+        ended = [*place.left, *place.reads.values()]
+        place.left.clear()
+        return [call for call in dict.fromkeys(ended) if not call.is_forgotten]
+
+    def _frame(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
+        place = self._place(entry.context)
+        if place is not None and len(place.frames) < self.retention.of_exchange:
+            place.frames.append(entry)
+
+    def _stdio_changed(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
+        place = self._place(entry.context)
+        if place is not None and len(place.changes) < self.retention.history:
+            place.changes.append(entry)
+        self._process(entry, fact, exchange, call)
+
+    def _process(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
+        client = self._client(entry)
+        if client is None:
+            return
+        process = client.processes.get(fact.pid)
+        if process is None:
+            process = client.processes[fact.pid] = Process(fact.pid)
+            if len(client.processes) > self.retention.history:
+                client.processes.popitem(last=False)
+        if len(process.changes) < self.retention.history:
+            process.changes.append(entry)
+
+    # -- sessions and tasks
+
+    def _session_opened(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Any) -> None:
+        label, known = entry.context.session, self._session(entry)
+        if label is None:
+            return
+        if known is not None:
+            if len(known.declared) < self.retention.history:
+                known.declared.append(entry)
+            known.closed = None
+            return
+        client = self._client(entry) if exchange is None or exchange.client is None else exchange.client
+        place = self._place(entry.context) if entry.context.pipe is not None else None
+        session = Session(label, entry, events.is_session(label), client, place, declared=[entry])
+        gone = self.sessions.store(label, session)
+        if gone is not None:
+            gone.streams.clear()
+            gone.scope.requests.clear()
+            gone.client = gone.connection = None
+        if exchange is not None and exchange.session is None:
+            exchange.session = session
+        if client is not None:
+            client.sessions[label] = session
+            if len(client.sessions) > self.retention.history:
+                client.sessions.popitem(last=False)
+        if session.is_legacy:
+            self._initialized(session, place, entry.cause)
+
+    def _initialized(self, session: Session, place: Connection | None, cause: int | None) -> None:
+        """The request of a legacy session counts in it, although it came before there was one."""
+        if place is not None:
+            place.session = session
+        asked = None if cause is None else self._messages.messages.get(cause)
+        if asked is None:
+            return
+        before = asked.scope
+        if before is not None:
+            leave(before, asked)
+            before.forgot -= 1
+        session.initialize, asked.opened = asked, session
+        self._messages.enter(asked)
+
+    def _session(self, entry: Entry) -> Session | None:
+        return None if entry.context.session is None else self.sessions.get(entry.context.session)
+
+    def _session_closed(self, entry: Entry, fact: Any, exchange: Any, call: Any) -> None:
+        session = self._session(entry)
+        if session is not None:
+            session.closed = entry
+
+    def _task(self, entry: Entry) -> Task | None:
+        id = entry.context.task
+        if id is None:
+            return None
+        task = self.tasks.get(id)
+        if task is None:
+            task = Task(id, session=self._session(entry))
+            gone = self.tasks.store(id, task)
+            if gone is not None:
+                gone.call = gone.session = None
+        return task
+
+    def _task_changed(self, entry: Entry, fact: Any, exchange: Any, call: Any) -> None:
+        task = self._task(entry)
+        if task is not None:
+            task.changes.append(entry)
+            del task.changes[: -self.retention.history]
+
+    def _task_removed(self, entry: Entry, fact: Any, exchange: Any, call: Any) -> None:
+        task = self._task(entry)
+        if task is not None:
+            task.removed = entry
+
+    # -- calls
+
+    def _started(self, entry: Entry, fact: events.CallStarted, exchange: Exchange | None, again: Call | None) -> None:
+        name = entry.context.call
+        if name is None:
+            return
+        request = None if entry.cause is None else self._messages.messages.get(entry.cause)
+        call = Call(name, entry, row_of(self._run, entry, fact), exchange, request)
+        if request is not None:
+            request.call = call
+        if call.record is not None:
+            call.task = self._task(entry)
+            if call.task is not None:
+                call.task.call = call
+        own = self._messages.own_streams.get(name) if self._messages.own_streams else None
+        if own is not None:
+            own.call = call
+            self._reads(call, own)
+        gone = self.calls.start(call)
+        if gone is not None:
+            self._let_go(gone)
+        if call.record is not None:
+            self._evidence.begin(call)
+
+    def _let_go(self, call: Call) -> None:
+        """Leave no way to a call that makes room, nor from it."""
+        self._evidence.forget(call)
+        call.is_forgotten = True
+        self._unread(call)
+        self._hosts.answered(call)
+        if call.request is not None and call.request.call is call:
+            call.request.call = None
+        if call.task is not None and call.task.call is call:
+            call.task.call = None
+        call.progress.clear()
+        call.exchange = call.request = call.task = None
+
+    def _progressed(self, entry: Entry, fact: events.CallProgressed, exchange: Any, call: Call | None) -> None:
+        if call is not None:
+            call.progressed(fact)
+
+    def _cancelled(self, entry: Entry, fact: events.CallCancelled, exchange: Any, call: Call | None) -> None:
+        context = entry.context
+        if call is not None:
+            call.was_cancelled(entry, fact)
+        owner = call if context.task is None else self._owner(call, context.task)
+        # A call with a stream of its own is ended by the loss of the stream, not by its connection.
+        if owner is None or owner.record is None or fact.by != _DISCONNECT or (call is not None and call.has_stream):
+            return
+        place = self._place(context) if context.pipe is not None else None
+        if place is not None:
+            if place.closed is not None:
+                self._evidence.add(owner, place.closed.seq, None, ends=True)
+            else:
+                place.left.append(owner)
+
+    def _settled(self, entry: Entry, fact: events.CallSettled, exchange: Any, call: Call | None) -> None:
+        if call is None:
+            return
+        call.settled(entry, fact)
+        self._unread(call)
+        if call.record is not None:
+            self._evidence.settle(call)
+            gone = self.calls.settle(call)
+            if gone is not None:
+                self._let_go(gone)
+
+    # -- readers of calls' own streams
+
+    def _stream_read(self, entry: Entry, fact: Any, exchange: Exchange | None, call: Call | None) -> None:
+        self._messages.takers[type(fact)](entry, fact, exchange, call)
+        resumable = type(fact) is events.StreamResumed or fact.purpose == "resumable"
+        if call is not None and resumable:
+            stream = self._messages.own_streams.get(call.name)
+            call.has_stream = True
+            if stream is not None:
+                self._reads(call, stream)
+
+    def _reads(self, call: Call, stream: Stream) -> None:
+        """Note the pipe that reads the own stream of a call, None where that is an HTTP response."""
+        call.has_stream = True
+        self._unread(call)
+        place = stream.readings[-1].place if stream.readings else None
+        if place is not None and call.ended is None:
+            call.reader = place
+            place.reads[call.name] = call
+
+    def _unread(self, call: Call) -> None:
+        if call.reader is not None:
+            call.reader.reads.pop(call.name, None)
+            call.reader = None

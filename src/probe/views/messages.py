@@ -1,0 +1,287 @@
+"""Messages of both sides, and the streams that carry those of the server."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ..observe import events
+from ..observe.bounded import Newest
+from ..observe.context import Context
+from ..observe.log import Entry
+from .calls import Call
+from .retention import Retention
+from .values import ANSWERS, Connection, Exchange, Message, Reading, Scope, Session, Stream
+
+_EVENT_STREAM: Final = "text/event-stream"
+_CANCELLED: Final = "notifications/cancelled"
+_INITIALIZED: Final = "notifications/initialized"
+_PROGRESS: Final = "notifications/progress"
+
+
+class Messages:
+    """`messages` are those of both sides by the numbers of their entries, `streams` by session and id."""
+
+    def __init__(
+        self,
+        retention: Retention,
+        sessions: Mapping[str, Session],
+        place_of: Callable[[Context], Connection | None],
+    ) -> None:
+        self._keep = retention
+        self._sessions = sessions
+        self._place_of = place_of
+        self.messages: dict[int, Message] = {}
+        self.streams: Newest[tuple[str | None, str], Stream] = Newest(retention.streams)
+        # The stream of the draft extension of a call, which is opened before the call starts.
+        self.own_streams: Newest[str, Stream] = Newest(retention.other_calls)
+        # In the order of the log: all messages, and those that have their content.
+        self._kept: deque[Message] = deque()
+        self._contents: deque[Message] = deque()
+        self._bytes = 0
+        self.takers: Mapping[type, Callable[[Entry, Any, Exchange | None, Call | None], None]] = {
+            events.MessageReceived: self._received,
+            events.MessageEmitted: self._emitted,
+            events.MessageDropped: self._dropped,
+            events.MessagesDelivered: self._delivered,
+            events.MessageRefused: self._refused,
+            events.RequestRepeated: self._repeated,
+            events.MessageUnreadable: self._unreadable,
+            events.StreamOpened: self._opened,
+            events.StreamResumed: self._resumed,
+            events.StreamEnded: self._ended,
+            events.StreamLost: self._lost,
+            events.StreamControl: self._control,
+        }
+
+    # -- what is kept
+
+    def _store(self, message: Message, size: int) -> None:
+        kept, contents = self._kept, self._contents
+        self.messages[message.entry.seq] = message
+        kept.append(message)
+        if len(kept) > self._keep.messages:
+            self._let_go(kept.popleft())
+        contents.append(message)
+        self._bytes += size
+        # The newest one is kept, however large it is.
+        while len(contents) > 1 and (self._bytes > self._keep.content_bytes or contents[0].is_forgotten):
+            self._bytes -= contents.popleft().forget()
+        exchange, place = message.exchange, message.place
+        if exchange is not None and len(exchange.messages) < self._keep.of_exchange:
+            exchange.messages.append(message)
+        if place is not None and place.scope is not None and len(place.messages) < self._keep.of_pipe:
+            place.messages.append(message.entry.seq)
+
+    def _let_go(self, message: Message) -> None:
+        """Leave no way to a message that makes room, nor from it: circles would wait for the garbage collector."""
+        exchange, stream, scope = message.exchange, message.stream, message.scope
+        del self.messages[message.entry.seq]
+        if exchange is not None and exchange.messages and exchange.messages[0] is message:
+            del exchange.messages[0]
+        position = getattr(message.fact, "position", None)
+        if stream is not None and position is not None and stream.sent.get(position) is message:
+            del stream.sent[position]
+        if scope is not None and message.received:
+            leave(scope, message)
+        self._bytes -= message.forget()
+        message.replies = None
+        message.place = message.exchange = message.session = message.stream = message.opened = message.call = None
+        message.request = message.answer = message.asked_to_cancel = message.question = None
+
+    def enter(self, message: Message) -> None:
+        """Note a request where its id counts, once it is known where that is."""
+        scope = message.scope
+        if scope is None or message.rpc != "request" or message.seq in scope.requests:
+            return
+        scope.requests[message.seq] = scope.running[message.seq] = message
+        if message.id is not None:
+            scope.ids[message.id] = message
+
+    # -- messages
+
+    def _received(
+        self, entry: Entry, fact: events.MessageReceived, exchange: Exchange | None, call: Call | None
+    ) -> None:
+        context = entry.context
+        place = self._place_of(context)
+        session = None if context.session is None else self._sessions.get(context.session)
+        message = Message(entry, True, place, exchange, session)
+        question = None if entry.cause is None else self.messages.get(entry.cause)
+        if question is not None and not question.received:
+            message.question = question
+            question.replies = [*(question.replies or ()), message][-self._keep.of_exchange :]
+        self._store(message, len(fact.message))
+        if place is not None and place.first is None and place.scope is not None:
+            place.first = message
+        if fact.rpc == "request":
+            self.enter(message)
+        elif fact.method == _CANCELLED:
+            scope = message.scope
+            named = None if scope is None or fact.about is None else scope.ids.get(fact.about)
+            if named is not None and named.asked_to_cancel is None:
+                named.asked_to_cancel = message
+        elif fact.method == _INITIALIZED and session is not None and session.initialized is None:
+            session.initialized = message
+
+    def _made(self, entry: Entry, exchange: Exchange | None, call: Call | None) -> Message:
+        context = entry.context
+        asked = None if entry.cause is None else self.messages.get(entry.cause)
+        if (asked is None or not asked.received) and call is not None:
+            asked = call.request
+        session = None if context.session is None else self._sessions.get(context.session)
+        stream = None if context.stream is None else self.streams.get((context.session, context.stream))
+        return Message(entry, False, self._place_of(context), exchange, session, asked, call, stream)
+
+    def _emitted(self, entry: Entry, fact: events.MessageEmitted, exchange: Exchange | None, call: Call | None) -> None:
+        message = self._made(entry, exchange, call)
+        request, stream = message.request, message.stream
+        if request is not None and fact.rpc in ANSWERS and entry.cause == request.entry.seq:
+            request.answer = message
+        if stream is not None and fact.position is not None:
+            stream.sent[fact.position] = message
+            gone = fact.position - self._keep.of_stream
+            if gone in stream.sent:
+                del stream.sent[gone]
+        if call is not None:
+            call.emitted(entry, fact, self._keep.runs)
+            if fact.method == _PROGRESS and len(call.progress) < self._keep.of_call:
+                call.progress.append(message)
+        self._store(message, len(fact.message))
+
+    def _dropped(self, entry: Entry, fact: events.MessageDropped, exchange: Exchange | None, call: Call | None) -> None:
+        message = self._made(entry, exchange, call)
+        if call is not None:
+            call.dropped(entry, fact)
+        self._store(message, len(fact.message))
+
+    def _delivered(
+        self, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None, call: Call | None
+    ) -> None:
+        if call is not None:
+            call.delivered(entry, fact)
+        stream = self._stream(entry.context)
+        if stream is None:
+            if entry.cause is not None:
+                self._had(entry, self.messages.get(entry.cause))
+            return
+        first, last, sent = fact.first, fact.last, stream.sent
+        stream.taken = max(stream.taken, last)
+        self.read(stream, entry, exchange)
+        # A stream remembers no more than its newest messages, however wide the range is.
+        places = range(first, last + 1) if last - first < len(sent) else [at for at in sent if first <= at <= last]
+        for place in places:
+            self._had(entry, sent.get(place))
+
+    def _had(self, entry: Entry, message: Message | None) -> None:
+        """A socket took a message; it may take it again for another reader."""
+        if message is None or message.delivered is not None:
+            return
+        message.delivered = entry
+        request = message.request
+        scope = None if request is None or request.answer is not message else request.scope
+        if request is not None and scope is not None and scope.running.pop(request.entry.seq, None) is not None:
+            scope.answered[request.entry.seq] = request
+
+    def _refused(self, entry: Entry, fact: events.MessageRefused, exchange: Exchange | None, call: Call | None) -> None:
+        message = None if entry.cause is None else self.messages.get(entry.cause)
+        if message is not None:
+            message.refused = entry
+
+    def _repeated(
+        self, entry: Entry, fact: events.RequestRepeated, exchange: Exchange | None, call: Call | None
+    ) -> None:
+        message = None if entry.cause is None else self.messages.get(entry.cause)
+        if message is not None:
+            message.repeated = entry
+
+    def _unreadable(
+        self, entry: Entry, fact: events.MessageUnreadable, exchange: Exchange | None, call: Call | None
+    ) -> None:
+        if exchange is not None:
+            exchange.unreadable = entry
+
+    # -- streams
+
+    def _stream(self, context: Context) -> Stream | None:
+        return None if context.stream is None else self.streams.get((context.session, context.stream))
+
+    def _opened(self, entry: Entry, fact: events.StreamOpened, exchange: Exchange | None, call: Call | None) -> None:
+        context = entry.context
+        if context.stream is None:
+            return
+        request = None if entry.cause is None else self.messages.get(entry.cause)
+        session = None if context.session is None else self._sessions.get(context.session)
+        stream = Stream(context.stream, entry, session, request, call, exchange)
+        if context.call is not None and fact.purpose == "resumable":
+            self.own_streams.store(context.call, stream)
+        if context.pipe is not None:
+            self.read(stream, entry, exchange)
+        gone = self.streams.store((context.session, context.stream), stream)
+        if session is not None:
+            session.streams[stream.id] = stream
+            if len(session.streams) > self._keep.history:
+                session.streams.popitem(last=False)
+        if gone is not None:
+            gone.sent.clear()
+            gone.readings.clear()
+            gone.session = gone.request = gone.call = gone.exchange = None
+
+    def read(self, stream: Stream, entry: Entry, exchange: Exchange | None) -> None:
+        """Note the reader of a stream, where it is another one than before."""
+        newest = stream.readings[-1] if stream.readings else None
+        if newest is not None and newest.exchange is exchange and exchange is not None:
+            return
+        place = self._place_of(entry.context)
+        # A pipe reads on whatever exchange it is in.
+        if place is not None and place.scope is not None:
+            if newest is None or newest.place is not place:
+                self._add(stream, Reading(None, place, entry))
+        elif exchange is not None:
+            self._add(stream, Reading(exchange, None, entry))
+
+    def _add(self, stream: Stream, reading: Reading) -> None:
+        if len(stream.readings) < self._keep.of_exchange:
+            stream.readings.append(reading)
+
+    def responded(self, entry: Entry, fact: events.HttpResponse, exchange: Exchange) -> None:
+        """A response has a head: it reads the stream that the entry names."""
+        stream = self._stream(entry.context) if fact.content_type == _EVENT_STREAM else None
+        if stream is not None:
+            self.read(stream, entry, exchange)
+
+    def _resumed(self, entry: Entry, fact: events.StreamResumed, exchange: Exchange | None, call: Call | None) -> None:
+        stream = self._stream(entry.context)
+        if stream is not None:
+            self.read(stream, entry, exchange)
+
+    def _ended(self, entry: Entry, fact: events.StreamEnded, exchange: Exchange | None, call: Call | None) -> None:
+        stream = self._stream(entry.context)
+        if stream is not None:
+            stream.ended = entry
+
+    def _lost(self, entry: Entry, fact: events.StreamLost, exchange: Exchange | None, call: Call | None) -> None:
+        stream = self._stream(entry.context)
+        if stream is not None:
+            stream.lost = entry
+        if call is not None:
+            call.stream_lost(entry)
+
+    def _control(self, entry: Entry, fact: events.StreamControl, exchange: Exchange | None, call: Call | None) -> None:
+        stream = self._stream(entry.context)
+        if stream is not None:
+            self.read(stream, entry, exchange)
+            if len(stream.controls) < self._keep.of_exchange:
+                stream.controls.append(entry)
+
+
+def leave(scope: Scope, message: Message) -> None:
+    """Take a request out of its scope."""
+    if scope.requests.pop(message.seq, None) is None:
+        return
+    scope.forgot += 1
+    scope.running.pop(message.seq, None)
+    scope.answered.pop(message.seq, None)
+    if message.id is not None and scope.ids.get(message.id) is message:
+        del scope.ids[message.id]

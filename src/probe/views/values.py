@@ -1,0 +1,369 @@
+"""The views: what the log shows of each thing. `fold.py` alone changes them; everybody else only reads.
+
+What happened to a view is the entry that says so, None until then: `exchange.response.fact.status`,
+`message.delivered.mono`. So every fact has a number, a time and a cause. A view is complete and also knows what came
+later; `answered_by(at)` and its like say what was so before a time (the monotonic clock of the log, in seconds).
+
+    Client --- Session --- Scope --- Message (request) --- Call --- Task
+       |          |                    |        |
+       +------ Connection --- Exchange-+     Stream --- Message (notification, answer)
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+
+from msgspec import Struct, field, structs
+from pydantic_core import from_json
+
+from ..observe import events
+from ..observe.log import Entry
+from ..wire.jsonrpc import RequestId, Rpc
+from .retention import ForgottenError
+
+if TYPE_CHECKING:
+    from .calls import Call
+
+MessageFact: TypeAlias = events.MessageReceived | events.MessageEmitted | events.MessageDropped
+
+ANSWERS: Final = frozenset({"response", "error"})
+# Statuses and names of refusals whose cause is a limit of this server or its end, never the client's message.
+LIMIT_STATUSES: Final = frozenset({408, 413, 429, 503})
+LIMIT_REFUSALS: Final = frozenset({"TOO_MANY_REQUESTS", "BUSY", "BODY_TOO_LARGE", "REQUEST_TIMEOUT"})
+
+
+def _before(entry: Entry | None, at: float) -> bool:
+    return entry is not None and entry.mono < at
+
+
+class Scope(Struct, eq=False):
+    """A scope of request ids and progress tokens: a legacy session, a pipe, or a modern client over HTTP.
+
+    `requests` are the client's by the numbers of their entries, `ids` the newest of each typed id. `running` have no
+    answer that was delivered; `answered` had one, in the order of the deliveries. `forgot` counts requests let go.
+    """
+
+    requests: dict[int, Message] = field(default_factory=dict)
+    ids: dict[RequestId, Message] = field(default_factory=dict)
+    running: dict[int, Message] = field(default_factory=dict)
+    answered: dict[int, Message] = field(default_factory=dict)
+    forgot: int = 0
+
+
+class Client(Struct, eq=False):
+    """Who acts: everything under one label; without a label a session, a pipe, or a modern client by its own label.
+
+    `kind` says which. `nothing` holds what could not be attributed. A `label` may be given to two processes.
+    """
+
+    kind: Literal["label", "session", "pipe", "client", "nothing"]
+    label: str
+    began: Entry
+    sessions: OrderedDict[str, Session] = field(default_factory=OrderedDict)
+    connections: OrderedDict[str, Connection] = field(default_factory=OrderedDict)
+    processes: OrderedDict[int, Process] = field(default_factory=OrderedDict)
+    scope: Scope = field(default_factory=Scope)
+
+
+class Process(Struct, eq=False):
+    """A client's process that `mcp-probe judge` runs, or this one on standard streams: its changes, oldest first."""
+
+    pid: int
+    changes: list[Entry] = field(default_factory=list)
+
+    @property
+    def ended(self) -> Entry | None:
+        """Its exit."""
+        return next((each for each in self.changes if getattr(each.fact, "what", "") in ("exited", "exit")), None)
+
+
+class Connection(Struct, eq=False):
+    """A socket for HTTP, a WebSocket, the standard streams of a process, or the connection of a tool host.
+
+    `label` is that of the context (`tcp4`, `w5`, `i1`, `h3`). `opened` and `closed` are None where the log does not
+    have them. `upgraded` is the HTTP request that became a WebSocket. Of a pipe: `scope` is that of its ids outside of
+    sessions, `first` the first message on it, `session` the legacy session, `reads` the calls whose stream of the draft
+    extension it reads, `left` the calls that were cancelled because it went. `frames` are control and refused frames,
+    `changes` those of standard streams, `messages` the numbers of its first messages both ways.
+    """
+
+    label: str
+    client: Client | None = None
+    opened: Entry | None = None
+    closed: Entry | None = None
+    upgraded: Exchange | None = None
+    session: Session | None = None
+    first: Message | None = None
+    scope: Scope | None = None
+    reads: dict[str, Call] = field(default_factory=dict)
+    left: list[Call] = field(default_factory=list)
+    frames: list[Entry] = field(default_factory=list)
+    changes: list[Entry] = field(default_factory=list)
+    messages: list[int] = field(default_factory=list)
+
+    @property
+    def ended_by(self) -> str | None:
+        """`client`, or why the server closed it; None while it lasts."""
+        return None if self.closed is None else str(getattr(self.closed.fact, "by", ""))
+
+
+class Host(Struct, eq=False):
+    """A connection of a tool host. `waiting` are the calls that it has not answered, `history` what else it is about.
+
+    `registered` has the newest list of its tools, `updated` those after it.
+    """
+
+    label: str
+    connected: Entry | None = None
+    registered: Entry | None = None
+    closed: Entry | None = None
+    waiting: dict[str, Call] = field(default_factory=dict)
+    history: list[Entry] = field(default_factory=list)
+
+
+class Session(Struct, eq=False):
+    """A legacy session (`s7`), or a modern client as this server labels it (`m7`).
+
+    `opened` is `session.opened` or `client.seen`; `declared` all of its `client.seen`. `initialize` is the request and
+    `initialized` the first such notification.
+    """
+
+    label: str
+    opened: Entry
+    is_legacy: bool
+    client: Client | None = None
+    connection: Connection | None = None
+    initialize: Message | None = None
+    initialized: Message | None = None
+    closed: Entry | None = None
+    declared: list[Entry] = field(default_factory=list)
+    streams: OrderedDict[str, Stream] = field(default_factory=OrderedDict)
+    scope: Scope = field(default_factory=Scope)
+
+    @property
+    def fact(self) -> events.SessionOpened | events.ClientSeen:
+        """What opened it: revision, name, version, capabilities and transport."""
+        return cast("events.SessionOpened | events.ClientSeen", self.opened.fact)
+
+    def closed_by(self, at: float) -> bool:
+        """True if it had ended before a time."""
+        return _before(self.closed, at)
+
+
+class Exchange(Struct, eq=False):
+    """One HTTP request with its response; on a pipe, one message of the client with what answers it.
+
+    `head` is the `http.request`, None on a pipe. `client` and `session` are None until an entry says whose it is.
+    `response` and `closed` are `http.response` and `http.closed`. `entries` are the numbers of all its entries;
+    `shared` those that belong to all `calls` that it is about. `unreadable` is a body that was not read.
+    """
+
+    number: int
+    began: Entry
+    head: Entry | None = None
+    connection: Connection | None = None
+    client: Client | None = None
+    session: Session | None = None
+    response: Entry | None = None
+    closed: Entry | None = None
+    unreadable: Entry | None = None
+    cut: bool = False
+    entries: list[int] = field(default_factory=list)
+    shared: list[int] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    calls: dict[str, Call] = field(default_factory=dict)
+
+    @property
+    def request(self) -> events.HttpRequest:
+        """The head of the HTTP request. Raises `ForgottenError` where the log does not show it."""
+        if self.head is None:
+            raise ForgottenError
+        return cast("events.HttpRequest", self.head.fact)
+
+    @property
+    def status(self) -> int | None:
+        """The status of the response."""
+        return None if self.response is None else cast("events.HttpResponse", self.response.fact).status
+
+    @property
+    def refusal(self) -> str | None:
+        """The name of the refusal of the whole request."""
+        return None if self.response is None else cast("events.HttpResponse", self.response.fact).refusal
+
+    @property
+    def ended_by(self) -> str | None:
+        """`client`, or why the server ended it; None while it lasts, and for an answer in one piece."""
+        return None if self.closed is None else cast("events.HttpClosed", self.closed.fact).by
+
+    def left_by(self, at: float) -> bool:
+        """True if the client had closed it before a time."""
+        return _before(self.closed, at) and self.ended_by == "client"
+
+    def limited_by(self, at: float) -> bool:
+        """True if a limit of the server, or its end, had refused it before a time."""
+        return _before(self.response, at) and (self.status in LIMIT_STATUSES or self.refusal in LIMIT_REFUSALS)
+
+
+class Message(Struct, eq=False):
+    """One JSON-RPC message, of either side. `received` says that it is the client's.
+
+    `place` is its connection, `session` that of its context. For a client's request: `answer` is the final message,
+    `call` what it began, `opened` the session of an `initialize`, `refused` and `repeated` the entries that say so,
+    `asked_to_cancel` the client's first notification that names it. For a message of the server: `request` is the one
+    that it answers, or in whose call it was sent; `delivered` the entry of the delivery. `replies` are the client's
+    answers to a question, whose `question` that is.
+    """
+
+    entry: Entry
+    received: bool
+    place: Connection | None = None
+    exchange: Exchange | None = None
+    session: Session | None = None
+    request: Message | None = None
+    call: Call | None = None
+    stream: Stream | None = None
+    answer: Message | None = None
+    delivered: Entry | None = None
+    refused: Entry | None = None
+    repeated: Entry | None = None
+    opened: Session | None = None
+    asked_to_cancel: Message | None = None
+    question: Message | None = None
+    replies: list[Message] | None = None
+    is_forgotten: bool = False
+
+    @property
+    def fact(self) -> MessageFact:
+        """Its fact in the log; without the content, where that is forgotten."""
+        return cast("MessageFact", self.entry.fact)
+
+    @property
+    def seq(self) -> int:
+        """The number of its entry."""
+        return self.entry.seq
+
+    @property
+    def rpc(self) -> Rpc:
+        """The kind of message."""
+        return self.fact.rpc
+
+    @property
+    def method(self) -> str | None:
+        """Its method, None for an answer."""
+        return self.fact.method
+
+    @property
+    def id(self) -> RequestId | None:
+        """Its id with its type; None where it has none, or one that JSON-RPC does not allow."""
+        return self.fact.id
+
+    @property
+    def raw(self) -> bytes:
+        """Its JSON with the secrets hidden. Raises `ForgottenError`."""
+        if self.is_forgotten:
+            raise ForgottenError
+        return self.fact.message
+
+    @property
+    def value(self) -> Any:
+        """The same, parsed anew each time. Raises `ForgottenError`."""
+        return from_json(self.raw)
+
+    @property
+    def began(self) -> float:
+        """When the first of it arrived: over HTTP the head of its request, which can be long before the body."""
+        exchange = self.exchange
+        return self.entry.mono if exchange is None or exchange.head is None else exchange.head.mono
+
+    @property
+    def scope(self) -> Scope | None:
+        """Where its id counts; None as long as nobody knows whose it is."""
+        session, place, exchange = self.opened or self.session, self.place, self.exchange
+        if session is not None and session.is_legacy:
+            return session.scope
+        if place is not None and place.scope is not None:
+            return place.scope
+        client = None if exchange is None else exchange.client
+        return None if client is None else client.scope
+
+    def answered_by(self, at: float) -> bool:
+        """True if its answer had been delivered before a time."""
+        return self.answer is not None and _before(self.answer.delivered, at)
+
+    def cancelled_by(self, at: float) -> bool:
+        """True if before a time the client had cancelled it, or anything else its call."""
+        asked, call = self.asked_to_cancel, self.call
+        return (asked is not None and asked.entry.mono < at) or (call is not None and _before(call.cancelled, at))
+
+    def dropped_by(self, at: float) -> bool:
+        """True if before a time the client had left, with the answer not delivered."""
+        if self.exchange is not None and self.exchange.head is not None:
+            end = self.exchange.closed if self.exchange.ended_by == "client" else None
+        else:
+            end = self.place.closed if self.place is not None and self.place.ended_by == "client" else None
+        return end is not None and end.mono < at and not self.answered_by(end.mono)
+
+    def limited_by(self, at: float) -> bool:
+        """True if a limit of the server, or its end, had refused it before a time."""
+        if _before(self.refused, at) and getattr(self.refused.fact, "refusal", "") in LIMIT_REFUSALS:  # type: ignore[union-attr]
+            return True
+        return self.exchange is not None and self.exchange.limited_by(at)
+
+    def forget(self) -> int:
+        """Give up the content; all facts stay. Returns how many bytes it had."""
+        if self.is_forgotten:
+            return 0
+        size, self.is_forgotten = len(self.fact.message), True
+        light = structs.replace(self.entry.fact, message=b"")
+        self.entry = structs.replace(self.entry, fact=light)
+        return size
+
+
+class Task(Struct, eq=False):
+    """A task. `call` runs it, `changes` are its `task.changed`, the oldest first."""
+
+    id: str
+    call: Call | None = None
+    session: Session | None = None
+    removed: Entry | None = None
+    changes: list[Entry] = field(default_factory=list)
+
+    @property
+    def status(self) -> str | None:
+        """The newest status at the server, which its client may not know yet."""
+        return getattr(self.changes[-1].fact, "status", None) if self.changes else None
+
+
+class Reading(Struct, eq=False):
+    """A reader of a stream: an HTTP response or a pipe. `since` is the entry by which it began to read."""
+
+    exchange: Exchange | None
+    place: Connection | None
+    since: Entry
+
+
+class Stream(Struct, eq=False):
+    """A stream of messages to a client. `request` is what it was opened for, None for a GET.
+
+    `sent` are its newest messages by position, `taken` is the highest position that was delivered. `readings` are its
+    readers in order; `resumed` the `stream.resumed` among them. `controls` are priming, retry and comments.
+    """
+
+    id: str
+    opened: Entry
+    session: Session | None = None
+    request: Message | None = None
+    call: Call | None = None
+    exchange: Exchange | None = None
+    ended: Entry | None = None
+    lost: Entry | None = None
+    taken: int = 0
+    sent: dict[int, Message] = field(default_factory=dict)
+    readings: list[Reading] = field(default_factory=list)
+    controls: list[Entry] = field(default_factory=list)
+
+    @property
+    def purpose(self) -> str:
+        """`response`, `standalone`, `subscription` or `resumable`."""
+        return cast("events.StreamOpened", self.opened.fact).purpose

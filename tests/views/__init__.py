@@ -1,0 +1,1 @@
+"""The one fold of the log."""

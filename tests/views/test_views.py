@@ -1,0 +1,325 @@
+"""The views of small stories, of saved logs, and of long ones."""
+
+from __future__ import annotations
+
+import io
+from itertools import pairwise
+from time import process_time
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from probe.observe import events, ndjson
+from probe.observe.context import Context
+from probe.observe.header import End, Header
+from probe.observe.log import Entry
+from probe.views.fold import Views
+from probe.views.retention import ForgottenError, Retention
+from probe.views.values import Message
+
+from ..support.facts import cancelled, emitted, received, requested, settled, started
+from ..support.logs import load
+
+
+class Log:
+    """Entries of a log a second apart, which one `Views` has taken."""
+
+    def __init__(self, **retention: int) -> None:
+        self.views = Views("run", Retention(**retention))
+        self.entries: list[Entry] = []
+
+    def add(self, fact: Any, cause: int | None = None, **context: Any) -> int:
+        seq = len(self.entries) + 1
+        self.entries.append(Entry(seq, 1e9 + seq, float(seq), Context(**context), fact, cause))
+        self.views.take(self.entries[-1])
+        return seq
+
+    def message(self, seq: int) -> Message:
+        return self.views.messages[seq]
+
+    def initialize(self, label: str | None = None) -> int:
+        """A session `s1` by exchange 1; returns the entry of its request."""
+        place: dict[str, Any] = {"connection": "tcp1", "exchange": 1, "label": label}
+        head = self.add(requested(), **place)
+        asked = self.add(received({"id": 0, "method": "initialize"}), head, **place)
+        opened = events.SessionOpened("abc", "2025-11-25", "acme", "1", b"{}")
+        self.add(opened, asked, **{**place, "session": "s1"})
+        return asked
+
+    def request(self, number: int, id: Any, method: str = "tools/call", **context: Any) -> int:
+        """A POST with one request; returns the entry of the message."""
+        place = {"connection": "tcp1", "exchange": number, "session": "s1", **context}
+        head = self.add(requested(), **place)
+        return self.add(received({"id": id, "method": method}), head, **place)
+
+
+def story(log: Log) -> dict[str, int]:
+    """One call with a report and a cancellation: the example of docs/internals/views.md."""
+    log.initialize()
+    place: dict[str, Any] = {"connection": "tcp1", "exchange": 2, "session": "s1"}
+    request = log.request(2, 7)
+    call = {**place, "call": "c1"}
+    began = log.add(started(7, progress_token=1), request, **call)
+    stream = {**call, "stream": "r2"}
+    log.add(events.StreamOpened("response"), request, **stream)
+    note = {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
+    report = log.add(emitted(note, 1), began, **stream)
+    response = log.add(events.HttpResponse(200, "text/event-stream", None), request - 1, **stream)
+    taken = log.add(events.MessagesDelivered(1, 1), report, **stream)
+    other = {"connection": "tcp2", "exchange": 3, "session": "s1"}
+    head = log.add(requested(), **other)
+    stop = log.add(received({"method": "notifications/cancelled", "params": {"requestId": 7}}), head, **other)
+    stopped = log.add(cancelled(7), stop, **call)
+    ended = log.add(settled(7, "cancelled", answered=False), stopped, **call)
+    left = log.add(events.HttpClosed("end of stream", 1), request - 1, **place)
+    found = {"request": request, "began": began, "report": report, "response": response, "taken": taken}
+    return {**found, "head": head, "stop": stop, "stopped": stopped, "ended": ended, "left": left}
+
+
+def test_a_call_that_is_cancelled_knows_all_that_it_was() -> None:
+    log = Log()
+    at = story(log)
+    request, call, stream = log.message(at["request"]), log.views.call("c1"), log.views.streams["s1", "r2"]
+    assert call is not None
+    assert request.call is call
+    assert call.request is request
+    assert request.exchange is log.views.exchanges[2] is call.exchange is stream.exchange
+    assert [message.seq for message in call.progress] == [at["report"]]
+    assert call.progress[0].request is request
+    assert call.progress[0].delivered is log.entries[at["taken"] - 1]
+    assert request.asked_to_cancel is log.message(at["stop"])
+    assert (call.cancelled, call.ended) == (log.entries[at["stopped"] - 1], log.entries[at["ended"] - 1])
+    assert log.views.exchanges[2].status == 200
+    assert log.views.exchanges[2].ended_by == "end of stream"
+    assert [reading.exchange for reading in stream.readings] == [request.exchange]
+    assert call.in_order() == [*range(at["request"] - 1, at["left"] + 1)], "and of the cancellation its exchange, too"
+    assert request.scope is log.views.sessions["s1"].scope
+    assert request.seq in log.views.sessions["s1"].scope.running
+
+
+def test_what_came_later_is_asked_as_of_a_moment() -> None:
+    log = Log()
+    at = story(log)
+    request = log.message(at["request"])
+    assert not request.cancelled_by(float(at["stop"])), "a window is half-open"
+    assert request.cancelled_by(at["stop"] + 0.5)
+    assert not request.answered_by(1e9)
+    assert not request.dropped_by(1e9), "the server ended the stream"
+
+
+def test_an_answer_counts_from_its_delivery_on() -> None:
+    log = Log()
+    log.initialize()
+    request = log.request(2, "a", "ping")
+    place = {"connection": "tcp1", "exchange": 2, "session": "s1"}
+    answer = log.add(emitted({"id": "a", "result": {}}), request, **place)
+    scope = log.views.sessions["s1"].scope
+    assert request in scope.running
+    taken = log.add(events.MessagesDelivered(1, 1), answer, **place)
+    asked = log.message(request)
+    assert asked.answer is log.message(answer)
+    assert (asked.answered_by(float(taken)), asked.answered_by(taken + 0.1)) == (False, True)
+    assert request not in scope.running
+    assert [*scope.answered] == [request]
+
+
+def test_a_client_that_leaves_before_its_answer_has_dropped_its_request() -> None:
+    log = Log()
+    log.initialize()
+    request = log.request(2, 1)
+    gone = log.add(events.HttpClosed("client", 0), request - 1, connection="tcp1", exchange=2)
+    asked = log.message(request)
+    assert (asked.dropped_by(float(gone)), asked.dropped_by(gone + 1.0)) == (False, True)
+
+
+def test_initialize_counts_in_the_session_that_it_opens() -> None:
+    log = Log()
+    asked = log.initialize("ann")
+    session, message = log.views.sessions["s1"], log.message(asked)
+    assert session.initialize is message
+    assert message.scope is session.scope
+    assert session.scope.ids == {0: message}
+    ann = log.views.clients["label", "ann"]
+    assert not ann.scope.requests
+    assert ann.sessions["s1"] is session
+    assert log.views.exchanges[1].client is ann
+
+
+def test_an_exchange_that_nobody_claims_is_of_nobody() -> None:
+    log = Log()
+    head = log.add(requested("GET"), connection="tcp1", exchange=1)
+    assert log.views.exchanges[1].client is None
+    log.add(events.HttpResponse(404, "", "no such path"), head, connection="tcp1", exchange=1)
+    assert log.views.exchanges[1].client is log.views.clients["nothing", ""]
+
+
+def test_ids_keep_their_types_and_their_scopes() -> None:
+    log = Log()
+    log.initialize()
+    one, text = log.request(2, 1), log.request(3, "1")
+    log.add(events.ConnectionOpened("stdio", "stdio"), connection="i1", exchange=4)
+    piped = log.add(received({"id": 1, "method": "ping"}), connection="i1", exchange=5)
+    ids = log.views.sessions["s1"].scope.ids
+    assert (ids[1].seq, ids["1"].seq) == (one, text)
+    scope = log.views.connections["i1"].scope
+    assert scope is not None
+    assert scope.ids[1].seq == piped
+
+
+def test_the_end_of_a_pipe_and_its_first_message() -> None:
+    log = Log()
+    opened = log.add(events.ConnectionOpened("websocket", "::1:5"), connection="w1", exchange=1, label="ann")
+    first = log.add(received({"id": 1, "method": "ping"}), opened, connection="w1", exchange=2, label="ann")
+    log.add(events.ConnectionClosed(1006, "client", 0), opened, connection="w1", exchange=1, label="ann")
+    pipe = log.views.connections["w1"]
+    assert pipe.first is log.message(first)
+    assert pipe.ended_by == "client"
+    assert pipe.client is log.views.clients["label", "ann"]
+    assert log.message(first).dropped_by(10.0)
+
+
+def test_a_question_has_its_replies() -> None:
+    log = Log()
+    log.initialize()
+    question = log.add(emitted({"id": "q1", "method": "elicitation/create"}, 1), session="s1", stream="g1")
+    log.add(events.MessagesDelivered(1, 1), question, session="s1", stream="g1")
+    reply = log.add(received({"id": "q1", "result": {}}), question, session="s1", connection="tcp1", exchange=2)
+    asked = log.message(question)
+    assert asked.replies == [log.message(reply)]
+    assert log.message(reply).question is asked
+
+
+def test_the_exchange_of_an_entry_has_a_key_for_people() -> None:
+    log = Log()
+    log.initialize()
+    question = log.add(emitted({"id": "q1", "method": "ping"}), session="s1")
+    log.add(received({"id": "q1", "result": {}}), question, session="s1")
+    log.add(events.ServerState("ready"))
+    assert [log.views.exchange_key(entry) for entry in log.entries] == [1, 1, 1, -question, -question, -6]
+
+
+class Unknown(Struct, frozen=True):
+    """A kind of a later program."""
+
+    kind: ClassVar[str] = "later.kind"
+
+
+def test_an_entry_of_an_unknown_kind_belongs_where_its_context_says() -> None:
+    log = Log()
+    log.initialize()
+    request = log.request(2, 1)
+    place = {"exchange": 2, "session": "s1", "call": "c1"}
+    began = log.add(started(), request, **place)
+    seq = log.add(Unknown(), began, **place)
+    call = log.views.call("c1")
+    assert call is not None
+    assert call.in_order() == [request - 1, request, began, seq]
+    assert log.views.exchanges[2].entries == [request - 1, request, began, seq]
+
+
+def test_a_gap_breaks_nothing_and_cuts_what_ran() -> None:
+    whole = Log()
+    story(whole)
+    for missing in range(1, len(whole.entries) + 1):
+        views = Views("run")
+        for entry in whole.entries:
+            views.missed() if entry.seq == missing else views.take(entry)
+        call = views.call("c1")
+        assert views.gaps == 1
+        assert call is None or missing not in call.entries or call.cut or missing <= call.began.seq
+
+
+def test_content_goes_before_facts_and_facts_before_nothing() -> None:
+    log = Log(messages=3, content_bytes=120)
+    log.initialize()
+    seqs = [log.request(number, number, "ping") for number in range(2, 6)]
+    old, newest = log.message(seqs[-2]), log.message(seqs[-1])
+    assert newest.value == {"id": 5, "method": "ping"}
+    assert [message.seq for message in log.views.messages.values()] == seqs[1:]
+    scope = log.views.sessions["s1"].scope
+    assert [*scope.requests] == seqs[1:]
+    assert scope.forgot == 2
+    log.add(received({"id": 9, "method": "x" * 110}), session="s1", exchange=9)
+    assert (old.id, old.method) == (4, "ping")
+    with pytest.raises(ForgottenError):
+        old.value  # noqa: B018
+
+
+def shown(views: Views) -> list[Any]:
+    """All that views say, as plain values."""
+    exchanges = [
+        (number, each.status, each.ended_by, each.entries, each.shared, [m.seq for m in each.messages], [*each.calls])
+        for number, each in views.exchanges.items()
+    ]
+    messages = [
+        (seq, m.rpc, m.id, m.answer and m.answer.seq, m.delivered and m.delivered.seq, m.call and m.call.name)
+        for seq, m in views.messages.items()
+    ]
+    calls = [
+        (name, call.record and call.record.encoded(), call.found(0), call.cut)
+        for name, call in views.calls.named.items()
+    ]
+    scopes = [
+        (label, [*s.scope.requests], [*s.scope.running], [*s.scope.answered]) for label, s in views.sessions.items()
+    ]
+    clients = [(key, [*client.sessions], [*client.connections]) for key, client in views.clients.items()]
+    return [exchanges, messages, calls, scopes, clients]
+
+
+def random_log(data: st.DataObject) -> Log:
+    log = Log()
+    log.initialize()
+    for number in range(2, data.draw(st.integers(3, 8))):
+        request = log.request(number, data.draw(st.sampled_from([1, "1", 2])))
+        place = {"connection": "tcp1", "exchange": number, "session": "s1", "call": f"c{number}"}
+        began = log.add(started(1), request, **place)
+        for position in range(1, data.draw(st.integers(1, 4))):
+            made = log.add(emitted({"method": "notifications/message"}, position), began, **place, stream=f"r{number}")
+            log.add(events.MessagesDelivered(position, position), made, **place, stream=f"r{number}")
+        if data.draw(st.booleans()):
+            log.add(settled(1), began, **place)
+            log.add(emitted({"id": 1, "result": {}}), request, **place)
+    return log
+
+
+@given(st.data())
+def test_a_saved_log_gives_the_views_of_the_live_one(data: st.DataObject) -> None:
+    log = random_log(data)
+    text = b"".join(ndjson.dump(Header("run", "1", 1.0), log.entries, End(len(log.entries))))
+    again = Views("run")
+    for entry in load(io.BytesIO(text)).entries:
+        again.take(entry)
+    assert shown(again) == shown(log.views)
+
+
+@given(st.data())
+def test_the_moment_in_which_a_reader_looks_changes_nothing(data: st.DataObject) -> None:
+    log = random_log(data)
+    cuts = sorted({0, len(log.entries), *data.draw(st.lists(st.integers(0, len(log.entries)), max_size=5))})
+    pieces = Views("run")
+    for since, until in pairwise(cuts):
+        for entry in log.entries[since:until]:
+            pieces.take(entry)
+        shown(pieces)
+    assert shown(pieces) == shown(log.views)
+
+
+def test_the_work_for_an_entry_does_not_grow_with_the_log() -> None:
+    """One session, 100,000 entries; messages and exchanges make room from the second piece on."""
+    log, times = Log(messages=8_000, exchanges=8_000, calls=50), []
+    log.initialize()
+    log.add(events.StreamOpened("standalone"), session="s1", stream="g1")
+    place = {"connection": "tcp1", "session": "s1"}
+    for piece in range(5):
+        begun = process_time()
+        for number in range(4_000 * piece + 2, 4_000 * (piece + 1) + 2):
+            request = log.request(number, number, "ping")
+            log.add(emitted({"id": number, "result": {}}), request, exchange=number, **place)
+            note = log.add(emitted({"method": "notifications/message"}, number), session="s1", stream="g1")
+            log.add(events.MessagesDelivered(number, number), note, session="s1", stream="g1")
+        times.append(process_time() - begun)
+    assert len(log.entries) > 100_000
+    assert min(times[3:]) < 4 * min(times[:2])
