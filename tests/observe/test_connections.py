@@ -12,6 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ..support.pipes import MARK, STREAMS, Pipe, pipe
 from ..support.probe import Probe, running
 from ..support.shown import as_value, newest
+from ..support.views import Evidence
 
 STEPS = {"steps": 3, "step_ms": 1000}
 PROGRESS: dict[str, Any] = {"name": "progress", "arguments": STEPS, "_meta": {"progressToken": 0}}
@@ -25,8 +26,8 @@ def rows(probe: Probe, table: Any) -> list[dict[str, Any]]:
 
 def evidence(probe: Probe, call: str) -> list[dict[str, Any]]:
     probe.engine.observer.catch_up()
-    assert probe.engine.observer.evidence.complete(call)
-    return [as_value(probe.engine.log.entry(seq)) for seq in probe.engine.observer.evidence.of(call)]
+    assert Evidence(probe.engine.observer.views).complete(call)
+    return [as_value(probe.engine.log.entry(seq)) for seq in Evidence(probe.engine.observer.views).of(call)]
 
 
 def kinds(entries: list[dict[str, Any]]) -> list[str]:

@@ -6,11 +6,9 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.observe import evidence
 from probe.observe.events import (
     CallProgressed,
     ConnectionClosed,
@@ -32,11 +30,13 @@ from probe.observe.events import (
     StreamResumed,
     TaskChanged,
 )
-from probe.observe.evidence import EvidenceIndex
+from probe.views.fold import Views
+from probe.views.retention import Retention
 
 from ..support.facts import Told, cancelled, emitted, received, requested, settled, started
 from ..support.probe import Probe, running
 from ..support.shown import as_value, newest
+from ..support.views import Evidence
 
 ASKED = ["http.request", "received tools/call", "call.started"]
 STREAMED = [*ASKED, "stream.opened", "dispatch.sent"]
@@ -65,9 +65,9 @@ def said(event: dict[str, Any]) -> str:
 def entries(probe: Probe, call: str) -> list[dict[str, Any]]:
     """The evidence of a call, which is in order and each entry once."""
     probe.engine.observer.catch_up()
-    seqs = probe.engine.observer.evidence.of(call)
+    seqs = Evidence(probe.engine.observer.views).of(call)
     assert list(seqs) == sorted(set(seqs))
-    assert probe.engine.observer.evidence.complete(call)
+    assert Evidence(probe.engine.observer.views).complete(call)
     return [as_value(probe.engine.log.entry(seq)) for seq in seqs]
 
 
@@ -381,18 +381,19 @@ async def test_a_flood_leaves_bounded_memory_and_the_newest_calls(autojump_clock
         for _ in range(120):
             await client.call("tools/call", {"name": "fail", "arguments": {}})
         probe.engine.observer.catch_up()
-        it = probe.engine.observer.evidence
+        it = Evidence(probe.engine.observer.views)
         known = [f"c{n}" for n in range(1, 121) if it.of(f"c{n}")]
         assert known == [f"c{n}" for n in range(71, 121)]
         assert not it.complete("c70")
-        assert len(it._calls) == 50
+        assert len(it.views.calls.named) == 50
 
 
 class Story:
     """Evidence that is fed single facts."""
 
-    def __init__(self, most_calls: int = 10_000) -> None:
-        self.evidence = EvidenceIndex(most_calls)
+    def __init__(self, **retention: int) -> None:
+        self.views = Views("run", Retention(**{"calls": 10_000, **retention}))
+        self.evidence = Evidence(self.views)
         self._told = Told()
 
     def tell(self, fact: Event, cause: int | None = None, **context: Any) -> int:
@@ -444,7 +445,7 @@ def test_visits_do_not_push_out_what_becomes_of_a_task() -> None:
 
 
 def test_a_call_that_runs_stays_while_others_come_and_go() -> None:
-    it = Story(most_calls=10)
+    it = Story(calls=10)
     it.start(1)
     for number in range(2, 100):
         it.start(number)
@@ -452,8 +453,8 @@ def test_a_call_that_runs_stays_while_others_come_and_go() -> None:
     ended = it.settle(1)
     assert it.evidence.of("c1") == [1, ended]
     assert it.evidence.complete("c1")
-    assert len(it.evidence._calls) == 10
-    assert not it.evidence._running
+    assert len(it.views.calls) == 10
+    assert len(it.views.calls.named) == 11
 
 
 def test_an_older_entry_that_is_joined_late_comes_last_for_a_reader_that_has_the_others() -> None:
@@ -469,22 +470,22 @@ def test_an_older_entry_that_is_joined_late_comes_last_for_a_reader_that_has_the
 
 
 def test_an_entry_that_was_missed_cuts_the_calls_that_ran() -> None:
-    it = Story(most_calls=3)
+    it = Story(calls=3)
     it.start(1)
     it.settle(1)
     it.start(2)
-    it.evidence.missed()
+    it.views.missed()
     assert it.evidence.complete("c1")
     assert not it.evidence.complete("c2")
     for number in range(3, 9):
         it.start(number)
-        it.settle(number)
+        it.views.missed()
     assert it.evidence.of("c2") == [], "its end may have been missed, so it makes room"
+    assert len(it.views.calls.named) == 6, "three that are listed, and three that may run"
 
 
-def test_many_calls_with_many_entries_push_out_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_MOST_IN_ALL", 1000)
-    it = Story()
+def test_many_calls_with_many_entries_push_out_the_oldest() -> None:
+    it = Story(evidence=1000)
     for number in range(30):
         it.start(number)
         for _ in range(99):
@@ -495,25 +496,23 @@ def test_many_calls_with_many_entries_push_out_the_oldest(monkeypatch: pytest.Mo
     assert all(len(it.evidence.of(f"c{number}")) == 100 for number in known)
 
 
-def test_the_memory_of_exchanges_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_MOST_NAMED", 100)
-    it = Story()
+def test_the_memory_of_exchanges_is_bounded() -> None:
+    it = Story(exchanges=100)
     for number in range(1, 500):
         head = it.tell(requested("GET"), exchange=number)
         it.tell(StreamOpened("response"), head, exchange=number, session="s1", stream=f"p{number}")
-    assert len(it.evidence._exchanges) == len(it.evidence._requests) == 100
+    assert len(it.views.exchanges) == len(it.views._heads) == 100
 
 
-def test_an_exchange_has_a_bounded_number_of_entries_and_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_MOST_OF_EXCHANGE", 3)
-    it = Story()
+def test_an_exchange_has_a_bounded_number_of_entries_and_calls() -> None:
+    it = Story(of_exchange=3)
     for number in range(5):
         it.start(number, exchange=1)
     heads = [it.tell(requested(), exchange=1) for _ in range(5)]
     assert it.evidence.of("c2")[1:] == heads
     assert it.evidence.of("c3")[1:] == []
     it.start(9, exchange=1)
-    assert len(it.evidence._exchanges[1].facts) == 3
+    assert len(it.views.exchanges[1].shared) == 3
 
 
 def test_the_refusal_of_a_visit_without_an_id_belongs_to_the_calls_that_it_visited() -> None:

@@ -20,13 +20,12 @@ from probe.observe.events import (
     HostRegistered,
     HostUpdated,
 )
-from probe.observe.evidence import EvidenceIndex
 from probe.observe.log import EventLog
-from probe.observe.records import CallRecords
 from probe.observe.tables import host_table
 from probe.observe.tables.tables import Tables
 
 from ..support.facts import Placed, at, record_all
+from ..support.views import Rows
 
 TOOLS = ("demo__export", "demo__slow")
 
@@ -35,12 +34,13 @@ class Told:
     """Tables that are told of single facts, one a second from 1001 on."""
 
     def __init__(self) -> None:
-        self.tables = Tables(CallRecords("run", 50), EvidenceIndex(50), 50)
+        self.rows = Rows("run", 50)
+        self.tables = Tables(self.rows, 50)
         self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
 
     def tell(self, *facts: Event | Placed) -> None:
         for entry in record_all(self.log, *facts):
-            self.tables.take(entry)
+            self.tables.take(entry, self.rows.take(entry))
 
     def row(self, id: str = "h3") -> dict[str, Any]:
         (row,) = self.tables.rows("hosts", [id])

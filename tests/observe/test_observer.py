@@ -16,6 +16,7 @@ from probe.settings import Limits
 
 from ..support.facts import started
 from ..support.probe import running
+from ..support.views import Evidence
 
 
 def make(most: int = 20_000) -> tuple[Observer, EventLog]:
@@ -40,9 +41,9 @@ def test_whoever_asks_gets_what_the_log_has_at_that_moment() -> None:
     assert observer.tables.all("sessions") == ["s1"]
     recorder = begin(log)
     assert len(observer.records) == 1
-    assert observer.evidence.of("c1") == [2]
+    assert Evidence(observer.views).of("c1") == [2]
     progressed(recorder, 1)
-    assert observer.evidence.of("c1") == [2, 3]
+    assert Evidence(observer.views).of("c1") == [2, 3]
     assert observer.tables.all("calls") == ["c1"]
 
 
@@ -99,9 +100,9 @@ def test_what_was_missed_is_missing_in_the_evidence_and_told() -> None:
     followed = Followed()
     observer.follow(followed)
     recorder = begin(log)
-    assert observer.evidence.complete("c1")
+    assert Evidence(observer.views).complete("c1")
     progressed(recorder, 150)
-    assert not observer.evidence.complete("c1")
+    assert not Evidence(observer.views).complete("c1")
     assert (followed.missed_at, observer.missed) == ([1], 50)
     assert [seq for _, seq in followed.taken] == [1, *range(52, 152)]
 
@@ -111,6 +112,6 @@ def test_an_entry_that_a_follower_cannot_take_costs_evidence_and_no_more(caplog:
     followed = Followed(poison=3)
     observer.follow(followed)
     progressed(begin(log), 3)
-    assert not observer.evidence.complete("c1")
+    assert not Evidence(observer.views).complete("c1")
     assert ([seq for _, seq in followed.taken], followed.missed_at, observer.missed) == ([1, 2, 4], [2], 1)
     assert "entry 3 of the event log" in caplog.text

@@ -22,12 +22,13 @@ from probe.observe.events import (
     StreamLost,
 )
 from probe.observe.log import EventLog
-from probe.observe.records import CallRecord, CallRecords
+from probe.observe.records import CallRecord
 from probe.observe.stored import bounded
 from probe.wire.jsonrpc import encode
 
 from ..support.facts import record, settled, started
 from ..support.shown import as_value, newest
+from ..support.views import Rows
 
 WHOLE: dict[str, Any] = {"stream": None}
 
@@ -37,7 +38,7 @@ class Told:
 
     def __init__(self, most: int = 50) -> None:
         self.log = EventLog(lambda: (1000.0, 0.0), max_events=10**6, max_bytes=10**9)
-        self.records = CallRecords("run", most)
+        self.records = Rows("run", most)
 
     def append(self, recorder: Recorder, fact: Event, cause: int | None = None) -> int:
         seq = recorder.append(fact, cause)
@@ -310,21 +311,21 @@ def test_calls_whose_end_was_missed_are_not_kept_for_ever() -> None:
     told = Told(50)
     for number in range(500):
         Call(told, f"c{number}")
-    assert len(told.records._older) == 50
+    assert len(told.records.views.calls.named) == 100
     for number in range(400, 450):
         told.append(Recorder(told.log).bind(exchange=1, call=f"c{number}"), settled(5))
     for number in range(500, 1000):
         Call(told, f"c{number}").tell(settled(5))
-    assert len(told.records._older) <= 100
+    assert len(told.records.views.calls.named) <= 150
 
 
 def test_of_messages_that_nobody_takes_a_bounded_number_of_runs_is_remembered(call: Call) -> None:
     for position in range(1, 2001):
         call.emit(position)
-    assert len(call.told.records._newest["c1"]._untaken) == 1
+    assert len(call.told.records.views.calls.named["c1"]._untaken) == 1
     for position in range(2002, 3000, 2):
         call.emit(position)
-    assert len(call.told.records._newest["c1"]._untaken) == 64
+    assert len(call.told.records.views.calls.named["c1"]._untaken) == 64
     call.deliver(1, 2998)
     assert (call.record.emitted, call.record.delivered) == (2499, 64)
 

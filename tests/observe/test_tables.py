@@ -10,15 +10,14 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.observe import events
-from probe.observe.evidence import EvidenceIndex
 from probe.observe.log import EventLog
-from probe.observe.records import CallRecords
 from probe.observe.tables.tables import TABLES, TableName, Tables
 
 from ..support.facts import Placed, at, emitted, received, record_all, settled, started
 from ..support.legacy import RpcError
 from ..support.probe import EPOCH, Probe, running
 from ..support.shown import version_of
+from ..support.views import Rows
 
 PROGRESS: dict[str, Any] = {"name": "progress", "arguments": {"steps": 4, "step_ms": 1000}}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -41,15 +40,14 @@ class Told:
     """Tables that are told of single facts."""
 
     def __init__(self) -> None:
-        self.records = CallRecords("run", 50)
-        self.tables = Tables(self.records, EvidenceIndex(50), 50)
+        self.records = Rows("run", 50)
+        self.tables = Tables(self.records, 50)
         self.log = EventLog(lambda: (1000.0 + self.log.last, 0.0), max_events=10, max_bytes=10**6)
 
     def tell(self, *facts: events.Event | Placed) -> int:
         """Returns the number of the last entry."""
         for entry in record_all(self.log, *facts):
-            self.records.take(entry)
-            self.tables.take(entry)
+            self.tables.take(entry, self.records.take(entry))
         return self.log.last
 
     def row(self, table: TableName) -> dict[str, Any]:

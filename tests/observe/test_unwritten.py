@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 
 from probe.observe.audit.unwritten import Unwritten
-from probe.observe.records import CallRecord, CallRecords
+from probe.observe.records import CallRecord
 
+from ..support.views import Rows
 from .calls import RUN, begun
 
 
 @pytest.fixture
-def records() -> CallRecords:
-    return CallRecords(RUN, 50)
+def records() -> Rows:
+    return Rows(RUN, 50)
 
 
-def started(records: CallRecords, unwritten: Unwritten, number: int) -> CallRecord:
+def started(records: Rows, unwritten: Unwritten, number: int) -> CallRecord:
     records.take(begun(number))
     item = records.get(f"c{number}")
     assert item is not None
@@ -33,7 +34,7 @@ def write_all(unwritten: Unwritten, entries: int = 1) -> list[tuple[str, int]]:
     return taken
 
 
-def test_each_change_is_written_once_and_the_longest_waiting_first(records: CallRecords) -> None:
+def test_each_change_is_written_once_and_the_longest_waiting_first(records: Rows) -> None:
     unwritten = Unwritten(records, 50)
     for number in (1, 2):
         started(records, unwritten, number)
@@ -46,7 +47,7 @@ def test_each_change_is_written_once_and_the_longest_waiting_first(records: Call
     assert write_all(unwritten) == [("c1", 1)]
 
 
-def test_what_was_taken_is_unwritten_until_it_is_known_to_be_written(records: CallRecords) -> None:
+def test_what_was_taken_is_unwritten_until_it_is_known_to_be_written(records: Rows) -> None:
     unwritten = Unwritten(records, 50)
     for number in (1, 2, 3):
         started(records, unwritten, number)
@@ -59,7 +60,7 @@ def test_what_was_taken_is_unwritten_until_it_is_known_to_be_written(records: Ca
     assert unwritten.pending() == []
 
 
-def test_what_could_not_be_written_is_written_with_all_its_evidence(records: CallRecords) -> None:
+def test_what_could_not_be_written_is_written_with_all_its_evidence(records: Rows) -> None:
     unwritten = Unwritten(records, 50)
     item = started(records, unwritten, 1)
     unwritten.take()
@@ -70,7 +71,7 @@ def test_what_could_not_be_written_is_written_with_all_its_evidence(records: Cal
     assert write_all(unwritten) == [("c1", 5)]
 
 
-def test_a_file_that_was_made_anew_gets_all_evidence_again(records: CallRecords) -> None:
+def test_a_file_that_was_made_anew_gets_all_evidence_again(records: Rows) -> None:
     unwritten = Unwritten(records, 50)
     started(records, unwritten, 1)
     write_all(unwritten)
@@ -79,7 +80,7 @@ def test_a_file_that_was_made_anew_gets_all_evidence_again(records: CallRecords)
     assert write_all(unwritten) == [("c1", 0)]
 
 
-def test_the_longest_waiting_makes_room_and_is_counted(records: CallRecords) -> None:
+def test_the_longest_waiting_makes_room_and_is_counted(records: Rows) -> None:
     unwritten = Unwritten(records, 3)
     for number in range(1, 6):
         started(records, unwritten, number).outcome = "completed"
@@ -87,7 +88,7 @@ def test_the_longest_waiting_makes_room_and_is_counted(records: CallRecords) -> 
     assert write_all(unwritten) == [("c3", 0), ("c4", 0), ("c5", 0)]
 
 
-def test_a_call_that_runs_makes_room_but_is_written_in_the_end(records: CallRecords) -> None:
+def test_a_call_that_runs_makes_room_but_is_written_in_the_end(records: Rows) -> None:
     unwritten = Unwritten(records, 3)
     long = started(records, unwritten, 1)
     for number in range(2, 100):
@@ -99,7 +100,7 @@ def test_a_call_that_runs_makes_room_but_is_written_in_the_end(records: CallReco
     assert unwritten.lost == 98 - 3 + 1, "not the first, but one more for its return"
 
 
-def test_a_call_that_was_written_whole_is_not_lost_with_what_came_later(records: CallRecords) -> None:
+def test_a_call_that_was_written_whole_is_not_lost_with_what_came_later(records: Rows) -> None:
     unwritten = Unwritten(records, 2)
     started(records, unwritten, 1).outcome = "completed"
     write_all(unwritten)
@@ -109,13 +110,13 @@ def test_a_call_that_was_written_whole_is_not_lost_with_what_came_later(records:
     assert (len(unwritten), unwritten.lost) == (2, 0)
 
 
-def test_a_call_that_has_no_record_is_not_written(records: CallRecords) -> None:
+def test_a_call_that_has_no_record_is_not_written(records: Rows) -> None:
     unwritten = Unwritten(records, 50)
     unwritten.note("c1")
     assert (len(unwritten), unwritten.lost) == (0, 0)
 
 
-def test_nothing_is_kept_of_calls_that_are_written(records: CallRecords) -> None:
+def test_nothing_is_kept_of_calls_that_are_written(records: Rows) -> None:
     unwritten = Unwritten(records, 10)
     for number in range(1, 200):
         started(records, unwritten, number).outcome = "completed"
@@ -123,7 +124,7 @@ def test_nothing_is_kept_of_calls_that_are_written(records: CallRecords) -> None
     assert (unwritten.lost, len(unwritten._running), len(unwritten._taken), len(unwritten._written)) == (0, 0, 0, 10)
 
 
-def test_the_end_of_a_call_is_found_in_its_record_though_nobody_told_of_it(records: CallRecords) -> None:
+def test_the_end_of_a_call_is_found_in_its_record_though_nobody_told_of_it(records: Rows) -> None:
     unwritten = Unwritten(records, 50)
     for number in range(1, 500):
         item = started(records, unwritten, number)
@@ -139,7 +140,7 @@ def test_the_end_of_a_call_is_found_in_its_record_though_nobody_told_of_it(recor
     assert len(unwritten._written) == 50
 
 
-def test_what_made_room_comes_back_while_the_records_have_it_and_is_lost_no_longer(records: CallRecords) -> None:
+def test_what_made_room_comes_back_while_the_records_have_it_and_is_lost_no_longer(records: Rows) -> None:
     unwritten = Unwritten(records, 3)
     for number in range(1, 6):
         started(records, unwritten, number).outcome = "completed"
@@ -152,7 +153,7 @@ def test_what_made_room_comes_back_while_the_records_have_it_and_is_lost_no_long
     assert unwritten.lost == 0
 
 
-def test_what_makes_room_while_it_is_taken_counts_once(records: CallRecords) -> None:
+def test_what_makes_room_while_it_is_taken_counts_once(records: Rows) -> None:
     unwritten = Unwritten(records, 2)
     for number in (1, 2):
         started(records, unwritten, number).outcome = "completed"
@@ -166,7 +167,7 @@ def test_what_makes_room_while_it_is_taken_counts_once(records: CallRecords) -> 
     assert (len(unwritten), unwritten.lost) == (2, 2)
 
 
-def test_a_call_that_runs_for_long_is_not_written_from_its_beginning_again(records: CallRecords) -> None:
+def test_a_call_that_runs_for_long_is_not_written_from_its_beginning_again(records: Rows) -> None:
     unwritten = Unwritten(records, 10)
     started(records, unwritten, 1)
     write_all(unwritten, 7)
@@ -177,7 +178,7 @@ def test_a_call_that_runs_for_long_is_not_written_from_its_beginning_again(recor
     assert write_all(unwritten) == [("c1", 7)]
 
 
-def test_what_ran_when_entries_were_missed_is_written_again(records: CallRecords) -> None:
+def test_what_ran_when_entries_were_missed_is_written_again(records: Rows) -> None:
     """Its evidence is no longer complete, and that has to be in the file."""
     unwritten = Unwritten(records, 50)
     for number in (1, 2, 3):
@@ -192,7 +193,7 @@ def test_what_ran_when_entries_were_missed_is_written_again(records: CallRecords
     assert write_all(unwritten) == [("c1", 1), ("c3", 1)]
 
 
-def test_calls_whose_end_was_missed_are_not_held_for_ever(records: CallRecords) -> None:
+def test_calls_whose_end_was_missed_are_not_held_for_ever(records: Rows) -> None:
     unwritten = Unwritten(records, 10)
     for number in range(1, 200):
         started(records, unwritten, number)

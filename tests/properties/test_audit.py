@@ -141,8 +141,8 @@ class Story:
     def __init__(self, path: Path, limit: int, max_bytes: int, wanted: CallFilter) -> None:
         log = EventLog(lambda: (0.0, 0.0), max_events=100, max_bytes=MANY)
         observer = Observer(log, RUN, Limits())
-        records = self.records = observer.records
-        self.unwritten = Unwritten(records, 1000)
+        self.views, self.records = observer.views, observer.records
+        self.unwritten = Unwritten(self.records, 1000)
         self.file = AuditFile(path, RUN, 1.0)
         self.file.ensure()
         self.store = FileCalls(self.file, RUN, MemoryCalls(RUN, observer, log), self.unwritten, observer)
@@ -155,7 +155,7 @@ class Story:
         self.cursor: str | None = None
 
     async def start(self, pick: int) -> None:
-        self.records.take(begun(len(self.calls) + 1))
+        self.views.take(begun(len(self.calls) + 1))
         self.calls.append(next(self.records.newest_first()))
         self.unwritten.note(self.calls[-1].call)
 

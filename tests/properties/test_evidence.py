@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.observe import events
-from probe.observe.evidence import EvidenceIndex
+from probe.views.fold import Views
 
 from ..support.facts import Told, cancelled, emitted, received, settled, started
+from ..support.views import Evidence
 
 IDS = st.sampled_from([5, "5", 6])
 
@@ -55,7 +56,7 @@ class Story:
 
     def __init__(self) -> None:
         self.told = Told()
-        self.evidence = EvidenceIndex(1000)
+        self.evidence = Evidence(Views())
         self.expected: dict[str, list[int]] = {}
         self.connections: list[Connection] = []
         self.calls: list[Call] = []

@@ -13,12 +13,11 @@ from probe.endpoints.feed.feed_query import place
 from probe.observe.context import Context
 from probe.observe.event_filter import EventFilter, parse
 from probe.observe.events import MessageReceived
-from probe.observe.evidence import EvidenceIndex
 from probe.observe.feed import PIECE, FeedCursor, Missed
 from probe.observe.log import EventLog
-from probe.observe.records import CallRecords
 from probe.observe.tables.tables import Tables
 
+from ..support.views import Rows
 from ..wire.event_source import EventSource
 from . import steps
 
@@ -50,7 +49,7 @@ class Feed(RuleBasedStateMachine):
         self.now = 0.0
         self.per_second, self.burst = per_second, burst
         self.log = EventLog(lambda: (1000.0 + self.now, self.now), max_events=kept, max_bytes=10**9)
-        self.pieces = Pieces(RUN, self.log, Tables(CallRecords(RUN, 1), EvidenceIndex(1), 1))
+        self.pieces = Pieces(RUN, self.log, Tables(Rows(RUN, 1), 1))
         self.readers: list[Reader] = []
 
     @rule(count=st.integers(1, 200), session=st.sampled_from(["s1", "s2"]), size=st.sampled_from([0, 10, 3000, 70_000]))

@@ -23,11 +23,12 @@ from probe.observe.events import (
 )
 from probe.observe.header import End, Header
 from probe.observe.log import Entry, EventLog
-from probe.observe.records import CallRecord, CallRecords
+from probe.observe.records import CallRecord
 from probe.wire.jsonrpc import encode
 
 from ..support.facts import settled, started
 from ..support.logs import load
+from ..support.views import Rows
 from . import at_most
 
 MANY: Final = 10**9
@@ -188,7 +189,7 @@ class Teller:
 
 
 def folded(entries: Iterable[Entry]) -> list[CallRecord]:
-    records = CallRecords("run", 100)
+    records = Rows("run", 100)
     for entry in entries:
         records.take(entry)
     return [*records.newest_first()]

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from probe.observe.call_filter import CallFilter
-from probe.observe.records import CallRecord, CallRecords
+from probe.observe.records import CallRecord, Records
 from probe.observe.tables.tables import Tables
 
 EVERY_CALL = CallFilter()
@@ -23,7 +23,7 @@ def as_value(thing: _Shown | None) -> dict[str, Any]:
     return dict(json.loads(thing.encoded()))
 
 
-def newest(records: CallRecords, most: int) -> list[CallRecord]:
+def newest(records: Records, most: int) -> list[CallRecord]:
     """At most so many records, the newest first."""
     return list(islice(records.newest_first(), most))
 

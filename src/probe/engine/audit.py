@@ -229,9 +229,9 @@ class Audit:
 
     async def _written(self, record: CallRecord, before: int, turns: Turns) -> Written:
         """The record as it is now, with the evidence that was found after its first `before` entries."""
-        evidence = self._observer.evidence
-        places = evidence.found(record.call, before)
-        complete = evidence.complete(record.call)
+        call = self._observer.call(record.call)
+        places = [] if call is None else call.found(before)
+        complete = call is not None and not call.cut
         self._unwritten.taken_as(record, before + len(places))
         row, fields = record.encoded(), _fields_of(record)
         entries: list[tuple[int, bytes]] = []

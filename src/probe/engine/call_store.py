@@ -76,8 +76,9 @@ class MemoryCalls:
 
     async def evidence(self, call: str, max_bytes: int) -> tuple[bool, list[tuple[int, bytes]]]:
         """Whether they are all there were, and those entries of a call that are still in the log, in order."""
-        evidence = self._observer.evidence
-        places, complete = evidence.of(call), evidence.complete(call)
+        known = self._observer.call(call)
+        places = [] if known is None else known.in_order()
+        complete = known is not None and not known.cut
         entries: list[tuple[int, bytes]] = []
         size, turns = 0, Turns()
         for place in places:
@@ -143,10 +144,9 @@ class FileCalls:
     async def _together(self, known: CallWithEvidence, kept: KeptRow, call: str, max_bytes: int) -> CallWithEvidence:
         """A call of this run whose evidence is in the log no longer, or in the file not yet."""
         _, entries = await self._memory.evidence(call, max_bytes)
-        evidence = self._observer.evidence
-        places = evidence.of(call)
+        view = self._observer.call(call)
         together = dict(sorted({**dict(kept.entries), **dict(entries)}.items()))
-        whole = evidence.complete(call) and together.keys() >= set(places)
+        whole = view is not None and not view.cut and together.keys() >= view.entries.keys()
         return _with_evidence(known.row, together.items(), complete=whole)
 
     @asynccontextmanager

@@ -19,8 +19,8 @@ from ..observe.events import ServerState
 from ..observe.header import Header
 from ..observe.log import EventLog
 from ..observe.opened import OpenedFile, ReadLog
-from ..observe.records import CallRecords
 from ..settings import Settings
+from ..views.calls import Calls
 from ..wire.errors import McpError, shutting_down
 from ..wire.jsonrpc import Json, Message, Request, RequestId
 from ..wire.parameters import InitializeRequestParams
@@ -144,7 +144,7 @@ class Engine:
         return Header(self.run, __version__, self.started_at, settings, catalogue)
 
     @property
-    def records(self) -> CallRecords:
+    def records(self) -> Calls:
         """The records of tool calls, up to the end of the log."""
         return self.observer.records
 

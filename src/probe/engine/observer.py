@@ -1,4 +1,4 @@
-"""Follows the event log, so that the records, the evidence and the tables are there when somebody looks."""
+"""Follows the event log, so that the views and the tables are there when somebody looks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Protocol
 
 import trio
 
-from ..observe.evidence import EvidenceIndex
 from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog
-from ..observe.records import CallRecords
 from ..observe.tables.tables import Tables
 from ..settings.limits import Limits
+from ..views.calls import Call, Calls
+from ..views.fold import Views
+from ..views.retention import Retention
 
 
 class CallFollower(Protocol):
@@ -26,17 +27,16 @@ class CallFollower(Protocol):
 
 
 class Observer:
-    """The records, the evidence and the tables of one engine's log.
+    """The views and the tables of one engine's log.
 
-    `records`, `evidence` and `tables` have every entry of the log at the moment in which they are asked for. One that
-    is kept grows whenever the observer takes entries, and `catch_up` has it take those that are there.
+    `views`, `records` and `tables` have every entry of the log at the moment in which they are asked for. One that is
+    kept grows whenever the observer takes entries, and `catch_up` has it take those that are there.
     """
 
     def __init__(self, log: EventLog, run: str, limits: Limits) -> None:
         self._followers: list[CallFollower] = []
-        self._records = CallRecords(run, limits.call_records)
-        self._evidence = EvidenceIndex(limits.call_records)
-        self._tables = Tables(self._records, self._evidence, limits.call_records)
+        self._views = Views(run, Retention(calls=limits.call_records))
+        self._tables = Tables(self._views.calls, limits.call_records)
         self._log = log
         self._log_follower = LogFollower(log, self._take, self._missed, begin=self._forget)
 
@@ -53,16 +53,19 @@ class Observer:
         self._log_follower.catch_up()
 
     @property
-    def records(self) -> CallRecords:
-        """The records of tool calls."""
+    def views(self) -> Views:
+        """What the log shows."""
         self.catch_up()
-        return self._records
+        return self._views
 
     @property
-    def evidence(self) -> EvidenceIndex:
-        """The entries of each tool call."""
-        self.catch_up()
-        return self._evidence
+    def records(self) -> Calls:
+        """The records of tool calls."""
+        return self.views.calls
+
+    def call(self, name: str) -> Call | None:
+        """A call that is kept, with the entries that belong to it."""
+        return self.views.call(name)
 
     @property
     def tables(self) -> Tables:
@@ -83,14 +86,13 @@ class Observer:
         self._tables.forget_before(self._log.first)
 
     def _take(self, entry: Entry) -> None:
-        # The tables read the records.
-        self._records.take(entry)
-        calls = self._tables.take(entry)
+        calls = [call.name for call in self._views.take(entry)]
+        self._tables.take(entry, calls)
         if calls:
             for follower in self._followers:
                 follower.take(calls, entry)
 
     def _missed(self, first: int, last: int) -> None:
-        self._evidence.missed()
+        self._views.missed()
         for follower in self._followers:
             follower.missed()

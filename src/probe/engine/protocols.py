@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..observe.header import Header
     from ..observe.log import EventLog
     from ..observe.opened import OpenedFile
-    from ..observe.records import CallRecords
     from ..settings import Settings
+    from ..views.calls import Calls
     from ..wire.jsonrpc import Json, Message, Notification, Request, RequestId
     from .calls.request_context import RequestContext
     from .calls.tool_runs import ToolRuns
@@ -113,7 +113,7 @@ class WatchedEngine(Protocol):
     stopped: int | None
 
     @property
-    def records(self) -> CallRecords:
+    def records(self) -> Calls:
         """The records of tool calls, up to the end of the log."""
 
     @property

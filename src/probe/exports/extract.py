@@ -6,7 +6,7 @@
     4  the introductions of the clients of its sessions: programs of one kind share a modern client's label
     5  those about the server as a whole, which say when it began and ended
 
-The entries about one call are its evidence (`observe.evidence`).
+The entries about one call are its evidence (`views.evidence`).
 """
 
 from __future__ import annotations

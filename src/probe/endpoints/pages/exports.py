@@ -112,12 +112,12 @@ async def _find(engine: WatchedEngine, extract: Extract, turns: Turns) -> Chosen
         # Its id is known with the run before it, and without.
         run, _, call = extract.call.rpartition(".")
         record = engine.records.get(call) if run in ("", engine.run) else None
-        evidence = engine.observer.evidence
-        if record is None:
+        view = engine.observer.call(call)
+        if record is None or view is None:
             raise NothingToExportError(f"there is no call {clip(extract.call)!r}, or the log keeps it no longer")
-        lost = [] if evidence.complete(call) else lost
+        lost = lost if view.cut else []
         extract = replace(extract, call=call)
-        return Chosen(extract, evidence.of(call), lost, end, record.label or record.session, turns)
+        return Chosen(extract, view.in_order(), lost, end, record.label or record.session, turns)
     last = engine.log.last
     if extract.client is None:
         return Chosen(extract, [entry.seq async for entry in _all(engine, last, turns)], lost, end, None, turns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple
 
-from ..records import CallRecord, CallRecords
+from ..records import CallRecord, Records
 
 
 class _Progress(NamedTuple):
@@ -27,7 +27,7 @@ class Unwritten:
     calls that run, twice as many as may wait are held; one whose end was missed would be held for ever.
     """
 
-    def __init__(self, records: CallRecords, most: int) -> None:
+    def __init__(self, records: Records, most: int) -> None:
         self._records = records
         self._most = most
         self._running: OrderedDict[str, CallRecord] = OrderedDict()

@@ -11,9 +11,8 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from ...wire.jsonrpc import RequestId
 from .. import events
-from ..evidence import EvidenceIndex
 from ..log import Entry
-from ..records import CallRecords
+from ..records import Records
 from .changes import Changes
 from .host_table import HostRows
 from .log_counts import LOG, LogCounts
@@ -36,9 +35,8 @@ _OTHERS: Final = "(others)"
 class Tables:
     """The tables of one engine. `changes` are those of each table; of calls they hold as many as there are records."""
 
-    def __init__(self, records: CallRecords, evidence: EvidenceIndex, most_calls: int) -> None:
+    def __init__(self, records: Records, most_calls: int) -> None:
         self._records = records
-        self._evidence = evidence
         self._tasks: Table[TaskRow] = Table()
         self._sessions: Table[SessionRow] = Table(may_go=lambda row: row.id != UNATTRIBUTED)
         self._streams = StreamRows()
@@ -70,18 +68,16 @@ class Tables:
             kind: [part[kind] for part in parts if kind in part] for kind in get_args(events.Event)
         }
 
-    def take(self, entry: Entry) -> Sequence[str]:
-        """One more entry. Returns the tool calls that it belongs to."""
+    def take(self, entry: Entry, calls: Sequence[str]) -> None:
+        """One more entry, and the tool calls that it belongs to."""
         self._counts.take(entry)
         fact = entry.fact
         for taker in self._takers[type(fact)]:
             taker(entry, fact)
-        calls = self._evidence.take(entry)
         if calls:
             self._call_changes.note_each(calls)
             if self._tasks.rows:
                 self._change_tasks(calls)
-        return calls
 
     def _change_tasks(self, calls: Iterable[str]) -> None:
         """The row of a task shows the progress of its call."""
