@@ -16,6 +16,7 @@ import tempfile
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import nox
@@ -28,7 +29,10 @@ nox.options.default_venv_backend = "none"
 # or stop leave a processor idle for half of their time; LANE says which row a run of nox is.
 LANES = (
     ("tests", "properties", "interop"),
-    ("lint", "types", "imports", "dashboard_tests", "infra", "conformance", "interop_legacy", "docs", "build"),
+    (
+        *("lint", "types", "imports", "dashboard_tests", "infra", "conformance", "interop_legacy", "docs", "build"),
+        "oldest",
+    ),
 )
 nox.options.sessions = LANES[int(os.environ["LANE"])] if "LANE" in os.environ else [*LANES[0], *LANES[1]]
 
@@ -43,6 +47,12 @@ DASHBOARD = ROOT / "dashboard"
 # The programs that put load on a server in the benchmark, and the packages of Debian that have them.
 LOAD = {"wrk": "wrk", "h2load": "nghttp2-client"}
 SITE = ROOT / "src" / "probe" / "endpoints" / "site"
+# What depends on the Python: errors in groups, the start, signals and the end, threads, the loop.
+SHARP = (
+    *(f"tests/test_{name}.py" for name in ("app", "cli", "imports", "settings", "starting", "time_limit")),
+    *(f"tests/{folder}" for folder in ("engine", "facts", "shutdown", "stdio", "toolhost")),
+    *("tests/gateway/test_command.py", "tests/judging/test_command.py"),
+)
 NOT_OURS = tuple(f"--ignore=tests/{folder}" for folder in ("clients", "conformance", "infra", "bugs"))
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
 # a worker that has finished takes tests from the others: some files take minutes, and a few tests many seconds
@@ -82,40 +92,65 @@ def uv(session: nox.Session) -> Path:
     return home / "bin" / "uv"
 
 
-def create(session: nox.Session, home: Path, *installs: tuple[str, ...]) -> Path:
+def create(session: nox.Session, home: Path, *installs: tuple[str, ...], base: str = sys.executable) -> Path:
     """Make a virtual environment and install into it, once per tuple of arguments; returns its folder of programs."""
     try:
         program, python = uv(session), home / "bin" / "python"
-        session.run(program, "venv", "--quiet", "--clear", "--python", sys.executable, str(home))
+        session.run(program, "venv", "--quiet", "--clear", "--python", base, str(home))
         for arguments in installs:
             session.run(program, "pip", "install", "--quiet", "--python", str(python), *arguments)
     except CommandFailed:
         # uv asks PyPI, or the index of its own configuration, while many networks are set up for pip alone
         session.warn("uv cannot install this; pip takes its turn, which lasts much longer")
-        create_with_pip(session, home, *installs)
+        create_with_pip(session, home, *installs, base=base)
     return home / "bin"
 
 
-def create_with_pip(session: nox.Session, home: Path, *installs: tuple[str, ...]) -> None:
+def create_with_pip(session: nox.Session, home: Path, *installs: tuple[str, ...], base: str = sys.executable) -> None:
     """Do what `create` does, with nothing but Python."""
-    session.run(sys.executable, "-m", "venv", "--clear", str(home))
+    session.run(base, "-m", "venv", "--clear", str(home))
     pip = (home / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     for arguments in installs:
         session.run(*pip, *arguments)
 
 
-def environment(session: nox.Session, lock: str) -> Path:
+@cache
+def release(python: str) -> tuple[int, ...] | None:
+    """The release that an interpreter is, such as (3, 13, 0); None for what does not run, or is no release yet."""
+    asked = [python, "-c", "import sys; print(*sys.version_info)"]
+    done = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)  # noqa: S603
+    *numbers, level, _ = done.stdout.split() or ("none", "")
+    return tuple(map(int, numbers)) if level == "final" else None
+
+
+def pythons() -> list[str]:
+    """Every supported Python that this machine has, on the PATH or by pyenv, the oldest first."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    folders = [*map(Path, os.get_exec_path()), *pyenv.glob("versions/*/bin")]
+    minors = nox.project.python_versions(nox.project.load_toml(ROOT / "pyproject.toml"))
+    files = [folder / f"python{minor}" for folder in folders for minor in minors]
+    found: dict[tuple[int, ...], str] = {}
+    for python in [sys.executable, *(str(file) for file in files if file.is_file())]:
+        which = release(python)
+        if which is not None:
+            found.setdefault(which, python)
+    return [found[which] for which in sorted(found)] or [sys.executable]
+
+
+def environment(session: nox.Session, lock: str, python: str = sys.executable) -> Path:
     """The environment of one lock, with this package, editable; returns its folder of programs.
 
     Sessions share it: six copies of the dev lock would only cost minutes and a gigabyte. It is made again when the
-    lock or pyproject.toml changes.
+    lock or pyproject.toml changes. One of another Python than nox has its number in its name.
     """
     locks = [REQUIREMENTS / f"{name}.txt" for name in (lock, "build")]
-    home = ENVIRONMENTS / lock
+    which = ".".join(map(str, release(python) or ()))
+    home = ENVIRONMENTS / (lock if release(python) == release(sys.executable) else f"{lock}-{which}")
     with made_once(home, digest([*locks, ROOT / "pyproject.toml"])) as missing:
         if missing:
             hashed = [("--require-hashes", "-r", str(file)) for file in locks]
-            create(session, home, *hashed, ("--no-deps", "--no-build-isolation", "--editable", str(ROOT)))
+            editable = ("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+            create(session, home, *hashed, editable, base=python)
     return home / "bin"
 
 
@@ -185,9 +220,9 @@ def junit(session: nox.Session) -> Path:
     return ENVIRONMENTS / "junit" / f"{session.name}.xml"
 
 
-def pytest(session: nox.Session, lock: str, *arguments: str, **variables: str) -> None:
+def pytest(session: nox.Session, lock: str, *arguments: str, python: str = sys.executable, **variables: str) -> None:
     """Run pytest in the environment of a lock."""
-    programs = environment(session, lock)
+    programs = environment(session, lock, python)
     session.run(programs / "pytest", f"--junitxml={junit(session)}", *arguments, *session.posargs, env=variables)
 
 
@@ -222,8 +257,21 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Every test without a session of its own; the slowest ones are named at the end."""
-    pytest(session, "dev", "-m", "not hypothesis", "--durations=30", *EVERYWHERE, *NOT_OURS)
+    """Every test without a session of its own, on the newest Python here or on `TESTS_PYTHON`; names the slowest."""
+    # the doctor looks at the pages
+    site(session)
+    python = os.environ.get("TESTS_PYTHON") or pythons()[-1]
+    pytest(session, "dev", "-m", "not hypothesis", "--durations=30", *EVERYWHERE, *NOT_OURS, python=python)
+
+
+@nox.session
+def oldest(session: nox.Session) -> None:
+    """What depends on the Python, on the oldest one here."""
+    first, *others = pythons()
+    if others:
+        pytest(session, "dev", "-m", "not hypothesis", *EVERYWHERE, *SHARP, python=first)
+    else:
+        session.log("this machine has one supported Python, on which `tests` runs")
 
 
 def check_properties(session: nox.Session, profile: str, *options: str) -> None:
