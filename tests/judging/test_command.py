@@ -44,6 +44,9 @@ CLIENT = textwrap.dedent(
         post("tools/list", version="1.0")
     if "exit" in sys.argv:
         sys.exit(3)
+    if "crash" in sys.argv:
+        import os
+        os.abort()
     """
 )
 
@@ -105,6 +108,49 @@ def test_warnings_count_where_they_are_told_to(client: list[str], capfd: pytest.
     status, _, err = judged(capfd, "--", *client, "exit")
     assert status == 0
     assert "the client ended: status 3" in err
+
+
+def test_of_a_client_that_crashes_nothing_good_is_said(client: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    status, _, err = judged(capfd, "--", *client, "crash")
+    assert status == 2
+    assert "the client ended: SIGABRT" in err
+    assert judged(capfd, "--", *client, "version", "crash")[0] == 1, "what it did wrong before stands"
+
+
+def test_requests_that_were_all_refused_came(capfd: pytest.CaptureFixture[str]) -> None:
+    post = (
+        "import sys, urllib.request as r\nfor _ in range(3):\n"
+        "  try: r.urlopen(sys.argv[-1], b'no JSON')\n  except OSError: pass"
+    )
+    status, _, err = judged(capfd, "--", sys.executable, "-c", post)
+    assert status in (1, 2)
+    assert "none of 3 HTTP requests had a request of the protocol" in err
+    assert "did it get the URL?" not in err
+
+
+KILLS = """
+import json, subprocess, sys, time
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+prefix = "io.modelcontextprotocol/"
+meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities": {},
+        prefix + "clientInfo": {"name": "tester", "version": "1"}}
+for id, method in enumerate(["tools/list", "tools/call"]):
+    params = {"_meta": meta, **({"name": "simple_tool", "arguments": {}} if id else {})}
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode() + b"\\n")
+    server.stdin.flush()
+    server.stdout.readline()
+# The log is a tenth of a second behind.
+time.sleep(1)
+server.kill()
+server.wait()
+"""
+
+
+def test_a_server_that_its_client_kills_is_judged_by_what_was_there(capfd: pytest.CaptureFixture[str]) -> None:
+    status, out, err = judged(capfd, "--stdio", "--", sys.executable, "-c", KILLS)
+    assert "the server was killed, by its client most likely" in err
+    assert "passed" in out
+    assert status == 0, err
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,9 @@ class RuleReport:
 class SubjectReport:
     """One subject: who it is, as far as the log says, and a verdict for each rule that can apply to it.
 
-    `rules` are in the order of the catalogue; rules for revisions or transports that it never used are in
-    `out_of_reach`. `agents` are the values of its `User-Agent`, cut to 60 characters.
+    `exchanges` are its HTTP requests, `requests` those of the protocol. `rules` are in the order of the catalogue;
+    rules for revisions or transports that it never used are in `out_of_reach`. `agents` are the values of its
+    `User-Agent`, cut to 60 characters.
     """
 
     label: str
@@ -62,6 +63,7 @@ class SubjectReport:
     capabilities: Mapping[str, int]
     several: str | None
     whole: bool
+    exchanges: int
     requests: int
     lists: int
     uses: int

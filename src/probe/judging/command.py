@@ -21,7 +21,16 @@ from ..core.client_label import LABEL_RULE, is_client_label
 from ..core.escaping import shown
 from ..judge.catalogue import catalogue
 from ..judge.outcome.comparison import compare
-from ..judge.outcome.exit_status import CLEAN, FOUND, MINIMUM, Demands, ExitStatus, outcome, outcome_of_comparison
+from ..judge.outcome.exit_status import (
+    CLEAN,
+    FOUND,
+    MINIMUM,
+    NOTHING_SAID,
+    Demands,
+    ExitStatus,
+    outcome,
+    outcome_of_comparison,
+)
 from ..judge.outcome.expectations import Expectation, ExpectationError, load
 from ..judge.predicates.all import PREDICATES
 from ..judge.reports.as_json import as_json
@@ -43,6 +52,10 @@ _STANDARD_OUTPUT: Final = Path("-")
 # The usual mistake when a client has sent nothing.
 _NO_URL: Final = "did it get the URL? It is the last argument of the command, or stands in place of {url}"
 _NO_SERVER: Final = "did it start the server? Its command line is the end of the command; {config} is a file with it"
+_KILLED: Final = (
+    "the server was killed, by its client most likely, and its log lacks the last moment: a client closes the input of "
+    "its server, and waits for the end"
+)
 # Lines are read well up to this width, also on a wider terminal.
 _WIDEST: Final = 110
 
@@ -146,7 +159,7 @@ def _check_outputs(options: JudgeOptions) -> None:
 
 def _demands(options: JudgeOptions) -> Demands:
     require = options.require or MINIMUM
-    return Demands(options.strict, _expected(options.expect), () if _NONE in require else require)
+    return Demands(options.strict, _expected(options.expect), () if _NONE in require else require, options.stdio)
 
 
 def _expected(path: Path | None) -> Sequence[Expectation]:
@@ -229,9 +242,13 @@ def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
         _say(f"the client ended: {how}")
         if options.must_exit_0 and status == CLEAN:
             status, reasons = FOUND, [f"the client ended: {how}"]
+        elif ended.signal is not None and not (ended.timed_out or ended.told) and status == CLEAN:
+            status, reasons = NOTHING_SAID, ["a client that a signal has ended may have had more to do"]
+    if options.stdio:
+        reasons += [f"{_KILLED} (run {log.run})" for log in judged.report.logs if log.cut_off]
     for reason in reasons:
         _say(reason)
-    if options.client and not any(subject.requests for subject in judged.report.subjects):
+    if options.client and not any(subject.requests or subject.exchanges for subject in judged.report.subjects):
         _say(_NO_SERVER if options.stdio else _NO_URL)
     return status
 

@@ -42,6 +42,7 @@ def subject_report(subject: Subject) -> SubjectReport:
         dict(sorted(life.capabilities.items())),
         life.several,
         life.whole,
+        life.exchanges,
         life.requests,
         life.listings,
         life.uses,
