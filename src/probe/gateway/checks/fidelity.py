@@ -23,7 +23,7 @@ def _both(case: Case, step: str) -> tuple[Trial, Trial]:
 
 
 def framing(case: Case) -> Seen:
-    """22."""
+    """Found if any response through the gateway breaks a rule of HTTP framing (RFC 9112, RFC 9113)."""
     faults = {way: _faults(case, way) for way in ("direct", "through")}
     if faults["direct"]:
         return unclear(f"the direct way itself: {faults['direct'][0]}")
@@ -37,7 +37,7 @@ def _faults(case: Case, way: Way) -> list[str]:
 
 
 def errors(case: Case) -> Seen:
-    """24."""
+    """Found if a refusal, such as of a request without Accept, has another status or code through the gateway."""
     differ: list[str] = []
     count = 0
     for step in ("errors", "errors.modern"):
@@ -63,7 +63,7 @@ def _refusal(item: Exchange) -> str:
 
 
 def tool_errors(case: Case) -> Seen:
-    """25."""
+    """Found if a JSON-RPC error of the tool `fail` arrives as a result with `isError`."""
     direct, through = _both(case, "failures")
     ours, theirs = direct["protocol_error"], through["protocol_error"]
     if ours.error_code is None:
@@ -74,7 +74,7 @@ def tool_errors(case: Case) -> Seen:
 
 
 def results(case: Case) -> Seen:
-    """26."""
+    """Found if a result does not arrive, or with other content (`records.digest` says what does not count)."""
     differ: list[str] = []
     count = 0
     for step in ("results", "large.quick", "large"):
@@ -95,7 +95,7 @@ def results(case: Case) -> Seen:
 
 
 def ids(case: Case) -> Seen:
-    """27."""
+    """Found if an id or token of `IDS` comes back with another value or JSON type; at the probe it may be another."""
     _, through = _both(case, "ids")
     wrong: list[str] = []
     rewritten = 0
@@ -121,7 +121,7 @@ _PROGRESS: Final = "notifications/progress"
 
 
 def large_ids(case: Case) -> Seen:
-    """28."""
+    """Found if the gateway refuses a request for its id, such as 2**53 + 1, which the probe answers."""
     direct, through = _both(case, "ids")
     refused = [
         repr(value)
@@ -132,7 +132,7 @@ def large_ids(case: Case) -> Seen:
 
 
 def origin(case: Case) -> Seen:
-    """39."""
+    """Found if a request with a foreign Host or Origin, which the probe refuses with 403, passes the gateway."""
     direct, through = _both(case, "origins")
     asked = [item for item in through.exchanges if item.name in direct and direct[item.name].status == 403]
     if not asked:
@@ -144,13 +144,13 @@ def origin(case: Case) -> Seen:
 
 
 def bodies(case: Case) -> Seen:
-    """40."""
+    """Found if the gateway refuses a body of one of `BODIES` bytes, which the probe takes."""
     direct, through = _both(case, "bodies")
     return _limit(direct, through)
 
 
 def heads(case: Case) -> Seen:
-    """41."""
+    """Found if the gateway refuses one of `HEADS`, such as a header of 9 KB, which the probe takes."""
     direct, through = _both(case, "heads")
     return _limit(direct, through)
 
@@ -167,7 +167,7 @@ _MUST: Final = frozenset({"authorization", "traceparent", "x-mixed"})
 
 
 def headers(case: Case) -> Seen:
-    """42."""
+    """Found if a header that clients need is lost. Others that are lost or merged are only told."""
     direct, through = _both(case, "headers")
     ours, theirs = _at_probe(direct), _at_probe(through)
     if ours is None or theirs is None:
@@ -216,7 +216,7 @@ def _at_probe(trial: Trial) -> dict[str, list[str]] | None:
 
 
 def encoding(case: Case) -> Seen:
-    """43."""
+    """Found if an event stream arrives with Content-Encoding, which `no-transform` forbids."""
     direct, through = _both(case, "encoding")
     ours, theirs = (trial["call"].header("content-encoding") for trial in (direct, through))
     if through["call"].status != 200:

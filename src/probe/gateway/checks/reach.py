@@ -16,7 +16,7 @@ _NO_LEGACY: Final = "the gateway does not offer the revisions with sessions"
 
 
 def http10(case: Case) -> Seen:
-    """23."""
+    """Found if more than half of the requests reach the probe as HTTP/1.0."""
     versions = {way: _versions(case, way) for way in ("direct", "through")}
     old = versions["through"].count("1.0")
     if not versions["through"]:
@@ -37,7 +37,7 @@ def _versions(case: Case, way: Any) -> list[str]:
 
 
 def modern(case: Case) -> Seen:
-    """44."""
+    """Tells that the gateway refuses 2026-07-28, or that its calls reach the probe in another revision."""
     both = case.both("reach.modern")
     if both is None or not case.offers("modern", "direct"):
         return not_applicable("the probe itself was not asked")
@@ -53,7 +53,7 @@ def modern(case: Case) -> Seen:
 
 
 def renamed(case: Case) -> Seen:
-    """29."""
+    """Found if the gateway calls any tool of the probe by another name."""
     ours, theirs = _tools(case)
     if not theirs:
         return not_applicable("no tools are listed")
@@ -71,7 +71,7 @@ def _tools(case: Case) -> tuple[list[str], list[str]]:
 
 
 def lists(case: Case) -> Seen:
-    """30."""
+    """Found if a tool, resource or prompt of the probe is in no list of the gateway, over all pages."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("legacy", "through"):
         return not_applicable(_NO_LEGACY)
@@ -90,7 +90,7 @@ def lists(case: Case) -> Seen:
 
 
 def capabilities(case: Case) -> Seen:
-    """31."""
+    """Found if a session at the probe declares other capabilities than its client did."""
     opened, other = _opened(case, 0), _opened(case, 1)
     if isinstance(opened, Seen):
         return opened
@@ -105,7 +105,7 @@ def capabilities(case: Case) -> Seen:
 
 
 def initialized(case: Case) -> Seen:
-    """51."""
+    """Found if the session of a client gets no `notifications/initialized` at the probe."""
     opened = _opened(case, 0)
     if isinstance(opened, Seen):
         return opened
@@ -138,7 +138,7 @@ def _session_of_call(case: Case, client: int) -> str | Seen:
 
 
 def header(case: Case) -> Seen:
-    """36."""
+    """Found if the answer to `initialize` has no Mcp-Session-Id, and the session does not work without it."""
     both = case.both("reach.legacy")
     if both is None or not case.offers("sessions", "direct"):
         return not_applicable("the probe itself gave no session")
@@ -153,7 +153,7 @@ def header(case: Case) -> Seen:
 
 
 def unknown(case: Case) -> Seen:
-    """37."""
+    """Found if a request with an unknown session id, or with that of a deleted session, gets 200."""
     both = case.both("reach.legacy")
     if both is None or "unknown session" not in both[1]:
         return not_applicable("the gateway works without sessions")
@@ -166,7 +166,7 @@ def unknown(case: Case) -> Seen:
 
 
 def deleted(case: Case) -> Seen:
-    """38."""
+    """Found if DELETE leaves the session at the probe open. That the gateway refuses it with 405 is only told."""
     both = case.both("reach.call")
     if both is None or "0 delete" not in both[1]:
         return not_applicable("the gateway works without sessions")
@@ -202,7 +202,7 @@ def _legacy_sessions(case: Case) -> dict[int, list[str]] | Seen:
 
 
 def shared(case: Case) -> Seen:
-    """33."""
+    """Found if the calls of all clients run in one session at the probe."""
     found = _legacy_sessions(case)
     if isinstance(found, Seen):
         return found
@@ -214,7 +214,7 @@ def shared(case: Case) -> Seen:
 
 
 def each(case: Case) -> Seen:
-    """34."""
+    """Found if two calls of one client run in different sessions at the probe."""
     found = _legacy_sessions(case)
     if isinstance(found, Seen):
         return found
@@ -225,7 +225,7 @@ def each(case: Case) -> Seen:
 
 
 def sticky(case: Case) -> Seen:
-    """35."""
+    """Found if a request of a session that was just opened gets 404."""
     trial = case.one("sessions", "through")
     if trial is None:
         return not_applicable(_NO_LEGACY)

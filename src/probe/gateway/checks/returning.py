@@ -18,7 +18,7 @@ def _both(case: Case, step: str) -> tuple[Trial, Trial]:
 
 
 def resume(case: Case) -> Seen:
-    """13."""
+    """Found if a stream that broke has no ids of events, or Last-Event-ID does not bring the rest of it."""
     direct, through = _both(case, "resume")
     if "rest" not in direct:
         return unclear("the direct way itself has no ids of events")
@@ -42,7 +42,7 @@ def _steps(trial: Trial) -> list[str]:
 
 
 def questions(case: Case) -> Seen:
-    """32."""
+    """Found if a question (elicitation) does not reach the client, or the call gets no result after the answer."""
     direct, through = _both(case, "elicitation")
     if not direct.facts["asked"]:
         return unclear("the probe itself did not ask")
@@ -56,7 +56,7 @@ def questions(case: Case) -> Seen:
 
 
 def features(case: Case) -> Seen:
-    """45."""
+    """Found if a capability is not offered through the gateway, or if tasks or subscriptions do not work."""
     ours, theirs = (set(case.run.offers[way]) for way in ("direct", "through"))
     eras = [era for era in ("legacy", "modern") if era in theirs]
     missing = sorted(
@@ -85,7 +85,7 @@ def _broken(case: Case) -> list[str]:
 
 
 def draft(case: Case) -> Seen:
-    """50."""
+    """Found if a draft stream is resumed too early (1004), because the probe saw its close late."""
     direct, through = _both(case, "draft")
     if "resume" not in direct or direct["resume"].error_code is not None:
         return unclear("the direct way itself could not resume")
@@ -96,7 +96,7 @@ def draft(case: Case) -> Seen:
 
 
 def websocket(case: Case) -> Seen:
-    """46."""
+    """Found if the upgrade to a WebSocket does not get 101, or if messages on it get no answer."""
     direct, through = _both(case, "websocket")
     ours, theirs = direct["websocket"], through["websocket"]
     if ours.status != 101:
@@ -119,7 +119,7 @@ def _unbroken(trials: list[Trial]) -> Seen | None:
 
 
 def twice(case: Case) -> Seen:
-    """18."""
+    """Found if a call begins twice at the probe after its connection broke before the answer."""
     trials = [trial for step in _BEFORE for trial in case.of(step, "through")]
     off = _unbroken(trials)
     if off is not None:
@@ -131,7 +131,7 @@ def twice(case: Case) -> Seen:
 
 
 def refused(case: Case) -> Seen:
-    """19."""
+    """Found if a call that broke is sent again while the first one runs, so that the probe refuses the second one."""
     trials = case.of("break.before.legacy", "through")
     off = _unbroken(trials)
     if off is not None:
@@ -144,7 +144,7 @@ def refused(case: Case) -> Seen:
 
 
 def hidden(case: Case) -> Seen:
-    """20."""
+    """Found if a response whose connection to the probe broke arrives as a complete one, without its result."""
     trials = [trial for step in _AFTER for trial in case.of(step, "through")]
     off = _unbroken(trials)
     if off is not None:
@@ -158,7 +158,7 @@ def hidden(case: Case) -> Seen:
 
 
 def hangs(case: Case) -> Seen:
-    """21."""
+    """Found if a response whose connection to the probe broke stays open at the client."""
     trials = [trial for step in _AFTER for trial in case.of(step, "through")]
     off = _unbroken(trials)
     if off is not None:

@@ -48,7 +48,7 @@ def _close_times(case: Case) -> tuple[dict[str, float | str], dict[str, float | 
 
 
 def close_lost(case: Case) -> Seen:
-    """8."""
+    """Found if the client closes the stream of a modern call, and the call runs on at the probe."""
     direct, through = _close_times(case)
     if any(after == "never" for after in direct.values()):
         return unclear("the direct way itself lost a close")
@@ -60,7 +60,7 @@ def close_lost(case: Case) -> Seen:
 
 
 def close_late(case: Case) -> Seen:
-    """9."""
+    """Found if the probe sees the close of a modern stream later than without the gateway."""
     direct, through = _close_times(case)
     late = [
         step.removeprefix("close.")
@@ -82,7 +82,7 @@ def _times(after: dict[str, float | str]) -> str:
 
 
 def cancel_lost(case: Case) -> Seen:
-    """10."""
+    """Found if `notifications/cancelled` does not cancel the call at the probe, or only after `_CANCEL_S`."""
     direct, through = _trial(case, "cancel")
     base = offset(case)
     ours, theirs = _cancelled_after(direct, base), _cancelled_after(through, base)
@@ -106,7 +106,7 @@ def _cancelled_after(trial: Trial, base: float = 0.0) -> float | str:
 
 
 def cancel_answered(case: Case) -> Seen:
-    """11."""
+    """Found if the client gets an answer to the call that it cancelled."""
     _, through = _trial(case, "cancel")
     if not isinstance(_cancelled_after(through), float):
         return not_applicable("the cancellation is lost: cancel.lost")
@@ -116,7 +116,7 @@ def cancel_answered(case: Case) -> Seen:
 
 
 def cancel_open(case: Case) -> Seen:
-    """12."""
+    """Found if the stream of a cancelled call is still open after `STREAM_OPEN_S`."""
     _, through = _trial(case, "cancel")
     if not isinstance(_cancelled_after(through), float):
         return not_applicable("the cancellation is lost: cancel.lost")
@@ -140,7 +140,7 @@ def _cut(case: Case, step: str) -> float | None:
 
 
 def quiet_cut(case: Case) -> Seen:
-    """15."""
+    """Found if a stream or call on which nothing comes is cut, where it lives without the gateway."""
     cuts = {step: _cut(case, step) for step in _QUIET if case.both(step) is not None}
     if not cuts:
         return not_applicable("it was not done on both ways")
@@ -157,7 +157,7 @@ def quiet_cut(case: Case) -> Seen:
 
 
 def busy_cut(case: Case) -> Seen:
-    """16."""
+    """Found if a call on which messages come all the time is cut."""
     after = _cut(case, "busy")
     seconds = _trial(case, "busy")[1].facts["seconds"]
     came = len(_trial(case, "busy")[1]["call"].of(PROGRESS))
@@ -167,7 +167,7 @@ def busy_cut(case: Case) -> Seen:
 
 
 def cut_left(case: Case) -> Seen:
-    """17."""
+    """Found if a call that the gateway ended by a time-out runs on at the probe."""
     left: list[str] = []
     cut = 0
     for step in ("quiet.call", "busy"):

@@ -89,7 +89,7 @@ def _lateness(case: Case) -> tuple[list[float], list[float]]:
 
 
 def held(case: Case) -> Seen:
-    """1."""
+    """Found if most streams arrive only once their last message was made."""
     through = [each for each in _all(case, "through") if each.late]
     if not through:
         return _nothing(case)
@@ -109,7 +109,7 @@ def _nothing(case: Case) -> Seen:
 
 
 def late(case: Case) -> Seen:
-    """2."""
+    """Found if the median message is later than without the gateway, and the stream is not held back as a whole."""
     direct, through = _lateness(case)
     if not through:
         return _nothing(case)
@@ -123,7 +123,7 @@ def late(case: Case) -> Seen:
 
 
 def dropped(case: Case) -> Seen:
-    """4."""
+    """Found if more than half of the calls with a progress token bring no progress on any stream."""
     through = [each for each in _all(case, "through") if each.at_probe]
     if not through:
         return unclear("no call was found at the probe, or none was given its token")
@@ -135,7 +135,7 @@ def dropped(case: Case) -> Seen:
 
 
 def moved(case: Case) -> Seen:
-    """6."""
+    """Found if progress of a call comes on the GET stream of its session."""
     trials = case.of("progress.legacy", "through")
     if not trials:
         return not_applicable("the gateway does not offer sessions")
@@ -147,7 +147,7 @@ def moved(case: Case) -> Seen:
 
 
 def overtaken(case: Case) -> Seen:
-    """5."""
+    """Found if a message of progress is missing where others of the same call arrived: the result came first."""
     trials = [trial for step in ("fast", *_TIMED) for trial in case.of(step, "through")]
     called = [(trial, call) for trial in trials if (call := call_of(trial)) is not None and call.progress]
     if not called:
@@ -167,7 +167,7 @@ def overtaken(case: Case) -> Seen:
 
 
 def order(case: Case) -> Seen:
-    """7."""
+    """Found if the progress of a call does not grow from each message to the next."""
     wrong: list[str] = []
     for step in (*_TIMED, "fast"):
         for trial in case.of(step, "through"):
@@ -178,7 +178,7 @@ def order(case: Case) -> Seen:
 
 
 def get_head(case: Case) -> Seen:
-    """3."""
+    """Found if the head of the GET stream does not come within 3 s."""
     both = case.both("get")
     assert both is not None, "a check is asked only where its steps were done on both ways"
     ours, theirs = (trial["get"] for trial in both)
@@ -194,7 +194,7 @@ def get_head(case: Case) -> Seen:
 
 
 def get_empty(case: Case) -> Seen:
-    """14."""
+    """Found if `notifications/tools/list_changed` does not arrive on the GET stream; 405 for it is only told."""
     both = case.both("get")
     assert both is not None, "a check is asked only where its steps were done on both ways"
     ours, theirs = (trial["get"] for trial in both)
@@ -211,7 +211,7 @@ def get_empty(case: Case) -> Seen:
 
 
 def serial(case: Case) -> Seen:
-    """48."""
+    """Found if a call gets no answer among others, or if calls come late and wait for each other at the probe."""
     ours, theirs = ([_load(trial) for trial in _loads(case, way)] for way in WAYS)
     if not ours or not theirs:
         return not_applicable("it was not done on both ways")
@@ -268,7 +268,7 @@ def _ends(call: ProbeCall) -> list[tuple[Row, int]]:
 
 
 def load_sessions(case: Case) -> Seen:
-    """49."""
+    """Found if the probe opens a session for more than half of the requests of 2026-07-28, which has none."""
     trial = next(iter(_loads(case, "through")), None)
     if trial is None or not case.offers("modern", "through"):
         return not_applicable("calls of one session: see sessions.each")
@@ -280,7 +280,7 @@ def load_sessions(case: Case) -> Seen:
 
 
 def streams(case: Case) -> Seen:
-    """47."""
+    """Found if requests wait or are refused once the streams that an HTTP/2 connection allows are open."""
     trial = case.one("streams", "through")
     if trial is None:
         return not_applicable("HTTP/2 is not spoken")
