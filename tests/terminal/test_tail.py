@@ -80,9 +80,13 @@ def test_what_is_no_address_is_refused(url: str, capsys: pytest.CaptureFixture[s
 class Answers(BaseHTTPRequestHandler):
     """Another server than a probe."""
 
+    status, said = 404, b""
+
     def do_GET(self) -> None:
-        self.send_response(404)
+        self.send_response(self.status)
+        self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
+        self.wfile.write(self.said)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
@@ -95,3 +99,26 @@ def test_another_server_is_no_feed() -> None:
         with pytest.raises(FeedError, match=r"has no feed: HTTP 404"):
             next(follow(f"http://127.0.0.1:{server.server_port}", 1, print))
         answering.join(30)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "why"),
+    [
+        (503, b"busy\x1b[2J\x07 or so", r"busy\x1b[2J\x07 or so"),
+        (200, b"data: {\n\n", "an event of the feed is no JSON"),
+        (200, b'data: {"seq": \xff}\n\n', "an event of the feed is no JSON"),
+    ],
+)
+def test_what_another_server_says_is_one_line_and_no_traceback(
+    status: int, said: bytes, why: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Answers, "status", status)
+    monkeypatch.setattr(Answers, "said", said)
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        answering = Thread(target=server.handle_request)
+        answering.start()
+        assert main(["tail", f"http://127.0.0.1:{server.server_port}"]) == 2
+        answering.join(30)
+    err = capsys.readouterr().err
+    assert why in err
+    assert (err.count("\n"), "\x1b" in err) == (1, False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from ..core.escaping import shown
+
 
 @click.command("doctor")
 @click.argument("url")
@@ -43,4 +45,4 @@ def command(url: str, cafile: str | None, hold: float) -> int:
 
 def _say(mark: str, about: str, text: str) -> None:
     colour = {"ok": "green", "note": "yellow", "bad": "red"}[mark]
-    click.echo(f"{click.style(mark.ljust(5), fg=colour)}{about.ljust(11)}{text}")
+    click.echo(f"{click.style(mark.ljust(5), fg=colour)}{about.ljust(11)}{shown(text)}")

@@ -49,6 +49,7 @@ def command(url: str, client: str | None, line: str, last: int | None, *, findin
     A line says who asked what, and how it went. URL is the address of the server, http://127.0.0.1:8000 without one.
     Ctrl-C ends it.
     """
+    from ..core.escaping import shown
     from ..observe.query import QueryError
     from ..observe.search.words import read
     from ..terminal.exchanges import Exchanges
@@ -64,12 +65,12 @@ def command(url: str, client: str | None, line: str, last: int | None, *, findin
         last = _WHOLE_LOG if client or line or findings else _LAST
     screen, exchanges = Screen(sys.stdout), Exchanges(client=client, findings=findings, words=words)
     try:
-        for item in follow(url, last, lambda why: click.echo(f"{why}; trying again", err=True)):
+        for item in follow(url, last, lambda why: click.echo(f"{shown(why)}; trying again", err=True)):
             if isinstance(item, Missing):
                 screen.show(missing(time.time(), item.first, item.last))
             else:
-                for shown in exchanges.take(item):
-                    screen.show(shown)
+                for each in exchanges.take(item):
+                    screen.show(each)
     except FeedError as error:
         raise click.ClickException(str(error)) from None
     except (KeyboardInterrupt, BrokenPipeError):
