@@ -68,12 +68,10 @@ def test_names_are_judged_only_where_all_lists_are_known():
     [
         ("tools/call", {"name": "get_user"}, Verdict.PASS),
         ("tools/call", {"name": "get_user", "arguments": {"a": None, "b": "[1]"}}, Verdict.PASS),
-        ("prompts/get", {"name": "p", "arguments": {"a": "1"}}, Verdict.PASS),
         ("tools/call", {"name": "get_user", "arguments": None}, Verdict.FAIL),
         ("tools/call", {"name": "get_user", "arguments": []}, Verdict.FAIL),
         ("tools/call", {"name": "get_user", "arguments": 1}, Verdict.FAIL),
         ("tools/call", {"name": "get_user", "arguments": '{"a":1}'}, Verdict.FAIL),
-        ("prompts/get", {"name": "p", "arguments": {"a": 1}}, Verdict.FAIL),
         ("prompts/list", {}, Verdict.NOT_OBSERVED),
     ],
 )
@@ -89,7 +87,15 @@ def test_hidden_arguments_are_judged_by_their_types():
         hidden = {"hidden": (("/params/arguments/token", kind),)}
         assert isinstance(session, HttpSession)
         session.request("prompts/get", {"name": "p", "arguments": {"token": "[redacted]"}}, message=hidden)
-        expect(log, "tools.arguments-object", verdict)
+        expect(log, "jsonrpc.wire-schema", verdict)
+
+
+@pytest.mark.parametrize(("arguments", "verdict"), [({"a": "1"}, Verdict.PASS), ({"a": 1}, Verdict.FAIL)])
+def test_arguments_of_a_prompt_are_a_matter_of_its_schema(arguments: dict[str, Any], verdict: Verdict):
+    log, session = listed()
+    session.request("prompts/get", {"name": "p", "arguments": arguments})
+    found = expect(log, "jsonrpc.wire-schema", verdict)
+    assert any("GetPromptRequest" in each for each in found.remarks["jsonrpc.wire-schema"]) is (verdict is Verdict.FAIL)
 
 
 @pytest.mark.parametrize(

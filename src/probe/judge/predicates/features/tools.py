@@ -59,9 +59,9 @@ def _plain(name: str) -> str:
 
 @judges("tools.arguments-object")
 class ToolsArgumentsObject(Predicate):
-    """Passes arguments as an object, or not at all."""
+    """Passes arguments as an object, or not at all. Those of a prompt are left to `jsonrpc.wire-schema`."""
 
-    methods = frozenset({"tools/call", "prompts/get"})
+    methods = frozenset({"tools/call"})
 
     def on_request(self, message: Message) -> None:
         if not isinstance(members(message.value).get("params"), dict):
@@ -69,8 +69,6 @@ class ToolsArgumentsObject(Predicate):
         arguments = message.params.get("arguments", {})
         if not isinstance(arguments, dict):
             self.fail(message, f"arguments is {_what(arguments)}")
-        elif message.method == "prompts/get" and (wrong := _no_string(message, arguments)) is not None:
-            self.fail(message, f"the argument {wrong!r} of a prompt is {_what(arguments[wrong])}, not a string")
         else:
             self.ok(message)
 
@@ -81,16 +79,6 @@ def _what(value: Any) -> str:
     if isinstance(value, str):
         return "JSON text in a string" if value.lstrip()[:1] in "{[" else "a string"
     return _TYPES.get(type(value), "an object")
-
-
-def _no_string(message: Message, arguments: dict[str, Any]) -> str | None:
-    hidden = dict(message.hidden)
-    for name, value in arguments.items():
-        if not isinstance(value, str):
-            return name
-        if hidden.get(f"/params/arguments/{name}", "string") != "string":
-            return name
-    return None
 
 
 class _AsTasks(Predicate):

@@ -228,7 +228,11 @@ class JsonrpcWireSchema(Predicate):
         definition = schemas.request_of(revision, method)
         if definition is None or (method == "initialize" and message.params.get("protocolVersion") != revision):
             return
-        self._judge(message, definition, message.value, "")
+        wrong = _hidden_argument(message) if method == "prompts/get" else None
+        if wrong is None:
+            self._judge(message, definition, message.value, "")
+        else:
+            self.fail(message, f"{method} does not fit {definition} at {wrong[0]}: a string, got a hidden {wrong[1]}")
 
     def _judge(self, message: Message, definition: str, value: Any, at: str) -> None:
         found = misfits(message.revision or "", definition, value, message.hidden, at=at)
@@ -237,6 +241,13 @@ class JsonrpcWireSchema(Predicate):
             self.fail(message, f"{message.method or 'the answer'} does not fit {definition} at {own[0]}")
         elif not found:
             self.ok(message)
+
+
+def _hidden_argument(message: Message) -> tuple[str, str] | None:
+    """The place and the type of an argument that the log hides and that is no string, as those of a prompt are."""
+    prefix = "/params/arguments/"
+    arguments = (each for each in message.hidden if each[0].startswith(prefix) and "/" not in each[0][len(prefix) :])
+    return next((each for each in arguments if each[1] != "string"), None)
 
 
 def _is_answer(pointer: str) -> bool:
