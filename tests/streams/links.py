@@ -97,7 +97,7 @@ class Link(ABC):
     async def back(self, after_s: float = 5.0) -> Link:
         """Drop the connection, and come back after so many seconds: no sooner than the draft allows by default."""
         await self.drop()
-        await trio.sleep(after_s)  # real time, where the server has set so short a time: the clients of sockets
+        await trio.sleep(after_s)  # real time: a client of sockets comes back later
         return await self.another()
 
     # What is sent.
