@@ -232,3 +232,20 @@ def test_an_ordinary_client_of_two_seconds_has_nothing_that_is_not_decided():
     log.process("exited", 0)
     found = judged(log, over=None)["acme"]
     assert set(found.verdicts.values()) == {PASS, SILENT}, found.faults
+
+
+@pytest.mark.parametrize("name", ["MISSING_SESSION", "INVALID_META"])
+@pytest.mark.parametrize("refused", [True, False])
+def test_what_comes_of_a_refused_initialize_is_no_second_finding(refused: bool, name: str):
+    log = Log()
+    client = log.http()
+    asked = client.post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}})
+    if refused:
+        client.refuse(asked, 400, "INVALID_PARAMS")
+    else:
+        client.opened(asked, "2025-11-25")
+        log.idle(1)
+    bare = client.post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    client.refuse(bare, 400, name)
+    found = judged(log)["acme"].faults
+    assert found.keys() == {"lifecycle.initialize-complete", *([] if refused else ["http.session-header"])}

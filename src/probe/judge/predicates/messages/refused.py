@@ -34,6 +34,8 @@ _EXCUSED: Final[Mapping[str, str]] = {
     Refusal.MISSING_CAPABILITY.name: "a client learns by it what the request needs",
     Refusal.PARSE_ERROR.name: "this server does not read all that may be JSON",
 }
+# So the server refuses what a client sends as if it had a session.
+_WITHOUT_SESSION: Final = frozenset({Refusal.MISSING_SESSION.name, Refusal.INVALID_META.name})
 # These name things that a model or a person chose, or that have ended meanwhile.
 _NAMING: Final = frozenset(
     {"tools/call", "prompts/get", "completion/complete", "resources/read", "resources/subscribe"}
@@ -59,6 +61,11 @@ class RefusedByServer(Predicate):
 
     def setup(self) -> None:
         self._unknown: Newest[str, int] = Newest(_MOST_METHODS)
+        self._initialize: Message | None = None
+
+    def on_request(self, message: Message) -> None:
+        if message.method == "initialize":
+            self._initialize = message
 
     def on_refused(self, message: Message) -> None:
         if message.exchange is None or message.exchange.status is not None:
@@ -114,6 +121,8 @@ class RefusedByServer(Predicate):
             self._method(message, words)
         elif name in _EXCUSED:
             self.unclear(message, f"{_EXCUSED[name]}: {words}")
+        elif name in _WITHOUT_SESSION and message.era != "modern" and self._was_initialize_refused():
+            self.unclear(message, f"the server had refused initialize, so there was no session: {words}")
         elif message.method == "ping" and message.pipe is not None and message.session is None:
             # 2025-11-25 basic/lifecycle: no "requests other than pings" before the answer to `initialize`.
             self.unclear(message, f"a ping may come before initialize: {words}")
@@ -121,6 +130,11 @@ class RefusedByServer(Predicate):
             self.unclear(message, f"a model or a person may have named it: {words}")
         else:
             self._fault(message, words)
+
+    def _was_initialize_refused(self) -> bool:
+        asked = self._initialize
+        answer = None if asked is None else asked.answer
+        return asked is not None and (asked.refusal is not None or (answer is not None and answer.rpc == "error"))
 
     def _method(self, message: Message, words: str) -> None:
         """A method that the server does not have may be tried once: that is how a client learns of it."""
