@@ -322,10 +322,10 @@ def test_calls_whose_end_was_missed_are_not_kept_for_ever() -> None:
 def test_of_messages_that_nobody_takes_a_bounded_number_of_runs_is_remembered(call: Call) -> None:
     for position in range(1, 2001):
         call.emit(position)
-    assert len(call.told.records.views.calls.named["c1"]._untaken) == 1
+    assert len(call.told.records.views.calls.named["c1"].row._untaken) == 1
     for position in range(2002, 3000, 2):
         call.emit(position)
-    assert len(call.told.records.views.calls.named["c1"]._untaken) == 64
+    assert len(call.told.records.views.calls.named["c1"].row._untaken) == 64
     call.deliver(1, 2998)
     assert (call.record.emitted, call.record.delivered) == (2499, 64)
 

@@ -11,9 +11,10 @@ from ..observe.follower import LogFollower
 from ..observe.log import Entry, EventLog
 from ..observe.tables.tables import Tables
 from ..settings.limits import Limits
-from ..views.calls import Call, Calls
+from ..views.calls import Calls
 from ..views.fold import Views
 from ..views.retention import Retention
+from ..views.values import Call
 
 
 class CallFollower(Protocol):

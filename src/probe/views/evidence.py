@@ -20,9 +20,8 @@ from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.context import Context
 from ..observe.log import Entry
-from .calls import Call
 from .retention import Retention
-from .values import Exchange
+from .values import Call, Exchange
 
 _Follows: TypeAlias = Callable[[Context, Any], bool]
 

@@ -18,13 +18,14 @@ from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.context import Context
 from ..observe.log import Entry
-from .calls import Call, Calls, row_of
+from .call_row import ANSWERS
+from .calls import Calls, row_of
 from .evidence import NO_ROLE, ROLES, Evidence
 from .hosts import Hosts
 from .messages import Messages, leave
 from .retention import Retention
 from .values import (
-    ANSWERS,
+    Call,
     Client,
     Connection,
     Exchange,
@@ -128,7 +129,7 @@ class Views:
             # It may have started with this entry.
             call = self.calls.named.get(name)
         owner = call if context.task is None else self._owner(call, context.task)
-        if owner is not None and owner.record is not None and not owner.is_forgotten:
+        if owner is not None and owner.row is not None and not owner.is_forgotten:
             evidence.of_call(owner, entry, exchange, role)
             return (owner,)
         if call is None and name is not None:
@@ -141,7 +142,7 @@ class Views:
 
     def _owner(self, call: Call | None, id: str) -> Call | None:
         """The tool call that an entry names: itself, or by its task."""
-        if call is not None and call.record is not None:
+        if call is not None and call.row is not None:
             return call
         task = self.tasks.get(id)
         return None if task is None else task.call
@@ -381,7 +382,7 @@ class Views:
         call = Call(name, entry, row_of(self._run, entry, fact), exchange, request)
         if request is not None:
             request.call = call
-        if call.record is not None:
+        if call.row is not None:
             call.task = self._task(entry)
             if call.task is not None:
                 call.task.call = call
@@ -392,7 +393,7 @@ class Views:
         gone = self.calls.start(call)
         if gone is not None:
             self._let_go(gone)
-        if call.record is not None:
+        if call.row is not None:
             self._evidence.begin(call)
 
     def _let_go(self, call: Call) -> None:
@@ -409,16 +410,18 @@ class Views:
         call.exchange = call.request = call.task = None
 
     def _progressed(self, entry: Entry, fact: events.CallProgressed, exchange: Any, call: Call | None) -> None:
-        if call is not None:
-            call.progressed(fact)
+        if call is not None and call.row is not None:
+            call.row.progressed(fact)
 
     def _cancelled(self, entry: Entry, fact: events.CallCancelled, exchange: Any, call: Call | None) -> None:
         context = entry.context
-        if call is not None:
-            call.was_cancelled(entry, fact)
+        if call is not None and fact.effect:
+            call.cancelled = entry
+            if call.row is not None:
+                call.row.cancelled(fact)
         owner = call if context.task is None else self._owner(call, context.task)
         # A call with a stream of its own is ended by the loss of the stream, not by its connection.
-        if owner is None or owner.record is None or fact.by != _DISCONNECT or (call is not None and call.has_stream):
+        if owner is None or owner.row is None or fact.by != _DISCONNECT or (call is not None and call.has_stream):
             return
         place = self._place(context) if context.pipe is not None else None
         if place is not None:
@@ -430,9 +433,10 @@ class Views:
     def _settled(self, entry: Entry, fact: events.CallSettled, exchange: Any, call: Call | None) -> None:
         if call is None:
             return
-        call.settled(entry, fact)
+        call.ended = entry
         self._unread(call)
-        if call.record is not None:
+        if call.row is not None:
+            call.row.settled(fact)
             self._evidence.settle(call)
             gone = self.calls.settle(call)
             if gone is not None:

@@ -8,9 +8,9 @@ from typing import Any
 from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.log import Entry
-from .calls import Call
+from .call_row import ANSWERS
 from .retention import Retention
-from .values import ANSWERS, Exchange, Host
+from .values import Call, Exchange, Host
 
 
 class Hosts:

@@ -10,9 +10,9 @@ from ..observe import events
 from ..observe.bounded import Newest
 from ..observe.context import Context
 from ..observe.log import Entry
-from .calls import Call
+from .call_row import ANSWERS
 from .retention import Retention
-from .values import ANSWERS, Connection, Exchange, Message, Reading, Scope, Session, Stream
+from .values import Call, Connection, Exchange, Message, Reading, Scope, Session, Stream
 
 _EVENT_STREAM: Final = "text/event-stream"
 _CANCELLED: Final = "notifications/cancelled"
@@ -145,22 +145,23 @@ class Messages:
             if gone in stream.sent:
                 del stream.sent[gone]
         if call is not None:
-            call.emitted(entry, fact, self._keep.runs)
+            if call.row is not None:
+                call.row.emitted(entry.context, entry.cause, fact, self._keep.runs)
             if fact.method == _PROGRESS and len(call.progress) < self._keep.of_call:
                 call.progress.append(message)
         self._store(message, len(fact.message))
 
     def _dropped(self, entry: Entry, fact: events.MessageDropped, exchange: Exchange | None, call: Call | None) -> None:
         message = self._made(entry, exchange, call)
-        if call is not None:
-            call.dropped(entry, fact)
+        if call is not None and call.row is not None:
+            call.row.dropped(entry.cause, fact)
         self._store(message, len(fact.message))
 
     def _delivered(
         self, entry: Entry, fact: events.MessagesDelivered, exchange: Exchange | None, call: Call | None
     ) -> None:
-        if call is not None:
-            call.delivered(entry, fact)
+        if call is not None and call.row is not None:
+            call.row.delivered(entry.context, fact)
         stream = self._stream(entry.context)
         if stream is None:
             if entry.cause is not None:
@@ -265,8 +266,8 @@ class Messages:
         stream = self._stream(entry.context)
         if stream is not None:
             stream.lost = entry
-        if call is not None:
-            call.stream_lost(entry)
+        if call is not None and call.row is not None:
+            call.row.stream_lost(entry.context)
 
     def _control(self, entry: Entry, fact: events.StreamControl, exchange: Exchange | None, call: Call | None) -> None:
         stream = self._stream(entry.context)

@@ -12,22 +12,20 @@ later; `answered_by(at)` and its like say what was so before a time (the monoton
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct, field, structs
 from pydantic_core import from_json
 
 from ..observe import events
 from ..observe.log import Entry
+from ..observe.records import CallRecord
 from ..wire.jsonrpc import RequestId, Rpc
+from .call_row import CallRow
 from .retention import ForgottenError
-
-if TYPE_CHECKING:
-    from .calls import Call
 
 MessageFact: TypeAlias = events.MessageReceived | events.MessageEmitted | events.MessageDropped
 
-ANSWERS: Final = frozenset({"response", "error"})
 # Statuses and names of refusals whose cause is a limit of this server or its end, never the client's message.
 LIMIT_STATUSES: Final = frozenset({408, 413, 429, 503})
 LIMIT_REFUSALS: Final = frozenset({"TOO_MANY_REQUESTS", "BUSY", "BODY_TOO_LARGE", "REQUEST_TIMEOUT"})
@@ -318,6 +316,52 @@ class Message(Struct, eq=False):
         light = structs.replace(self.entry.fact, message=b"")
         self.entry = structs.replace(self.entry, fact=light)
         return size
+
+
+class Call(Struct, eq=False):
+    """One run. `row` is that of the audit, None for what is no tool call. `ended` is its `call.settled`.
+
+    `request` is the message that began it, `cancelled` the cancellation that had an effect. `progress` are the reports
+    that were made for the client. `has_stream` says that it has a stream of the draft extension, `reader` is the pipe
+    that reads it. `host` is the connection of the tool host that has still to answer it.
+    `entries` is its evidence in the order in which it was found, which does not change for a reader that has read some
+    of it: the head of a request is older than the entry that joins it. `visiting` counts those of other exchanges;
+    `cut` says that there were more, `is_forgotten` that they made room for those of other calls.
+    """
+
+    name: str
+    began: Entry
+    row: CallRow | None = None
+    exchange: Exchange | None = None
+    request: Message | None = None
+    task: Task | None = None
+    cancelled: Entry | None = None
+    ended: Entry | None = None
+    has_stream: bool = False
+    reader: Connection | None = None
+    host: Host | None = None
+    progress: list[Message] = field(default_factory=list)
+    entries: dict[int, None] = field(default_factory=dict)
+    visiting: int = 0
+    cut: bool = False
+    is_forgotten: bool = False
+    @property
+    def record(self) -> CallRecord | None:
+        """What the audit keeps of it; None for what is no tool call."""
+        return None if self.row is None else self.row.record
+
+    @property
+    def tool(self) -> str | None:
+        """The name of its tool; None for what is no tool call."""
+        return None if self.row is None else self.row.record.tool
+
+    def in_order(self) -> list[int]:
+        """The numbers of its entries."""
+        return sorted(self.entries)
+
+    def found(self, skip: int) -> list[int]:
+        """The numbers of its entries in the order in which they were found, from index `skip` on."""
+        return [*self.entries][skip:]
 
 
 class Task(Struct, eq=False):
