@@ -1,4 +1,4 @@
-import { Feed } from "~/feed/feed";
+import { Feed } from "~/trace/feed";
 
 /** What an entry says of its context and its cause when it says nothing. */
 export const NO_CONTEXT = { cause: null, connection: null, exchange: null, label: null, session: null, call: null, task: null, stream: null };

@@ -1,4 +1,4 @@
-import type { GatewayEntry, GatewayExchange, GatewayFinding, GatewayReport, GatewayTrial } from "~/api/schema";
+import type { GatewayEntry, GatewayExchange, GatewayFinding, GatewayReport, GatewayTrial } from "~/protocol/schema";
 
 /** The client's end of a request that was answered after `late` seconds. */
 export function gatewayExchange(more: Partial<GatewayExchange> = {}, late = 0): GatewayExchange {

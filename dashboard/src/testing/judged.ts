@@ -1,4 +1,4 @@
-import type { JudgeReport, JudgedRule, JudgedSubject, RuleInfo } from "~/api/schema";
+import type { JudgeReport, JudgedRule, JudgedSubject, RuleInfo } from "~/protocol/schema";
 
 /** A rule that failed once of two times, with one entry behind it. */
 export function judgedRule(more: Partial<JudgedRule> = {}): JudgedRule {

@@ -1,4 +1,4 @@
-import type { Item } from "~/feed/entry";
+import type { Item } from "~/trace/entry";
 import { FakeFeed } from "./fake-source";
 
 /** Items as the feed makes them of entries of one run; `seq` is counted where it is not given. */

@@ -1,4 +1,4 @@
-import type { CallRow, CountsRow, Entry, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow } from "~/api/schema";
+import type { CallRow, CountsRow, Entry, HostRow, RefusalRow, SessionRow, StreamRow, TaskRow } from "~/protocol/schema";
 import { NO_CONTEXT } from "./fake-source";
 
 /** A call that has ended well, with whatever a test wants to be different. */

@@ -3,7 +3,7 @@ import { type ComponentType, Fragment, type ReactNode } from "react";
 import { vi } from "vitest";
 import { render } from "vitest-browser-react";
 import { Route, Router } from "wouter";
-import { FeedContext } from "~/feed/use-feed";
+import { FeedContext } from "~/trace/use-feed";
 import { FakeFeed } from "./fake-source";
 
 /** Shows one view at a path under /dashboard, with a feed that the test plays; its frames are drawn by `show`. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
+import { type Tone, stateOf } from "~/words/states";
 import styles from "./badge.module.css";
-import { type Tone, stateOf } from "./states";
 
 interface BadgeProps {
   children: ReactNode;

@@ -1,0 +1,53 @@
+import { Suspense, lazy } from "react";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+import { EmptyState } from "~/ui/empty-state";
+import { Page } from "~/ui/page";
+import { ErrorBoundary } from "./error-boundary";
+
+const Live = lazy(() => import("~/views/trace/live-view"));
+const Tasks = lazy(() => import("~/views/calls/tasks-view"));
+const Calls = lazy(() => import("~/views/calls/calls-view"));
+const Compare = lazy(() => import("~/views/calls/compare"));
+const Sessions = lazy(() => import("~/views/clients/session-list"));
+const Report = lazy(() => import("~/views/clients/report-view"));
+const Hosts = lazy(() => import("~/views/server/hosts-view"));
+const Timeline = lazy(() => import("~/views/timeline/view"));
+const LadderView = lazy(() => import("~/views/trace/ladder-view"));
+const Server = lazy(() => import("~/views/server/server-view"));
+const Gateway = lazy(() => import("~/views/gateway/gateway-view"));
+const ExportView = lazy(() => import("~/views/trace/saving"));
+const Help = lazy(() => import("~/views/help/help-view"));
+
+/** Which view an address shows. Views read what is selected with `useParams` and their filters with `useUrlState`. */
+export function Routes() {
+  const [location] = useLocation();
+  return (
+    <ErrorBoundary key={location.split("/")[1]}>
+      <Suspense fallback={null}>
+        <Switch>
+          <Route path="/">
+            <Redirect to="/live" replace />
+          </Route>
+          <Route path="/live" component={Live} />
+          <Route path="/tasks/:id?" component={Tasks} />
+          <Route path="/calls/compare" component={Compare} />
+          <Route path="/calls/:id?" component={Calls} />
+          <Route path="/sessions/:id?" component={Sessions} />
+          <Route path="/report/:client?" component={Report} />
+          <Route path="/hosts/:id?" component={Hosts} />
+          <Route path="/timeline" component={Timeline} />
+          <Route path="/gateway" component={Gateway} />
+          <Route path="/ladder" component={LadderView} />
+          <Route path="/server" component={Server} />
+          <Route path="/export" component={ExportView} />
+          <Route path="/help/:tool?" component={Help} />
+          <Route>
+            <Page title="There is no such view">
+              <EmptyState title="Choose one above" />
+            </Page>
+          </Route>
+        </Switch>
+      </Suspense>
+    </ErrorBoundary>
+  );
+}

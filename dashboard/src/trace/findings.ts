@@ -1,0 +1,73 @@
+import type { JudgeReport, JudgedRule, JudgedSubject } from "~/protocol/schema";
+
+export type Verdict = JudgedRule["verdict"];
+
+/** From the worst on, with the word by which each is counted, the sign before it, and how it looks: what was not observed is never green. */
+export const VERDICTS: readonly (readonly [Verdict, Looks])[] = [
+  ["FAIL", { word: "failed", sign: "✗", tone: "bad" }],
+  ["WARN", { word: "warned", sign: "!", tone: "warn" }],
+  ["INCONCLUSIVE", { word: "inconclusive", sign: "?", tone: "info" }],
+  ["PASS", { word: "passed", sign: "✓", tone: "good" }],
+  ["NOT_OBSERVED", { word: "not observed", sign: "·", tone: "neutral" }],
+];
+
+export interface Looks {
+  word: string;
+  sign: string;
+  tone: "bad" | "warn" | "info" | "good" | "neutral";
+}
+
+const LOOKS = new Map(VERDICTS);
+const UNKNOWN: Looks = { word: "not observed", sign: "·", tone: "neutral" };
+
+export function looksOf(verdict: Verdict): Looks {
+  return LOOKS.get(verdict) ?? UNKNOWN;
+}
+
+/** `5 failed, 2 warned, 27 passed, 68 not observed`: only what there is, but what was not observed always. */
+export function headlineOf({ summary }: Pick<JudgedSubject, "summary">): string {
+  return VERDICTS.map(([verdict, { word }]) => ({ verdict, word, count: summary[verdict] ?? 0 }))
+    .filter(({ verdict, count }) => count > 0 || verdict === "NOT_OBSERVED")
+    .map(({ word, count }) => `${count} ${word}`)
+    .join(", ");
+}
+
+/** A rule that a client broke, where one thing is shown that it rests on. */
+export interface Finding {
+  client: string;
+  rule: JudgedRule;
+}
+
+/** Whether a rule was broken: what is inconclusive, passed or not observed is no finding. */
+export function isFinding({ verdict }: Pick<JudgedRule, "verdict">): boolean {
+  return verdict === "FAIL" || verdict === "WARN";
+}
+
+/** All findings of a report. */
+export function findingsOf({ subjects }: Pick<JudgeReport, "subjects">): readonly Finding[] {
+  return subjects.flatMap((subject) => subject.verdicts.filter(isFinding).map((rule) => ({ client: subject.label, rule })));
+}
+
+/** The findings by the numbers of the entries that they rest on. */
+export function byEntry(findings: readonly Finding[]): ReadonlyMap<number, readonly Finding[]> {
+  const found = new Map<number, Finding[]>();
+  for (const finding of findings) {
+    for (const seq of evidenceOf(finding.rule)) found.set(seq, [...(found.get(seq) ?? []), finding]);
+  }
+  return found;
+}
+
+/** The numbers of the entries behind the breaches of a rule, those of a milder verdict too. */
+function evidenceOf({ evidence, examples }: JudgedRule): ReadonlySet<number> {
+  return new Set([...evidence, ...examples.filter(isFinding).flatMap(({ entries }) => entries)]);
+}
+
+/** What makes a finding another one: a client, a rule and how bad it is. How often it came does not. */
+export function keyOf({ client, rule }: Finding): string {
+  return `${client} ${rule.rule} ${rule.verdict}`;
+}
+
+/** The report page of a client, at one of its rules where one is given. */
+export function reportHref(client: string, rule?: string): string {
+  return `/report/${encodeURIComponent(client)}${rule === undefined ? "" : `#${rule}`}`;
+}

@@ -1,0 +1,135 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { CallRow, Entry } from "~/protocol/schema";
+import { sentAfterCancel } from "~/trace/evidence";
+import { EraBadge, StatusBadge } from "~/ui/badge";
+import { Fact, Facts } from "~/ui/key-values";
+import { Panel, Panels, Stack } from "~/ui/panel";
+import { Duration, Running, Time } from "~/ui/time";
+import { Cancellation } from "~/widgets/cancellation";
+import { ProgressBar } from "~/widgets/progress-bar";
+import { TypedValue } from "~/widgets/typed-value";
+import { stateOfCall } from "./calls";
+import styles from "./calls.module.css";
+import { Deadlines } from "./deadlines";
+
+interface FactsProps {
+  call: CallRow;
+  entries: readonly Entry[];
+  /** Whether Live shows the run of this call. */
+  current: boolean;
+}
+
+/** Every field of the row, in groups. */
+export function CallFacts({ call, entries, current }: FactsProps) {
+  return (
+    <Panels>
+      <Asked call={call} current={current} />
+      <Stack>
+        <Came call={call} />
+        <Deadlines call={call} entries={entries} current={current} />
+      </Stack>
+      <Stack>
+        <Cancelled call={call} entries={entries} />
+        <Delivered call={call} />
+      </Stack>
+    </Panels>
+  );
+}
+
+function Asked({ call, current }: { call: CallRow; current: boolean }) {
+  const live = (query: string, children: ReactNode) => (current ? <Link href={`/live?${query}`}>{children}</Link> : children);
+  const { session, task } = call;
+  return (
+    <Panel title="What was asked">
+      <Facts>
+        <Fact name="Tool">
+          {call.tool} <span className={styles["quiet"]}>of toolset {call.toolset}</span>
+        </Fact>
+        <Fact name="Client">
+          {call.client_name} {call.client_version}
+        </Fact>
+        {call.label !== null && <Fact name="Label">{live(`label=${encodeURIComponent(call.label)}`, call.label)}</Fact>}
+        <Fact name="Session">
+          {session === null ? "none" : current ? <Link href={`/sessions/${encodeURIComponent(session)}`}>{session}</Link> : session}
+        </Fact>
+        <Fact name="Era">
+          <EraBadge era={call.era} revision={call.revision} /> {call.revision} <span className={styles["quiet"]}>over {call.transport}</span>
+        </Fact>
+        <Fact name="Request id">
+          <TypedValue value={call.request_id} />
+        </Fact>
+        <Fact name="Progress token">{call.progress_token === null ? "none given" : <TypedValue value={call.progress_token} />}</Fact>
+        <Fact name="Exchange">{live(`exchange=${call.exchange}`, call.exchange)}</Fact>
+        <Fact name="Started">
+          <Time at={call.started_at} look="both" />
+        </Fact>
+        <Fact name="Entry">{live(`at=${call.seq}`, `#${call.seq} of run ${call.run}`)}</Fact>
+        <Fact name="Task">{task === null ? "none" : <Link href={`/tasks/${encodeURIComponent(task)}`}>{task}</Link>}</Fact>
+      </Facts>
+    </Panel>
+  );
+}
+
+function Came({ call }: { call: CallRow }) {
+  const running = call.outcome === null;
+  return (
+    <Panel title="What came of it">
+      <Facts>
+        <Fact name="Outcome">
+          <StatusBadge status={stateOfCall(call)} />
+        </Fact>
+        <Fact name="Done">{running ? "not yet" : String(call.done)}</Fact>
+        <Fact name="Steps">
+          {call.steps_done === null ? (
+            "none reported"
+          ) : (
+            <ProgressBar label="steps" done={call.steps_done} total={call.steps_total} status={stateOfCall(call)} />
+          )}
+        </Fact>
+        <Fact name={running ? "Running for" : "Duration"}>
+          {running ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />}
+        </Fact>
+        <Fact name="Answered">{call.answered ? "yes" : running ? "not yet" : "no: no response was sent"}</Fact>
+        <Fact name="Answer delivered">{call.answer_delivered ? "yes: a socket took all of it" : running ? "not yet" : "no"}</Fact>
+      </Facts>
+    </Panel>
+  );
+}
+
+function Cancelled({ call, entries }: { call: CallRow; entries: readonly Entry[] }) {
+  if (call.cancelled_by === null) {
+    return (
+      <Panel title="Cancellation">
+        <p className={styles["quiet"]}>{notCancelled(call, entries)}</p>
+      </Panel>
+    );
+  }
+  return (
+    <Panel title="Cancellation">
+      <Cancellation by={call.cancelled_by} reason={call.cancel_reason} latency={call.cancel_latency_ms} after={sentAfterCancel(entries)} />
+    </Panel>
+  );
+}
+
+/** The row names who cancelled only when the work has stopped. */
+function notCancelled(call: CallRow, entries: readonly Entry[]): string {
+  const asked = entries.findLast((entry) => entry.kind === "call.cancelled");
+  if (call.outcome !== null) return "Nobody stopped this call.";
+  return asked === undefined ? "Nobody has asked it to stop." : `Asked to stop by ${asked.by}; the work has not stopped yet.`;
+}
+
+function Delivered({ call }: { call: CallRow }) {
+  return (
+    <Panel title="Messages beside the answer">
+      <Facts>
+        <Fact name="Emitted">{call.emitted}</Fact>
+        <Fact name="Delivered">{call.delivered}</Fact>
+        <Fact name="Not delivered">{call.emitted - call.delivered}</Fact>
+        <Fact name="Coalesced">
+          {call.coalesced} <span className={styles["quiet"]}>merged into later ones</span>
+        </Fact>
+      </Facts>
+    </Panel>
+  );
+}

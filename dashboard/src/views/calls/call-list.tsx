@@ -1,0 +1,140 @@
+import { useMemo } from "react";
+import { Link, useLocation, useSearchParams } from "wouter";
+import { ApiError, apiUrl } from "~/protocol/client";
+import { useFeed } from "~/trace/use-feed";
+import { Button } from "~/ui/button";
+import { CopyButton } from "~/ui/copy-button";
+import { DataTable } from "~/ui/data-table";
+import { EmptyState } from "~/ui/empty-state";
+import { Page } from "~/ui/page";
+import { useUrlState } from "~/ui/url-state";
+import { useNarrow } from "~/ui/use-narrow";
+import { CallFindingsContext, useCallFindings } from "~/widgets/use-call-findings";
+import { callColumns } from "./call-columns";
+import { type Line, callHref, choose, compareHref, isDivider, withDividers } from "./calls";
+import styles from "./calls.module.css";
+import { FilterBar } from "./filter-bar";
+import { fieldOf, questionOf } from "./filters";
+import { NoCalls } from "./no-calls";
+import { useCalls } from "./use-calls";
+import { useKnownTools } from "./use-known-tools";
+
+/** All calls that the server has, before and after a restart; what the API refuses is said at the filter that it is about. */
+export function CallList() {
+  const [params] = useSearchParams();
+  const [compare, setCompare] = useUrlState("compare");
+  const [, navigate] = useLocation();
+  const run = useFeed((snapshot) => snapshot.hello?.run ?? "");
+  const startedAt = useFeed((snapshot) => snapshot.hello?.started_at ?? 0);
+  const narrow = useNarrow();
+  const question = questionOf(params);
+  const { calls, history, rows } = useCalls(question);
+  const tools = useKnownTools(rows);
+  const findings = useCallFindings();
+  const chosen = useMemo(() => (compare === "" ? [] : compare.split(",")), [compare]);
+  const columns = useMemo(() => callColumns({ chosen, toggle: (id) => setCompare(choose(chosen, id).join(",")) }, narrow), [chosen, setCompare, narrow]);
+  const lines = useMemo(() => withDividers(calls, run, startedAt), [calls, run, startedAt]);
+  const refused = history.error instanceof ApiError && history.error.status === 400 ? history.error.message : null;
+  const field = refused === null ? null : fieldOf(refused);
+  const empty = history.isSuccess && question.size === 0 ? <NoCalls /> : <NoneFound looking={history.isPending} tool={params.get("tool")} tools={tools} />;
+  return (
+    <Page title="Calls" tools={!narrow && <Comparing chosen={chosen} />}>
+      <FilterBar known={rows} tools={tools} narrow={narrow} error={field === null ? null : { field, message: refused ?? "" }} />
+      {history.error !== null && field === null && (
+        <p role="alert" className={styles["alert"]}>
+          The server did not answer: {history.error.message}
+        </p>
+      )}
+      {refused === null && (
+        <CallFindingsContext value={findings}>
+          <DataTable
+            label="Calls"
+            columns={columns}
+            rows={lines}
+            rowKey={idOf}
+            across={across}
+            onSelect={(line) => !isDivider(line) && navigate(callHref(line.id))}
+            empty={empty}
+          />
+          <Foot history={history} shown={calls.length} question={question} />
+        </CallFindingsContext>
+      )}
+    </Page>
+  );
+}
+
+const idOf = ({ id }: Line) => id;
+const across = (line: Line) => (isDivider(line) ? <span className={styles["divider"]}>{line.divides}</span> : undefined);
+
+function Comparing({ chosen }: { chosen: readonly string[] }) {
+  const [a, b] = chosen;
+  if (a === undefined) return <span className={styles["quiet"]}>Check two calls to compare them</span>;
+  if (b === undefined) return <span className={styles["quiet"]}>Check one more call to compare it with {a}</span>;
+  return (
+    <Link href={compareHref(a, b)}>
+      Compare {a} with {b}
+    </Link>
+  );
+}
+
+interface FootProps {
+  history: ReturnType<typeof useCalls>["history"];
+  shown: number;
+  question: URLSearchParams;
+}
+
+function Foot({ history, shown, question }: FootProps) {
+  const query = Object.fromEntries(question);
+  return (
+    <div className={styles["foot"]}>
+      <span role="status">
+        {shown} {shown === 1 ? "call" : "calls"}
+        {history.hasNextPage ? ", there are more" : ""}
+      </span>
+      {history.hasNextPage && (
+        <Button small disabled={history.isFetchingNextPage} onClick={() => void history.fetchNextPage()}>
+          Load older
+        </Button>
+      )}
+      <span>Export these:</span>
+      <a href={apiUrl("/calls.ndjson", query)} download>
+        NDJSON
+      </a>
+      <a href={apiUrl("/calls.csv", query)} download>
+        CSV
+      </a>
+      <CopyButton text={() => new URL(apiUrl("/calls", query), location.href).href} label="Copy API link" />
+    </div>
+  );
+}
+
+interface NoneFoundProps {
+  looking: boolean;
+  /** The tool that is asked for. */
+  tool: string | null;
+  tools: readonly string[];
+}
+
+function NoneFound({ looking, tool, tools }: NoneFoundProps) {
+  const [, setTool] = useUrlState("tool");
+  // the filter takes whole names
+  const meant = tool === null || tool === "" || tools.includes(tool) ? [] : tools.filter((each) => each.includes(tool)).slice(0, 5);
+  return (
+    <div className={styles["fill"]}>
+      <EmptyState title={looking ? "Asking the server" : "No call passes these filters"}>
+        {meant.length === 0 ? (
+          <p>Every tool call is kept from its start on, until newer ones need its place.</p>
+        ) : (
+          <p>
+            No tool is called <code>{tool}</code>. These have it in their names:{" "}
+            {meant.map((each) => (
+              <Button key={each} small onClick={() => setTool(each)}>
+                {each}
+              </Button>
+            ))}
+          </p>
+        )}
+      </EmptyState>
+    </div>
+  );
+}

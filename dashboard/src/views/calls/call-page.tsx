@@ -1,0 +1,135 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { ApiError, apiUrl, get } from "~/protocol/client";
+import type { CallDetail, CallPage as Page_, CallRow, Entry } from "~/protocol/schema";
+import { useMcpAddress } from "~/protocol/use-server";
+import { useCallDetail } from "~/trace/call-detail";
+import { useFeed } from "~/trace/use-feed";
+import { StatusBadge } from "~/ui/badge";
+import { CopyButton } from "~/ui/copy-button";
+import { EmptyState } from "~/ui/empty-state";
+import { Page } from "~/ui/page";
+import { Panel, Panels, Stack } from "~/ui/panel";
+import { Time } from "~/ui/time";
+import { FindingMarks } from "~/widgets/finding-mark";
+import { useCallFindings } from "~/widgets/use-call-findings";
+import { clientOf } from "~/words/client-name";
+import { conclusionOf } from "~/words/conclusion";
+import { curlOf } from "~/words/curl";
+import { stateOf } from "~/words/states";
+import { CallFacts } from "./call-facts";
+import { compareHref, stateOfCall } from "./calls";
+import styles from "./calls.module.css";
+import { EvidencePanel } from "./evidence-panel";
+import { JsonPart } from "./json-part";
+import { LadderPanel } from "./ladder-panel";
+
+/** One call with all that is known of it. */
+export function CallPage({ id }: { id: string }) {
+  const run = useFeed((snapshot) => snapshot.hello?.run);
+  const row = useFeed((snapshot) => snapshot.tables.calls.find((call) => call.id === id));
+  const detail = useCallDetail(id, row);
+  return (
+    <Page title={`Call ${id}`} tools={<Tools id={id} detail={detail.data} current={detail.data?.call.run === run} />} scroll>
+      {detail.data === undefined ? <Missing id={id} error={detail.error} /> : <Detail detail={detail.data} row={row} run={run} />}
+    </Page>
+  );
+}
+
+/** The row of the feed is newer than the answer of the API, when it is there. */
+function Detail({ detail, row, run }: { detail: CallDetail; row: CallRow | undefined; run: string | undefined }) {
+  const call = row ?? detail.call;
+  const current = call.run === run;
+  const findings = useCallFindings()(call);
+  return (
+    <Stack>
+      <Conclusion call={call} entries={detail.evidence.events} />
+      {findings.length > 0 && (
+        <p>
+          Findings of the judge on it: <FindingMarks findings={findings} />
+        </p>
+      )}
+      <Panels>
+        <Panel title="Arguments">
+          <JsonPart title={`arguments of ${call.tool}`} value={call.arguments} />
+        </Panel>
+        <Panel title="Result">
+          <JsonPart
+            title={`result of ${call.tool}`}
+            value={call.result}
+            absent={call.outcome === null ? "There is none yet." : "There is none."}
+          />
+        </Panel>
+      </Panels>
+      <LadderPanel call={call} entries={detail.evidence.events} />
+      <EvidencePanel evidence={detail.evidence} current={current} />
+      <CallFacts call={call} entries={detail.evidence.events} current={current} />
+    </Stack>
+  );
+}
+
+/** The answer of the page, before all that it rests on. */
+function Conclusion({ call, entries }: { call: CallRow; entries: readonly Entry[] }) {
+  const { tone } = stateOf(stateOfCall(call));
+  const says = conclusionOf(call, entries);
+  return (
+    <section className={`${styles["conclusion"]} ${styles[tone]}`} aria-label="Conclusion">
+      <p className={styles["says"]} role="status">
+        {/* the text of a tool may have a full stop of its own */}
+        {/[.!?…]$/.test(says) ? says : `${says}.`}
+      </p>
+      <p>
+        {call.tool}, called by {call.session ?? "an unknown client"} {clientOf(call)} at <Time at={call.started_at} look="both" />
+      </p>
+    </section>
+  );
+}
+
+interface ToolsProps {
+  id: string;
+  detail: CallDetail | undefined;
+  current: boolean;
+}
+
+function Tools({ id, detail, current }: ToolsProps) {
+  const call = detail?.call;
+  const before = useQuery({
+    queryKey: ["call before", call?.id],
+    queryFn: ({ signal }) => get<Page_>("/calls", { tool: call?.tool, until: call?.started_at, limit: 1 }, signal),
+    select: (page) => page.calls[0]?.id ?? null,
+    enabled: call !== undefined,
+  });
+  return (
+    <nav className={styles["links"]} aria-label="Call">
+      {call && <StatusBadge status={stateOfCall(call)} />}
+      <Link href="/calls">All calls</Link>
+      {call && current && <Link href={`/live?call=${encodeURIComponent(call.call)}`}>Its entries in Live</Link>}
+      {before.data != null && <Link href={compareHref(before.data, id)}>Compare with the previous {call?.tool}</Link>}
+      {call && current && <Link href={`/export?call=${encodeURIComponent(id)}`}>Save as a file</Link>}
+      <CopyButton text={() => location.href} label="Copy link" />
+      <CopyButton text={() => new URL(apiUrl(`/calls/${encodeURIComponent(id)}`), location.href).href} label="Copy API link" />
+      {detail && <CopyCurl detail={detail} />}
+    </nav>
+  );
+}
+
+function CopyCurl({ detail: { call, evidence } }: { detail: CallDetail }) {
+  const address = useMcpAddress();
+  const command = address === null ? null : curlOf(call, evidence.events, address);
+  return command === null ? null : <CopyButton text={command} label="Copy as curl" />;
+}
+
+function Missing({ id, error }: { id: string; error: Error | null }) {
+  if (error === null) return <EmptyState title="Looking for the call" />;
+  const gone = error instanceof ApiError && error.status === 404;
+  return (
+    <EmptyState title={gone ? "This call is not known" : "The call could not be read"}>
+      <p role="alert">{error.message}</p>
+      {gone && (
+        <p>
+          <code>{id}</code> may have made room for newer ones, or belong to an earlier run of a server without an audit file.
+        </p>
+      )}
+    </EmptyState>
+  );
+}

@@ -1,0 +1,50 @@
+import { Link } from "wouter";
+import type { Entry, Evidence } from "~/protocol/schema";
+import { bySeq, directionOf, methodOf, offsetOf, originOf, peerOf } from "~/trace/evidence";
+import { Badge, DirectionBadge } from "~/ui/badge";
+import { Moments } from "~/ui/moments";
+import { Panel } from "~/ui/panel";
+import { describe } from "~/words/summary";
+import styles from "./calls.module.css";
+
+interface EvidencePanelProps {
+  evidence: Evidence;
+  /** Whether Live shows the run in which it was recorded. */
+  current: boolean;
+}
+
+/** The entries of the event log that a call rests on, in order; times count from the start of the call. */
+export function EvidencePanel({ evidence, current }: EvidencePanelProps) {
+  const { complete, events } = evidence;
+  const origin = originOf(events);
+  const entryOf = bySeq(events);
+  const moments =
+    origin === undefined
+      ? []
+      : events.map((entry) => ({
+          key: entry.seq,
+          offset: offsetOf(entry, origin),
+          what: <What entry={entry} linked={current} />,
+          detail: describe(entry, methodOf(entry, entryOf)),
+        }));
+  const count = `${events.length} ${events.length === 1 ? "entry" : "entries"}, ${complete ? "complete" : "incomplete"}`;
+  return (
+    <Panel title="Evidence" actions={<span className={styles["quiet"]}>{count}</span>}>
+      {!complete && (
+        <p>Incomplete: some entries of this call were pushed out of the event log, or there were more than are remembered.</p>
+      )}
+      <Moments label="Evidence" moments={moments} />
+    </Panel>
+  );
+}
+
+function What({ entry, linked }: { entry: Entry; linked: boolean }) {
+  const direction = directionOf(entry);
+  return (
+    <>
+      {linked ? <Link href={`/live?at=${entry.seq}`}>#{entry.seq}</Link> : <span>#{entry.seq}</span>}
+      {direction !== null && <DirectionBadge direction={direction} peer={peerOf(entry)} />}
+      <Badge>{entry.kind}</Badge>
+    </>
+  );
+}

@@ -1,0 +1,117 @@
+import { useMemo } from "react";
+import { useLocation } from "wouter";
+import type { SessionRow, TaskRow } from "~/protocol/schema";
+import { useFeed } from "~/trace/use-feed";
+import { StatusBadge } from "~/ui/badge";
+import { Button } from "~/ui/button";
+import { Select } from "~/ui/choice";
+import { type Column, DataTable } from "~/ui/data-table";
+import { EmptyState } from "~/ui/empty-state";
+import { Page } from "~/ui/page";
+import { SearchField } from "~/ui/search-field";
+import { ShownOf } from "~/ui/shown-of";
+import { Time } from "~/ui/time";
+import { useUrlState } from "~/ui/url-state";
+import { NothingYet } from "~/widgets/nothing-yet";
+import { ProgressBar } from "~/widgets/progress-bar";
+import { clientName } from "~/words/client-name";
+import { Ttl } from "./task-ttl";
+import { QUEUED, STATUSES, wantedTasks } from "./tasks";
+import styles from "./tasks.module.css";
+
+function columnsFor(sessions: readonly SessionRow[]): Column<TaskRow>[] {
+  return [
+    { key: "id", head: "Task", width: "minmax(6rem, 9rem)", cell: (task) => <code title={task.id}>{task.id}</code> },
+    { key: "tool", head: "Tool", width: "9rem", cell: (task) => task.tool },
+    {
+      key: "status",
+      head: "Status",
+      width: "7rem",
+      cell: (task) => <StatusBadge status={task.status} title={task.status === "queued" ? QUEUED : undefined} />,
+    },
+    {
+      key: "progress",
+      head: "Progress",
+      width: "minmax(8rem, 10rem)",
+      cell: (task) => (
+        <ProgressBar label={`progress of task ${task.id}`} done={task.progress} total={task.total} status={task.status} />
+      ),
+    },
+    { key: "message", head: "Status message", width: "minmax(8rem, 1fr)", cell: (task) => <Message task={task} /> },
+    { key: "client", head: "Client", width: "minmax(6rem, 9.5rem)", cell: (task) => <Client name={clientName(task.session, sessions)} /> },
+    { key: "created", head: "Created", width: "5.9rem", cell: (task) => <Time at={task.created_at} /> },
+    { key: "updated", head: "Updated", width: "5rem", cell: (task) => <Time at={task.updated_at} look="ago" /> },
+    { key: "ttl", head: "TTL left", width: "6rem", align: "end", cell: (task) => <Ttl task={task} /> },
+  ];
+}
+
+function Client({ name }: { name: string }) {
+  return <span title={name}>{name}</span>;
+}
+
+function Message({ task }: { task: TaskRow }) {
+  if (task.message === null) return <span className={styles["quiet"]}>none</span>;
+  return <span title={task.message}>{task.message}</span>;
+}
+
+/** All tasks that the server knows, as they change. */
+export function TaskList() {
+  const [, navigate] = useLocation();
+  const tasks = useFeed((snapshot) => snapshot.tables.tasks);
+  const sessions = useFeed((snapshot) => snapshot.tables.sessions);
+  const [status, setStatus] = useUrlState("status");
+  const [session, setSession] = useUrlState("session");
+  const [text, setText] = useUrlState("text");
+  const rows = useMemo(() => wantedTasks(tasks, { status, session, text }), [tasks, status, session, text]);
+  const columns = useMemo(() => columnsFor(sessions), [sessions]);
+  const labels = [...new Set(tasks.map((task) => task.session ?? ""))].filter((label) => label !== "");
+  const tools = (
+    <>
+      <Select
+        label="Status"
+        options={[{ value: "", label: "all" }, ...STATUSES.map((value) => ({ value, label: value.replaceAll("_", " ") }))]}
+        value={status}
+        onChange={setStatus}
+      />
+      <Select
+        label="Client"
+        options={[{ value: "", label: "all" }, ...labels.map((value) => ({ value, label: clientName(value, sessions) }))]}
+        value={session}
+        onChange={setSession}
+      />
+      <SearchField label="Search tasks" value={text} onChange={setText} />
+      <ShownOf shown={rows.length} all={tasks.length} />
+    </>
+  );
+  return (
+    <Page title="Tasks" tools={tools}>
+      {rows.some((task) => task.status === "queued") && <p className={styles["note"]}>{QUEUED}</p>}
+      <DataTable
+        label="Tasks"
+        columns={columns}
+        rows={rows}
+        rowKey={(task) => task.id}
+        onSelect={(task) => navigate(`/tasks/${encodeURIComponent(task.id)}`)}
+        empty={tasks.length === 0 ? <NoTasks /> : <NoneWanted />}
+      />
+    </Page>
+  );
+}
+
+function NoTasks() {
+  return (
+    <NothingYet title="No tasks since the server started">
+      Each task appears here as soon as a client creates one. Call <code>task_with_progress</code> as a task for one with
+      progress, <code>cancellable_task</code> to cancel it, <code>pausable_task</code> for one that asks for input.
+    </NothingYet>
+  );
+}
+
+function NoneWanted() {
+  const [, navigate] = useLocation();
+  return (
+    <EmptyState title="No task passes these filters">
+      <Button onClick={() => navigate("/tasks")}>Clear the filters</Button>
+    </EmptyState>
+  );
+}

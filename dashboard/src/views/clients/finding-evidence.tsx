@@ -1,0 +1,62 @@
+import { Link } from "wouter";
+import type { JudgedExample, JudgedRule } from "~/protocol/schema";
+import { useEntry } from "~/trace/use-entry";
+import { Time } from "~/ui/time";
+import { describe } from "~/words/summary";
+import styles from "./report.module.css";
+
+interface EvidenceProps {
+  run: string;
+  rule: Pick<JudgedRule, "verdict" | "remark" | "examples" | "count" | "counts">;
+}
+
+/** The first and the last opportunity with the verdict of the rule, and the entries that each rests on. */
+export function Evidence({ run, rule }: EvidenceProps) {
+  const examples = rule.examples.filter(({ verdict, entries }) => verdict === rule.verdict && entries.length > 0);
+  const count = rule.counts[rule.verdict] ?? 0;
+  if (examples.length === 0) return null;
+  return (
+    <div>
+      <h3>
+        Evidence{count > examples.length && <span className={styles["quiet"]}>, {examples.length} of {count}</span>}
+      </h3>
+      <ol className={styles["evidence"]}>
+        {examples.map((example) => (
+          <li key={example.entries.join(" ")}>
+            <Example run={run} example={example} remark={rule.remark} />
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+function Example({ run, example: { entries, remark }, remark: said }: { run: string; example: JudgedExample; remark: string }) {
+  return (
+    <>
+      {remark !== "" && remark !== said && <p>{remark}</p>}
+      <ul className={styles["entries"]}>
+        {entries.map((seq) => (
+          <li key={seq}>
+            <Entry run={run} seq={seq} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Entry({ run, seq }: { run: string; seq: number }) {
+  const { data, error } = useEntry(run, seq);
+  return (
+    <>
+      <Link href={`/live?at=${run}-${seq}`}>#{seq}</Link>
+      {data !== undefined && (
+        <span>
+          <Time at={data.at} /> <code>{data.kind}</code> {describe(data, "method" in data ? data.method : null)}
+        </span>
+      )}
+      {error !== null && <span className={styles["quiet"]}>no longer in the log</span>}
+    </>
+  );
+}

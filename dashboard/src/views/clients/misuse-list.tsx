@@ -1,0 +1,75 @@
+import { Fragment } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import type { ClientMisuse, SessionRow } from "~/protocol/schema";
+import { newestEvents } from "~/trace/event-pages";
+import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { Time } from "~/ui/time";
+import { UNATTRIBUTED } from "~/words/client-name";
+import styles from "./sessions.module.css";
+
+// enough to see what a client does wrong; all of them are in the live view
+const SHOWN = 100;
+
+const COLUMNS: readonly PlainColumn<ClientMisuse>[] = [
+  { key: "at", head: "At", cell: (entry) => <At entry={entry} /> },
+  { key: "what", head: "What", cell: (entry) => `${entry.what}: ${entry.detail}` },
+  { key: "clause", head: "Clause", cell: (entry) => <Clause text={entry.clause} /> },
+];
+
+function At({ entry }: { entry: ClientMisuse }) {
+  return (
+    <Link href={`/live?at=${entry.seq}`} className={styles["moment"] ?? ""}>
+      <Time at={entry.at} />
+    </Link>
+  );
+}
+
+/** A clause names a page, whose parts are where a line may end. */
+function Clause({ text }: { text: string }) {
+  const parts = text.split("/");
+  return (
+    <code>
+      {parts.map((part, index) => (
+        // the parts of a text never move
+        // oxlint-disable-next-line react/no-array-index-key
+        <Fragment key={index}>
+          {part}
+          {index < parts.length - 1 && "/"}
+          <wbr />
+        </Fragment>
+      ))}
+    </code>
+  );
+}
+
+/** The newest entries of a client, or of what is unattributed. */
+async function entriesOf(session: string, signal: AbortSignal): Promise<ClientMisuse[]> {
+  const own = session === UNATTRIBUTED ? {} : { session };
+  const { events } = await newestEvents({ ...own, kind: "client.misuse" }, SHOWN, signal);
+  const misuse = events.filter((event) => event.kind === "client.misuse");
+  return session === UNATTRIBUTED ? misuse.filter((event) => event.session === null) : misuse;
+}
+
+/** The violations that the server noted, and accepted. What breaks a rule is for the judge to say. */
+export function MisuseList({ row: { id, era, revision, misuse: count } }: { row: SessionRow }) {
+  const { data, error } = useQuery({
+    queryKey: ["misuse", id, count],
+    queryFn: ({ signal }) => entriesOf(id, signal),
+    enabled: count > 0,
+    placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
+  });
+  const entries = data ?? [];
+  return (
+    <section className={styles["part"]} aria-label="Violations noted">
+      {entries.length === 0 && <h3>Violations noted: {count}</h3>}
+      {error !== null && <p>The entries could not be loaded: {error.message}</p>}
+      {entries.length > 0 && <PlainTable caption={`Violations noted: ${count}, newest first`} columns={COLUMNS} rows={entries} rowKey={(entry) => String(entry.seq)} />}
+      {data !== undefined && entries.length < count && <p>{count - entries.length} more are not listed, or were pushed out of the log.</p>}
+      <p className={styles["note"]}>
+        The server notes few kinds of violation, such as an unknown notification or a cancellation without effect. It does not check every rule
+        {era === null ? "" : ` of ${revision}`}.
+      </p>
+    </section>
+  );
+}

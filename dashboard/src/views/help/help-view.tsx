@@ -1,0 +1,66 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { useParams } from "wouter";
+import { get } from "~/protocol/client";
+import type { ToolList } from "~/protocol/schema";
+import { useMcpAddress, useServer } from "~/protocol/use-server";
+import { EmptyState } from "~/ui/empty-state";
+import { Page } from "~/ui/page";
+import { SearchField } from "~/ui/search-field";
+import { useUrlState } from "~/ui/url-state";
+import { ConnectClient } from "~/widgets/connect-client";
+import { Contents } from "./contents";
+import styles from "./help.module.css";
+import { ToolDocs } from "./tool-docs";
+import { Words } from "./words";
+
+/** Goes to the tool that the address names once it is there: `/help#progress`, or `/help/progress`. */
+function useAnchor(ready: boolean) {
+  const { tool } = useParams<{ tool?: string }>();
+  useEffect(() => {
+    const go = () => {
+      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)) || (tool ?? ""));
+      target?.scrollIntoView({ block: "start" });
+      target?.focus({ preventScroll: true });
+    };
+    if (ready) go();
+    addEventListener("hashchange", go);
+    return () => removeEventListener("hashchange", go);
+  }, [ready, tool]);
+}
+
+/** How to connect a client, what each tool is for, and what the words on these pages mean. */
+export default function HelpView() {
+  const { data, error } = useQuery({ queryKey: ["tools"], queryFn: ({ signal }) => get<ToolList>("/tools", {}, signal) });
+  const defaults = useServer().data?.toolsets.filter((set) => set.default).map((set) => set.name);
+  const address = useMcpAddress();
+  const [text, setText] = useUrlState("text");
+  useAnchor(data !== undefined);
+  const wanted = text.toLowerCase();
+  const tools = (data?.tools ?? []).filter((tool) => `${tool.name} ${tool.exercises} ${tool.shows}`.toLowerCase().includes(wanted));
+  return (
+    <Page title="Help" scroll tools={<SearchField label="Search tools" value={text} onChange={setText} />}>
+      <div className={styles["columns"]}>
+        <Contents tools={tools} />
+        <div className={styles["text"]}>
+          <section aria-labelledby="connect">
+            <h2 id="connect">Connect a client</h2>
+            <ConnectClient address={address} />
+          </section>
+          <section aria-labelledby="tools">
+            <h2 id="tools">Tools</h2>
+            {error !== null && <EmptyState title="The tools could not be loaded">{error.message}</EmptyState>}
+            {tools.map((tool) => (
+              <ToolDocs key={tool.name} tool={tool} address={address} isDefault={defaults?.includes(tool.toolset) ?? true} />
+            ))}
+            {data !== undefined && tools.length === 0 && <p>No tool is about “{text}”.</p>}
+          </section>
+          <section aria-labelledby="words">
+            <h2 id="words">Words</h2>
+            <Words />
+          </section>
+        </div>
+      </div>
+    </Page>
+  );
+}

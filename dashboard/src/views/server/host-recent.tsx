@@ -1,0 +1,78 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import type { Entry, HostRow } from "~/protocol/schema";
+import { useRefresh } from "~/protocol/use-refresh";
+import { newestEvents } from "~/trace/event-pages";
+import { bySeq, directionOf, methodOf } from "~/trace/evidence";
+import { useFeed } from "~/trace/use-feed";
+import { Badge, DirectionBadge } from "~/ui/badge";
+import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { Time } from "~/ui/time";
+import { describe } from "~/words/summary";
+import styles from "./hosts.module.css";
+
+// enough to see what it does; all of them are in the live view
+const SHOWN = 50;
+// a host that works all the time changes its row with each tick of the feed
+const PACE = 1_000;
+
+interface Told {
+  entry: Entry;
+  says: string;
+}
+
+const COLUMNS: readonly PlainColumn<Told>[] = [
+  { key: "at", head: "At", cell: ({ entry }) => <At entry={entry} /> },
+  { key: "kind", head: "Entry", cell: ({ entry }) => <Kind entry={entry} /> },
+  { key: "says", head: "What", cell: ({ entry, says }) => <Says call={entry.call} says={says} /> },
+];
+
+/** What the server and the host told each other last, and what became of what was cancelled. */
+export function Recent({ row }: { row: HostRow }) {
+  useRefresh(["host entries"], row, PACE);
+  const { data, error } = useQuery({
+    queryKey: ["host entries", row.id],
+    queryFn: ({ signal }) => recent(row.id, signal),
+  });
+  return (
+    <section className={styles["part"]} aria-label="Recent entries">
+      {error !== null && <p>The entries could not be loaded: {error.message}</p>}
+      {data !== undefined && data.length === 0 && <p>No entry of it was found: those were pushed out of the log, or lie before the newest that were looked at.</p>}
+      {data !== undefined && data.length > 0 && <PlainTable caption="Recent entries, newest first" columns={COLUMNS} rows={data} rowKey={({ entry }) => String(entry.seq)} />}
+    </section>
+  );
+}
+
+/** The newest entries of the host's connection, and what each says. */
+async function recent(connection: string, signal: AbortSignal): Promise<readonly Told[]> {
+  const { events } = await newestEvents({ connection }, SHOWN, signal);
+  const entryOf = bySeq(events);
+  return events.map((entry) => ({ entry, says: describe(entry, methodOf(entry, entryOf)) }));
+}
+
+function At({ entry }: { entry: Entry }) {
+  return (
+    <Link href={`/live?at=${entry.seq}`} className={styles["moment"] ?? ""}>
+      <Time at={entry.at} />
+    </Link>
+  );
+}
+
+function Kind({ entry }: { entry: Entry }) {
+  const direction = directionOf(entry);
+  return (
+    <>
+      {direction !== null && <DirectionBadge direction={direction} peer="tool host" />} <Badge>{entry.kind}</Badge>
+    </>
+  );
+}
+
+function Says({ call, says }: { call: string | null; says: string }) {
+  const run = useFeed((snapshot) => snapshot.hello?.run);
+  if (call === null) return says;
+  return (
+    <>
+      {says}, for call <Link href={`/calls/${run}.${call}`}>{call}</Link>
+    </>
+  );
+}

@@ -1,0 +1,80 @@
+import type { LimitInfo, SettingInfo } from "~/protocol/schema";
+import { Panel } from "~/ui/panel";
+import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import styles from "./server.module.css";
+
+const number = (value: number) => value.toLocaleString("en", { maximumFractionDigits: 3 });
+
+const LIMIT_COLUMNS: readonly PlainColumn<LimitInfo>[] = [
+  { key: "name", head: "Limit", cell: (limit) => <code>{limit.name}</code> },
+  { key: "used", head: "In use", cell: (limit) => <Use limit={limit} /> },
+  { key: "value", head: "Value", align: "end", cell: (limit) => <span className={styles["number"]}>{number(limit.value)}</span> },
+  { key: "unit", head: "Unit", cell: (limit) => limit.unit },
+  { key: "reason", head: "Reason", cell: (limit) => limit.reason },
+];
+
+/** Every limit with its reason; those that all clients share show how much of them is taken now. */
+export function Limits({ limits }: { limits: readonly LimitInfo[] }) {
+  // what can run out comes first
+  const sorted = limits.toSorted((a, b) => Number(b.used !== null) - Number(a.used !== null));
+  return (
+    <Panel title="Limits">
+      <PlainTable
+        caption="Limits"
+        columns={LIMIT_COLUMNS}
+        rows={sorted}
+        rowKey={(limit) => limit.name}
+      />
+    </Panel>
+  );
+}
+
+function Use({ limit: { name, used, value } }: { limit: LimitInfo }) {
+  if (used === null) return <span className={styles["quiet"]}>per client or request</span>;
+  const share = value > 0 ? Math.min(1, used / value) : 1;
+  const level = share >= 1 ? styles["full"] : share >= 0.8 ? styles["high"] : "";
+  return (
+    <span className={styles["use"]}>
+      <span
+        className={styles["track"]}
+        role="meter"
+        aria-label={`${name} in use`}
+        aria-valuemin={0}
+        aria-valuemax={value}
+        aria-valuenow={Math.min(used, value)}
+        aria-valuetext={`${number(used)} of ${number(value)}`}
+      >
+        <span className={`${styles["fill"]} ${level}`} style={{ width: `${share * 100}%` }} />
+      </span>
+      <span>
+        {number(used)}
+        {share >= 1 ? ", full" : ""}
+      </span>
+    </span>
+  );
+}
+
+const SETTING_COLUMNS: readonly PlainColumn<SettingInfo>[] = [
+  { key: "name", head: "Setting", cell: (setting) => <code>{setting.name}</code> },
+  { key: "value", head: "Value", cell: (setting) => (setting.value === "" ? <Empty /> : String(setting.value)) },
+  { key: "unit", head: "Unit", cell: (setting) => setting.unit },
+  { key: "reason", head: "Reason", cell: (setting) => setting.reason },
+];
+
+/** Every setting that is no limit. */
+export function Settings({ settings }: { settings: readonly SettingInfo[] }) {
+  return (
+    <Panel title="Settings">
+      <PlainTable
+        caption="Settings"
+        columns={SETTING_COLUMNS}
+        rows={settings}
+        rowKey={(setting) => setting.name}
+      />
+    </Panel>
+  );
+}
+
+function Empty() {
+  return <span className={styles["quiet"]}>empty</span>;
+}

@@ -1,0 +1,163 @@
+import { Link } from "wouter";
+import type { Server } from "~/protocol/schema";
+import { useServer } from "~/protocol/use-server";
+import { Badge, StatusBadge } from "~/ui/badge";
+import { CopyButton } from "~/ui/copy-button";
+import { EmptyState } from "~/ui/empty-state";
+import { KeyValues } from "~/ui/key-values";
+import { Page } from "~/ui/page";
+import { Panel, Panels } from "~/ui/panel";
+import { type PlainColumn, PlainTable } from "~/ui/plain-table";
+import { Time } from "~/ui/time";
+import { formatDuration } from "~/ui/time-format";
+import { Limits, Settings } from "./limits";
+import styles from "./server.module.css";
+import { Streams } from "./streams";
+
+const EVERY_MS = 2_000;
+
+/** The server itself: what it is, how it is set, how much of its limits is used, and its streams. */
+export default function ServerView() {
+  const { data, error, dataUpdatedAt } = useServer(EVERY_MS);
+  const old = error !== null && data !== undefined;
+  return (
+    <Page
+      title="Server"
+      scroll
+      tools={old && <Badge tone="warn">no answer; what you see is of {new Date(dataUpdatedAt).toLocaleTimeString()}</Badge>}
+    >
+      {data !== undefined && <Overview server={data} />}
+      {data === undefined && error !== null && (
+        <EmptyState title="The server gives no answer">
+          <p>{error.message}. Trying again every 2 seconds.</p>
+        </EmptyState>
+      )}
+      <div className={styles["stack"]}>
+        <Streams />
+        {data !== undefined && <Limits limits={data.limits} />}
+        {data !== undefined && <Settings settings={data.settings} />}
+      </div>
+    </Page>
+  );
+}
+
+function Overview({ server }: { server: Server }) {
+  return (
+    <Panels>
+      <Panel title="Server">
+        <KeyValues
+          items={[
+            ["State", <StatusBadge key="state" status={server.state} />],
+            ["Version", `${server.name} ${server.version}`],
+            ["Run", <code key="run">{server.run}</code>],
+            ["Started", <Time key="started" at={server.started_at} look="both" />],
+            ["Uptime", formatDuration(server.uptime_s * 1000)],
+          ]}
+        />
+      </Panel>
+      <Panel title="Protocol">
+        <KeyValues
+          items={[
+            ["MCP address", <Address key="mcp" server={server} />],
+            ["Revisions", <Revisions key="revisions" revisions={server.revisions} />],
+            ["Tool hosts", <ToolHosts key="hosts" {...server.tool_hosts} />],
+            ["Toolsets", <Toolsets key="toolsets" toolsets={server.toolsets} byUrl={server.mcp !== null} />],
+          ]}
+        />
+      </Panel>
+      <Panel title="Observation">
+        <KeyValues
+          items={[
+            ["Event log", `${server.log.entries} entries, ${server.log.first} to ${server.log.last}`],
+            ["Its size", `${server.log.bytes.toLocaleString("en")} bytes`],
+            ["Audit", <Audit key="audit" audit={server.audit} />],
+            ["Feed readers", String(server.feed.length)],
+          ]}
+        />
+        {server.feed.length > 0 && <Readers readers={server.feed} />}
+      </Panel>
+    </Panels>
+  );
+}
+
+function Address({ server: { mcp: address, file } }: { server: Server }) {
+  if (file) return "none: this is a file";
+  if (address === null) return "none: this server speaks MCP on its standard input and output";
+  return (
+    <>
+      <code>{address}</code> <CopyButton text={address} />
+    </>
+  );
+}
+
+function ToolHosts({ enabled, connected }: Server["tool_hosts"]) {
+  if (!enabled) {
+    return (
+      <>
+        <Link href="/hosts">off</Link>: start with <code>--toolhost-secret</code>
+      </>
+    );
+  }
+  return (
+    <Link href="/hosts">
+      on, {connected} connected
+    </Link>
+  );
+}
+
+function Revisions({ revisions }: { revisions: readonly string[] }) {
+  return revisions.map((revision, index) => (
+    <span key={revision}>
+      <span className={styles["number"]}>{index === revisions.length - 1 ? revision : `${revision},`}</span>{" "}
+    </span>
+  ));
+}
+
+/** `byUrl`: clients can choose others by their URL. */
+function Toolsets({ toolsets, byUrl }: { toolsets: Server["toolsets"]; byUrl: boolean }) {
+  const elsewhere = (name: string) => (byUrl ? ` at /mcp?tools=${name}` : `, served when started with --tools ${name}`);
+  return (
+    <ul>
+      {toolsets.map((set) => (
+        <li key={set.name}>
+          <code>{set.name}</code>, {set.tools.length} tools{set.default ? ", served by default" : elsewhere(set.name)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Audit({ audit }: { audit: Server["audit"] }) {
+  const where = audit.store === "memory" ? "in memory only" : "in a file";
+  return (
+    <>
+      <StatusBadge status={audit.state} /> {where}
+      {audit.why !== null && <p>{audit.why}</p>}
+      {audit.since !== null && (
+        <p>
+          since <Time at={audit.since} look="both" />
+        </p>
+      )}
+      {audit.lost > 0 && <p>{audit.lost} rows lost</p>}
+    </>
+  );
+}
+
+const READER_COLUMNS: readonly PlainColumn<Server["feed"][number]>[] = [
+  { key: "since", head: "Since", cell: (reader) => <Time at={reader.since} /> },
+  { key: "position", head: "At entry", align: "end", cell: (reader) => reader.position },
+  { key: "behind", head: "Behind", align: "end", cell: (reader) => reader.behind },
+];
+
+function Readers({ readers }: { readers: Server["feed"] }) {
+  return (
+    <div className={styles["readers"]}>
+      <PlainTable
+        caption="Readers of the feed"
+        columns={READER_COLUMNS}
+        rows={readers}
+        rowKey={(reader) => `${reader.since}-${reader.position}`}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { page } from "vitest/browser";
+import { expectAccessible, inBothThemes } from "~/testing/axe";
+import { streamRow } from "~/testing/rows";
+import { answerApi, openView } from "~/testing/view";
+import ServerView from "./server-view";
+
+const limit = (name: string, value: number, used: number | null) => ({ name, value, used, unit: "sessions", reason: `why ${name}` });
+
+const SERVER = {
+  name: "MCP Probe", version: "1.2.3", run: "abc", started_at: 1_795_258_465, uptime_s: 61, state: "ready", mcp: "http://probe.example/mcp",
+  revisions: ["2025-11-25", "2026-07-28"], toolsets: [{ name: "probe", default: true, tools: ["simple_tool"] }, { name: "conformance", default: false, tools: [] }],
+  settings: [{ name: "public_url", value: "", unit: "URL", reason: "where" }],
+  limits: [limit("max_results", 10, null), limit("max_sessions", 1000, 1000), limit("max_tasks", 100, 25)],
+  log: { first: 5, last: 104, entries: 100, bytes: 123_456 }, feed: [{ since: 1_795_258_465, position: 104, behind: 3 }],
+  audit: { store: "file", state: "failing", since: 1_795_258_465, why: "No space left on device", lost: 2 },
+  tool_hosts: { enabled: true, connected: 2 },
+};
+
+async function opened() {
+  answerApi((path) => (path === "/api/server" ? SERVER : undefined));
+  const view = await openView(ServerView, "/server", "/server");
+  const away = { connected: false, reader: null, ended_at: 2 };
+  const streams = [
+    streamRow(),
+    streamRow({ stream: "p2", status: "completed", closed_by: "client", ...away }),
+    streamRow({ stream: "p3", purpose: "resumable", connection: "w5", reader: 5, resumed: 2 }),
+    streamRow({ stream: "p4", purpose: "resumable", status: "completed", closed_by: "client", ...away }),
+    streamRow({ stream: "g1", purpose: "standalone", status: "completed", closed_by: null, ...away }),
+    streamRow({ stream: "p5", purpose: "resumable", status: "lost", lost: "session_ended", waiting: 0, closed_by: "client", ...away }),
+  ];
+  view.show({ streams }, "abc");
+  return view;
+}
+
+beforeEach(() => page.viewport(1280, 800));
+afterEach(() => vi.restoreAllMocks());
+
+test("what is used of a limit is a bar and a number; a full one says so", async () => {
+  await opened();
+  await expect.element(page.getByRole("meter", { name: "max_tasks in use" })).toHaveAttribute("aria-valuetext", "25 of 100");
+  await expect.element(page.getByRole("row", { name: /max_sessions .*1,000, full 1,000 sessions why/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /max_results per client or request 10/ })).toBeInTheDocument();
+});
+
+test("what the log holds, who reads it, and what the audit lost", async () => {
+  await opened();
+  await expect.element(page.getByText("100 entries, 5 to 104")).toBeVisible();
+  await expect.element(page.getByText("No space left on device")).toBeVisible();
+  await expect.element(page.getByText("2 rows lost")).toBeVisible();
+  await expect.element(page.getByText("http://probe.example/mcp", { exact: true })).toBeVisible();
+});
+
+test("whether tool hosts are on, and how many are connected", async () => {
+  await opened();
+  await expect.element(page.getByRole("link", { name: "on, 2 connected" })).toHaveAttribute("href", "/dashboard/hosts");
+});
+
+test("where tool hosts are off it says how to turn them on", async () => {
+  answerApi((path) => (path === "/api/server" ? { ...SERVER, tool_hosts: { enabled: false, connected: 0 } } : undefined));
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("off: start with --toolhost-secret")).toBeVisible();
+});
+
+test("a server on standard streams has no address, and other tools are for who starts it", async () => {
+  answerApi((path) => (path === "/api/server" ? { ...SERVER, mcp: null } : undefined));
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("none: this server speaks MCP on its standard input and output")).toBeVisible();
+  await expect.element(page.getByText("conformance, 0 tools, served when started with --tools conformance")).toBeVisible();
+  expect(document.body.textContent).not.toMatch(/\/mcp/);
+});
+
+test("a file has no address, and is no server on standard streams", async () => {
+  answerApi((path) => (path === "/api/server" ? { ...SERVER, mcp: null, file: { name: "a.mcpprobe" } } : undefined));
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("none: this is a file")).toBeVisible();
+});
+
+test("open streams are listed, all of them on demand, emitted apart from delivered", async () => {
+  await opened();
+  await expect.element(page.getByRole("row", { name: /s1\/p1 response live .* 7 5 2 connected: exchange 1 0 not yet/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p2/ })).not.toBeInTheDocument();
+  await page.getByRole("radio", { name: "All" }).click({ force: true });
+  await expect.element(page.getByRole("row", { name: /s1\/p2 response completed .* closed by client/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/g1 standalone completed .* nobody/ })).toBeInTheDocument();
+});
+
+test("a draft stream shows who reads it, and stays while it waits for its client; a lost one says why", async () => {
+  await opened();
+  await expect.element(page.getByRole("row", { name: /s1\/p3 resumable live .* connected: w5 2 not yet/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p4 resumable completed .* 7 5 2 closed by client/ })).toBeInTheDocument();
+  await expect.element(page.getByRole("row", { name: /s1\/p5/ })).not.toBeInTheDocument();
+  await page.getByRole("radio", { name: "All" }).click({ force: true });
+  await expect.element(page.getByRole("row", { name: /s1\/p5 resumable lost: session ended .* 7 5 0/ })).toBeInTheDocument();
+});
+
+test("a server that gives no answer is said to give none", async () => {
+  answerApi(() => undefined);
+  await openView(ServerView, "/server", "/server");
+  await expect.element(page.getByText("The server gives no answer")).toBeVisible();
+});
+
+test("it is accessible in light and dark", async () => {
+  await opened();
+  const heading = page.getByRole("heading", { name: "Limits" });
+  await expect.element(heading).toBeInTheDocument();
+  await inBothThemes(() => expectAccessible());
+});
