@@ -1,4 +1,4 @@
-import { StatusBadge } from "~/ui/badge";
+import { StatusBadge } from "./badges";
 
 const MEANING: Readonly<Record<string, string>> = {
   connecting: "The first connection to the server is being made",

@@ -9,7 +9,7 @@ interface ProgressBarProps {
   done: JsonNumber | null;
   /** Without a total there is no share to show: the bar moves while the status is one that runs. */
   total: JsonNumber | null;
-  /** Colours the bar, as ui/states.ts has it. */
+  /** Colours the bar, as words/states.ts has it. */
   status?: string;
 }
 

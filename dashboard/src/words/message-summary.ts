@@ -1,6 +1,7 @@
 import { at, brief } from "~/protocol/json";
 import type { MessageReceived } from "~/protocol/schema";
-import { type Tone, stateOf } from "./states";
+import type { Tone } from "~/ui/badge";
+import { stateOf } from "./states";
 
 export interface Summary {
   /** A word that says how it went, before the rest. */

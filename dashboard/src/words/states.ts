@@ -1,4 +1,4 @@
-export type Tone = "neutral" | "info" | "good" | "warn" | "bad" | "violet";
+import type { Tone } from "~/ui/badge";
 
 export interface State {
   label: string;

@@ -1,8 +1,8 @@
 import type { CallRow } from "~/protocol/schema";
-import { EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
 import { Duration, Running, Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
+import { EraBadge, StatusBadge, TransportBadge } from "~/widgets/badges";
 import { ClientMark } from "~/widgets/client-mark";
 import { ProgressBar } from "~/widgets/progress-bar";
 import { TypedValue } from "~/widgets/typed-value";

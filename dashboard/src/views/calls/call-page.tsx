@@ -5,12 +5,12 @@ import type { CallDetail, CallPage as Page_, CallRow, Entry } from "~/protocol/s
 import { useMcpAddress } from "~/protocol/use-server";
 import { useCallDetail } from "~/trace/call-detail";
 import { useFeed } from "~/trace/use-feed";
-import { StatusBadge } from "~/ui/badge";
 import { CopyButton } from "~/ui/copy-button";
 import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { Panel, Panels, Stack } from "~/ui/panel";
 import { Time } from "~/ui/time";
+import { StatusBadge } from "~/widgets/badges";
 import { FindingMarks } from "~/widgets/finding-mark";
 import { useCallFindings } from "~/widgets/use-call-findings";
 import { clientOf } from "~/words/client-name";

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { CallRow } from "~/protocol/schema";
-import { StatusBadge } from "~/ui/badge";
 import { Duration, Time } from "~/ui/time";
+import { StatusBadge } from "~/widgets/badges";
 import { TypedValue } from "~/widgets/typed-value";
 import { clientOf } from "~/words/client-name";
 import { stateOfCall } from "./calls";

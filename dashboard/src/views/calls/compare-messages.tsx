@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import type { Entry } from "~/protocol/schema";
-import { DirectionBadge } from "~/ui/badge";
 import { formatOffset } from "~/ui/time-format";
+import { DirectionBadge } from "~/widgets/badges";
 import styles from "./calls.module.css";
 import { MarkBadge } from "./compare-table";
 import type { Mark } from "./json-diff";

@@ -1,9 +1,10 @@
 import { Link } from "wouter";
 import type { Entry, Evidence } from "~/protocol/schema";
 import { bySeq, directionOf, methodOf, offsetOf, originOf, peerOf } from "~/trace/evidence";
-import { Badge, DirectionBadge } from "~/ui/badge";
+import { Badge } from "~/ui/badge";
 import { Moments } from "~/ui/moments";
 import { Panel } from "~/ui/panel";
+import { DirectionBadge } from "~/widgets/badges";
 import { describe } from "~/words/summary";
 import styles from "./calls.module.css";
 

@@ -1,11 +1,11 @@
 import { Link } from "wouter";
 import type { CallRow, Entry, TaskRow } from "~/protocol/schema";
 import { sentAfterCancel } from "~/trace/evidence";
-import { StatusBadge } from "~/ui/badge";
 import { CopyButton } from "~/ui/copy-button";
 import { Fact, Facts } from "~/ui/key-values";
 import { Panel } from "~/ui/panel";
 import { Duration, Time } from "~/ui/time";
+import { StatusBadge } from "~/widgets/badges";
 import { Cancellation } from "~/widgets/cancellation";
 import { ProgressBar } from "~/widgets/progress-bar";
 import { shareText } from "~/words/share";

@@ -1,10 +1,11 @@
 import { Link } from "wouter";
 import type { Entry, Evidence } from "~/protocol/schema";
 import { offsetOf, progressOf } from "~/trace/evidence";
-import { Badge, StatusBadge } from "~/ui/badge";
+import { Badge } from "~/ui/badge";
 import { type Moment, Moments } from "~/ui/moments";
 import { Panel } from "~/ui/panel";
 import { Time } from "~/ui/time";
+import { StatusBadge } from "~/widgets/badges";
 import { ProgressBar } from "~/widgets/progress-bar";
 import { describe } from "~/words/summary";
 import { beginning, storyOf } from "./task-moments";

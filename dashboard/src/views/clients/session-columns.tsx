@@ -1,7 +1,8 @@
 import type { SessionRow } from "~/protocol/schema";
-import { Badge, EraBadge, StatusBadge, TransportBadge } from "~/ui/badge";
+import { Badge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
 import { Time } from "~/ui/time";
+import { EraBadge, StatusBadge, TransportBadge } from "~/widgets/badges";
 import { ClientMark } from "~/widgets/client-mark";
 import { UNATTRIBUTED, clientOf } from "~/words/client-name";
 

@@ -1,5 +1,5 @@
 import type { GatewayFinding, GatewayReport } from "~/protocol/schema";
-import type { Tone } from "~/words/states";
+import type { Tone } from "~/ui/badge";
 
 type Verdict = GatewayFinding["verdict"];
 

@@ -1,7 +1,8 @@
 import type { HostRow } from "~/protocol/schema";
-import { Badge, StatusBadge } from "~/ui/badge";
+import { Badge } from "~/ui/badge";
 import type { Column } from "~/ui/data-table";
 import { Time } from "~/ui/time";
+import { StatusBadge } from "~/widgets/badges";
 
 /** Whether a tool host is there, or why it is not. */
 export function HostState({ row }: { row: HostRow }) {

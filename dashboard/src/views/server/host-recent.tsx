@@ -5,9 +5,10 @@ import { useRefresh } from "~/protocol/use-refresh";
 import { newestEvents } from "~/trace/event-pages";
 import { bySeq, directionOf, methodOf } from "~/trace/evidence";
 import { useFeed } from "~/trace/use-feed";
-import { Badge, DirectionBadge } from "~/ui/badge";
+import { Badge } from "~/ui/badge";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
+import { DirectionBadge } from "~/widgets/badges";
 import { describe } from "~/words/summary";
 import styles from "./hosts.module.css";
 

@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import type { Server } from "~/protocol/schema";
 import { useServer } from "~/protocol/use-server";
-import { Badge, StatusBadge } from "~/ui/badge";
+import { Badge } from "~/ui/badge";
 import { CopyButton } from "~/ui/copy-button";
 import { EmptyState } from "~/ui/empty-state";
 import { KeyValues } from "~/ui/key-values";
@@ -10,6 +10,7 @@ import { Panel, Panels } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { formatDuration } from "~/ui/time-format";
+import { StatusBadge } from "~/widgets/badges";
 import { Limits, Settings } from "./limits";
 import styles from "./server.module.css";
 import { Streams } from "./streams";

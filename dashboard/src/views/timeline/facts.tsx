@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { StatusBadge } from "~/ui/badge";
+import { StatusBadge } from "~/widgets/badges";
 import type { Lane } from "./lane";
 import styles from "./timeline.module.css";
 import { factsOf } from "./words";

@@ -1,7 +1,7 @@
-import { StatusBadge } from "~/ui/badge";
 import { type Column, DataTable } from "~/ui/data-table";
 import { EmptyState } from "~/ui/empty-state";
 import { Time } from "~/ui/time";
+import { StatusBadge } from "~/widgets/badges";
 import type { Lane } from "./lane";
 import { cancellation, lasting, messages } from "./words";
 

@@ -37,7 +37,7 @@ export interface Lane {
   from: number;
   /** When it was over, for work: when its scope had exited; null while it goes on. */
   to: number | null;
-  /** Its outcome or status: a word of ui/states.ts. */
+  /** Its outcome or status: a word of words/states.ts. */
   state: string;
   cancelled: Cancellation | null;
   ticks: Tick[];

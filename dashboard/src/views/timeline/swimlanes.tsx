@@ -1,8 +1,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type KeyboardEvent, useRef } from "react";
-import { EraBadge, StatusBadge } from "~/ui/badge";
 import { Button } from "~/ui/button";
 import { useWidth } from "~/ui/use-width";
+import { EraBadge, StatusBadge } from "~/widgets/badges";
 import { LANE_HEIGHT, Bar } from "./bar";
 import type { Line } from "./groups";
 import type { Lane } from "./lane";

@@ -1,8 +1,9 @@
 import { scalarText } from "~/protocol/json";
 import type { Entry } from "~/protocol/schema";
 import { directionOf, isAnswer, isMessage, peerOf } from "~/trace/evidence";
-import { Badge, DirectionBadge, EraBadge } from "~/ui/badge";
+import { Badge } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
+import { DirectionBadge, EraBadge } from "~/widgets/badges";
 import { summaryOf } from "~/words/summary";
 import { eraOf, useKnown } from "./known";
 import styles from "./live.module.css";

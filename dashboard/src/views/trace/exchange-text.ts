@@ -1,10 +1,11 @@
 import { at } from "~/protocol/json";
 import type { CallSettled, Entry } from "~/protocol/schema";
 import { isMessage } from "~/trace/evidence";
+import type { Tone } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
 import { ofMessage, quoted } from "~/words/message-summary";
 import { shareText } from "~/words/share";
-import { type Tone, stateOf } from "~/words/states";
+import { stateOf } from "~/words/states";
 import { summaryOf } from "~/words/summary";
 import { type Exchange, type ExchangeFacts, factsOf, remembering } from "./exchanges";
 import type { Relations } from "./relations";

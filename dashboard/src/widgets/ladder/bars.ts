@@ -1,7 +1,8 @@
 import { scalarText } from "~/protocol/json";
 import type { Entry } from "~/protocol/schema";
 import { isAnswer } from "~/trace/evidence";
-import { type Tone, stateOf } from "~/words/states";
+import type { Tone } from "~/ui/badge";
+import { stateOf } from "~/words/states";
 import { HostNames } from "./host-names";
 import type { LaneKey } from "./steps";
 

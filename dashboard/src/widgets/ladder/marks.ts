@@ -1,8 +1,9 @@
 import type { CallSettled, Entry } from "~/protocol/schema";
+import type { Tone } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
 import { counted } from "~/words/dispatches";
 import { list, quoted } from "~/words/message-summary";
-import { type Tone, stateOf } from "~/words/states";
+import { stateOf } from "~/words/states";
 import { summaryOf } from "~/words/summary";
 import type { HostNames } from "./host-names";
 

@@ -1,4 +1,4 @@
-import type { Tone } from "~/words/states";
+import type { Tone } from "~/ui/badge";
 
 /** The colours and the typeface of a drawing. */
 export interface Palette {

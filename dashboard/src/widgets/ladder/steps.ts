@@ -1,9 +1,9 @@
 import { at, scalarText } from "~/protocol/json";
 import type { Entry, MessageEmitted } from "~/protocol/schema";
 import { type EntryOf, bySeq, isAnswer, isMessage, messagesOf, methodOf } from "~/trace/evidence";
+import type { Tone } from "~/ui/badge";
 import { formatDuration } from "~/ui/time-format";
 import { list } from "~/words/message-summary";
-import type { Tone } from "~/words/states";
 import { summaryOf, titleOf } from "~/words/summary";
 import { HostNames } from "./host-names";
 import { type Mark, markOf } from "./marks";
