@@ -25,7 +25,7 @@ COPY container/build-wheel.sh container/
 COPY requirements/build.txt requirements/
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src/
-COPY --from=dashboard /out/site src/probe/endpoints/site/
+COPY --from=dashboard /out/site src/probe/web/site/
 RUN ["sh", "container/build-wheel.sh", "/out/dist"]
 
 

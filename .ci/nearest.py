@@ -4,8 +4,9 @@
 
 What has changed is what git finds between COMMIT and the files as they are. Without COMMIT it is what is not committed;
 if everything is, what was committed since the branch left main.
-Near to a module are the tests of its name (`observe/log.py`: `test_log.py`), those that import it, also by a helper in
-their own folder, and where there is neither, the folder of its name. Near to any other file are the tests that name it.
+Near to a module are the tests of its name (`log/follower.py`: `test_follower.py`), those that import it, also by a
+helper in their own folder, and where there is neither, the folder of its name. Near to any other file are the tests
+that name it.
 What very many tests import has only those of its name, and tests that reach a change by way of the whole engine are not
 found: `nox -s tests` runs them.
 """

@@ -7,7 +7,7 @@
 set -eu
 dist=$1
 
-test -f src/probe/endpoints/site/index.html || { echo "build-wheel.sh: the dashboard is not built" >&2; exit 1; }
+test -f src/probe/web/site/index.html || { echo "build-wheel.sh: the dashboard is not built" >&2; exit 1; }
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 python3 -m venv --without-pip "$tools"

@@ -18,7 +18,7 @@ export default defineConfig(({ command }) => ({
   plugins: [react()],
   resolve: { alias: { "~": fileURLToPath(new URL("src", import.meta.url)) } },
   build: {
-    outDir: "../src/probe/endpoints/site",
+    outDir: "../src/probe/web/site",
     emptyOutDir: true,
     // the first versions with light-dark(), which the colours are written with
     target: ["chrome123", "firefox120", "safari17.5"],

@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from probe.doctor.checks import check_call, outcomes, wait_ready
-from probe.doctor.target import ProbeAddress, modern_call
+from probe.gateway.doctor.needs import check_call, outcomes, wait_ready
+from probe.gateway.doctor.target import ProbeAddress, modern_call
 
 __all__ = ["ProbeAddress", "check_call", "main", "modern_call"]
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import trio
 
-from probe import app
+from probe.cli import app
 from probe.settings import Settings, build
 
 from .process import resident

@@ -51,7 +51,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def with_pages(tree: Path) -> None:
-    site = tree / "src" / "probe" / "endpoints" / "site"
+    site = tree / "src" / "probe" / "web" / "site"
     site.mkdir(parents=True)
     (site / "index.html").touch()
 
@@ -79,7 +79,7 @@ def test_node_is_asked_for_where_pages_are_to_be_built(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "place"), [("wheel", "probe/endpoints/site"), ("sdist", "src/probe/endpoints/site")]
+    ("target", "place"), [("wheel", "probe/web/site"), ("sdist", "src/probe/web/site")]
 )
 def test_pages_are_built_beside_the_tree_and_packed(
     target: str, place: str, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

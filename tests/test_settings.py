@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from probe.checks import SettingError
 from probe.settings import Described, Limits, Settings, build, described
+from probe.settings.validation import SettingError
 
 from .support.rows import each
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.cli import main
+from probe.cli.program import main
 
 HERE = Path(__file__).parent
 NODE = os.environ.get("PROBE_NODE", "node")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.cli import main
+from probe.cli.program import main
 
 from .node_stories import FOLDER
 

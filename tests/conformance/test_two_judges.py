@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from probe.cli import main
+from probe.cli.program import main
 
 HERE = Path(__file__).parent
 SUITE = HERE.parent / "node" / "node_modules" / "@modelcontextprotocol" / "conformance-020" / "dist" / "index.js"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.core.lanes import MOST_ROUNDS, SHORT_S, Lanes
+from probe.core.budgets.lanes import MOST_ROUNDS, SHORT_S, Lanes
 
 
 def turns(lanes: Lanes, lengths: dict[str, float], count: int) -> str:

@@ -15,15 +15,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.engine import audit
-from probe.engine.audit import _ANEW as ANEW
-from probe.observe.audit import db as audit_db
-from probe.observe.audit import reading as audit_reading
-from probe.observe.audit.claim import AuditFileError
-from probe.observe.audit.db import AuditDb
-from probe.observe.audit.file import AuditFile
-from probe.observe.audit.kept_calls import AuditUnreadableError, CursorError
-from probe.observe.call_filter import parse
+from probe.engine.audit import db as audit_db
+from probe.engine.audit import reading as audit_reading
+from probe.engine.audit import writer as audit
+from probe.engine.audit.claim import AuditFileError
+from probe.engine.audit.db import AuditDb
+from probe.engine.audit.file import AuditFile
+from probe.engine.audit.kept_calls import AuditUnreadableError, CursorError
+from probe.engine.audit.writer import _ANEW as ANEW
+from probe.views.call_filter import parse
 
 from ..support.audit import MANY, asked, auditing, rows_in
 from ..support.probe import Probe

@@ -10,8 +10,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.calls.client_requests import ClientRequests
 from probe.engine.catalogue.tool import ClientRequestError
-from probe.observe.context import Recorder
-from probe.observe.log import EventLog
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
 from probe.wire.jsonrpc import Response
 
 QUESTION = ANSWER = Recorder(EventLog(lambda: (0.0, 0.0), max_events=1, max_bytes=1))

@@ -22,7 +22,7 @@ from probe.engine.catalogue.tool import (
     text,
 )
 from probe.engine.tasks import Task
-from probe.observe.context import Recorder
+from probe.log.context import Recorder
 from probe.wire.errors import McpError
 
 from ..support.inside import SERVICES, engine_tasks

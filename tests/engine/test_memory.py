@@ -6,9 +6,9 @@ import gc
 from typing import Any
 
 from probe.engine.calls.request_context import ClientInfo
-from probe.observe.context import Context
-from probe.observe.events import HttpRequest
-from probe.observe.log import EventLog
+from probe.log.context import Context
+from probe.log.event_log import EventLog
+from probe.log.events import HttpRequest
 from probe.wire.v2025.registry import SERVER_REQUESTS, asked_capabilities, offers
 
 from ..support.legacy import Legacy

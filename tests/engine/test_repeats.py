@@ -6,9 +6,9 @@ import pytest
 
 from probe.engine.calls.request_context import RequestContext
 from probe.engine.repeats import Repeats
-from probe.observe.context import Recorder
-from probe.observe.events import Event, MessageReceived, RequestRepeated
-from probe.observe.log import EventLog
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.log.events import Event, MessageReceived, RequestRepeated
 from probe.wire.jsonrpc import Request
 
 

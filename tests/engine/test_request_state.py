@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.checks import SettingError
 from probe.engine.request_state import KEY_BYTES, NONCE_BYTES, RequestStates, keys_from
+from probe.settings.validation import SettingError
 from probe.wire.errors import Code, McpError
 
 OLD, NEW = b"o" * KEY_BYTES, b"n" * KEY_BYTES

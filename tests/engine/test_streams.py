@@ -12,9 +12,9 @@ from trio.testing import wait_all_tasks_blocked
 from probe.core.replay import LogClosedError
 from probe.engine.streams.outbox import send
 from probe.engine.streams.stream import Stream
-from probe.observe.context import Context, Recorder
-from probe.observe.events import MessagesDelivered, StreamEnded, StreamOpened
-from probe.observe.log import EventLog
+from probe.log.context import Context, Recorder
+from probe.log.event_log import EventLog
+from probe.log.events import MessagesDelivered, StreamEnded, StreamOpened
 from probe.settings import build
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from probe.engine.call_store import search
-from probe.observe.call_filter import CallFilter
+from probe.engine.audit.call_store import search
+from probe.views.call_filter import CallFilter
 
-from ..observe.calls import record
 from ..support.passes import counted_passes
+from ..views.calls import record
 
 
 async def test_a_search_inside_records_lets_others_run_by_the_size_of_arguments_and_results() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from probe.endpoints.pipes.frame_facts import FRAMES, FrameFacts
-from probe.endpoints.socket_facts import SocketFacts
-from probe.observe.context import Recorder
-from probe.observe.log import EventLog
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.server.endpoints.pipes.frame_facts import FRAMES, FrameFacts
+from probe.server.endpoints.socket_facts import SocketFacts
 from probe.settings import Limits
 
 from ..support.http import exchange, http_scope

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probe.observe.unreadable import SHOWN_BYTES, shown
+from probe.log.unreadable import SHOWN_BYTES, shown
 
 from ..support.http import exchange, http_scope
 from ..support.legacy import HEADERS

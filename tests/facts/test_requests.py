@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from probe.endpoints.exchange import CONNECTION
 from probe.engine.streams.outbox import answer
-from probe.observe.context import Recorder
-from probe.observe.log import EventLog
-from probe.observe.redaction import hidden_members
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.log.redaction import hidden_members
+from probe.server.endpoints.exchange import CONNECTION
 from probe.wire.jsonrpc import result_response
 
 from ..support.http import exchange, http_scope

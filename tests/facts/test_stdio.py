@@ -11,11 +11,11 @@ import trio
 import trio.testing
 from trio.testing import memory_stream_one_way_pair
 
-from probe.ending import stopped
-from probe.endpoints.pipes.lines import LineWire
-from probe.endpoints.pipes.stdio_facts import StdioFacts
-from probe.observe.context import Recorder
-from probe.observe.log import EventLog
+from probe.cli.ending import stopped
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.server.endpoints.pipes.lines import LineWire
+from probe.server.endpoints.pipes.stdio_facts import StdioFacts
 from probe.telemetry.standard_error import StandardError
 
 from ..support.lines import Pieces

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from probe.observe.records import CallRecord
 from probe.tools.streaming.long_output import block
+from probe.views.records import CallRecord
 
 from ..support.pipes import MARK
 

@@ -11,7 +11,7 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe import listener
+from probe.server import listener
 from probe.settings import build
 
 from ..support.probe import Probe, running

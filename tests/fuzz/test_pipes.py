@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import memory_stream_pair, wait_all_tasks_blocked
 
-from probe.endpoints.pipes.lines import LineWire
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Peer
+from probe.server.endpoints.pipes.lines import LineWire
 
 from ..support.inside import engine_tasks
 from ..support.probe import Probe, running

@@ -31,7 +31,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from probe import listener
+from probe.server import listener
 from probe.settings import build
 
 from ..support import websocket as ws

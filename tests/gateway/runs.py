@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from probe import app
+from probe.cli import app
 from probe.gateway import script
 from probe.gateway.breaker import Plan, serve_breaker
 from probe.gateway.checks import judge

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from probe import ending
-from probe.engine import audit, engine
+from probe.cli import ending
+from probe.engine import engine
+from probe.engine.audit import writer
 from probe.settings import Limits, Settings, build, described
 
 from .tools import ROOT, accepted
@@ -85,7 +86,7 @@ def test_nothing_can_write_to_the_image_or_gain_rights(name: str) -> None:
 
 
 def test_whoever_stops_it_waits_longer_than_it_takes() -> None:
-    longest = Settings().grace_s + engine._CLEANUP_S + ending.FLUSH_S + ending.JOIN_S + audit.FINAL_S + ending.SAID_S
+    longest = Settings().grace_s + engine._CLEANUP_S + ending.FLUSH_S + ending.JOIN_S + writer.FINAL_S + ending.SAID_S
     assert int(COMPOSE["services"]["probe"]["stop_grace_period"].removesuffix("s")) > longest + 2
     assert int(unit()["Service"]["TimeoutStopSec"]) > longest + 2
 

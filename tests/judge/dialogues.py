@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from probe.observe import events
-from probe.observe.context import Context
+from probe.log import events
+from probe.log.context import Context
 
 from .logs import Asked, Http, HttpSession, Log, Pipe, Question
 

@@ -20,14 +20,14 @@ from typing import Any
 
 from msgspec import structs
 
-from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
-from probe.judge.predicates.all import PREDICATES
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
-from probe.observe import events
-from probe.observe.context import Context
-from probe.observe.header import End, Header
-from probe.observe.log import Entry, Gap
+from probe.log import events
+from probe.log.context import Context
+from probe.log.event_log import Entry, Gap
+from probe.log.header import End, Header
 
 MODERN = "2026-07-28"
 INFO = {"name": "acme", "version": "1"}

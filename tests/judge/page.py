@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from probe.judge.catalogue import Level, Rule, catalogue
-from probe.judge.predicates.all import PREDICATES
 from probe.judge.reports.links import link
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import Level, Rule, catalogue
 
 ABOUT: Mapping[str, str] = {
     "cache": "Results that may be kept (2026-07-28)",
@@ -49,9 +49,9 @@ ABOUT: Mapping[str, str] = {
 _PAGE = """\
 # Rules of the judge
 
-Made by `python -m tests.judge.page`; change `src/probe/judge/rules.toml` instead. These are the {count} rules by which
-[the judge](judge.md) looks at a client. A link to a rule names it: `judge-rules.md#cancel.own-request`. The same is at
-`/api/judge/rules` as JSON.
+Made by `python -m tests.judge.page`; change `src/probe/judge/rules/rules.toml` instead. These are the {count}
+rules by which [the judge](judge.md) looks at a client. A link to a rule names it: `judge-rules.md#cancel.own-request`.
+The same is at `/api/judge/rules` as JSON.
 
 Of each rule stands here how strongly the specification obliges, the worst verdict that the rule gives, the sentences
 that it rests on, what is wrong and what is right, and how to let your client come to it. *practice* says that no

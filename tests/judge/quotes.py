@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from probe.judge.catalogue import Sentence, catalogue
+from probe.judge.rules.catalogue import Sentence, catalogue
 
 FOUND: Final = Path(__file__).with_name("quotes.txt")
 _LINK: Final = re.compile(r"\]\([^)]*\)|\]\[[^]]*\]")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
-from probe.judge.predicates.all import PREDICATES
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 
 from .dialogues import CAPABILITIES, FORM, PAGE, STATE, WAYS, answer, ask, asked, open_round, open_session, reply, retry

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from probe.observe import events
-from probe.observe.context import Context
-from probe.observe.header import End
-from probe.observe.ndjson import dump
+from probe.log import events
+from probe.log.context import Context
+from probe.log.header import End
+from probe.log.ndjson import dump
 
 from ..support.logs import load
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN

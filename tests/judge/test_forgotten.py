@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import pytest
 
-from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge, judge_all
-from probe.judge.predicates.all import PREDICATES
 from probe.judge.projection import contents
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 
 from .logs import HEADER, Http, Log, judged

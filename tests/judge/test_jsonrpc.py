@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from probe.judge.verdicts import Verdict
-from probe.observe import events
-from probe.observe.context import Context
-from probe.observe.log import Gap
+from probe.log import events
+from probe.log.context import Context
+from probe.log.event_log import Gap
 
 from .logs import Http, HttpSession, Log, Pipe, judged
 

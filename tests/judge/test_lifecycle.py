@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from probe.judge.verdicts import Verdict
-from probe.observe import events
-from probe.observe.context import Context
+from probe.log import events
+from probe.log.context import Context
 
 from .logs import Log, judged
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from probe.judge.listings import ListPage, Lists, Pages, known_tool
-from probe.judge.predicates.all import PREDICATES
+from probe.judge.projection.listings import ListPage, Lists, Pages, known_tool
+from probe.judge.rules.all import PREDICATES
 
 from .logs import Log, judged
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probe.judge.verdicts import Verdict
-from probe.observe import events
+from probe.log import events
 
 from .logs import Log, judged
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from probe.judge.verdicts import Verdict
-from probe.observe import events
+from probe.log import events
 
 from .logs import Log, Pipe, expect, judged
 

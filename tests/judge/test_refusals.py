@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.judge.catalogue import catalogue
-from probe.judge.predicates.all import PREDICATES
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 from probe.wire.errors import Refusal
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
-from probe.judge.predicates.all import PREDICATES
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
-from probe.observe import events
+from probe.log import events
 
 from .dialogues import CAPABILITIES, WAYS, ask, asked, open_session, reply
 from .logs import HEADER, HttpSession, Log, Pipe, judged

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from probe.judge.catalogue import catalogue
-from probe.judge.predicates.all import PREDICATES
 from probe.judge.reports.as_json import rule_list
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
 
 from ..documents.markdown import ROOT, anchors
 from . import page

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from probe.judge import schemas
-from probe.observe import redaction
+from probe.judge.rules import schemas
+from probe.log import redaction
 from probe.wire.revisions import LEGACY, MODERN
 
 ACCEPTED = {"action": "accept", "content": {"share": 0.25, "names": ["a"], "count": 2}}

@@ -11,8 +11,8 @@ from probe.judge.reports.terminal import messages
 from probe.judge.two_logs import traffic as reading
 from probe.judge.two_logs.facts import MessageFacts, message_facts
 from probe.judge.two_logs.traffic import Traffic
-from probe.observe import events
-from probe.observe.header import End
+from probe.log import events
+from probe.log.header import End
 
 from .logs import Asked, HttpSession, Log
 

@@ -13,9 +13,9 @@ from trio.testing import MockClock
 
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, ToolContext, ToolResult, content
-from probe.observe import redaction
-from probe.observe.events import MessageReceived, ServerState
-from probe.observe.log import EventLog, Gap
+from probe.log import redaction
+from probe.log.event_log import EventLog, Gap
+from probe.log.events import MessageReceived, ServerState
 
 from ..support.http import exchange, http_scope
 from ..support.legacy import Legacy, RpcError

@@ -9,11 +9,11 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.endpoints.event_stream import EventStream
 from probe.engine.streams.reading import Reading
 from probe.engine.streams.stream import Stream
-from probe.observe.context import Recorder
-from probe.observe.log import EventLog
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.server.endpoints.event_stream import EventStream
 from probe.settings import build
 
 from ..support.http import Answer, Event, exchange, http_scope

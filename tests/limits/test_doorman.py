@@ -11,8 +11,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.core.addresses import NetworksError
-from probe.endpoints.paths import Paths
-from probe.endpoints.pipes.websocket_wire import WebSocketWire
+from probe.server.endpoints.pipes.websocket_wire import WebSocketWire
+from probe.web.paths import Paths
 from probe.wire.toolhost import SUBPROTOCOL
 
 from ..support.api import LOCAL as PAGE

@@ -9,12 +9,12 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.core.shares import SMALL_BYTES
+from probe.core.budgets.shares import SMALL_BYTES
 from probe.engine.streams.replay_room import ReplayRoom
 from probe.engine.streams.stream import Stream
-from probe.observe.context import Recorder
-from probe.observe.events import LimitReached
-from probe.observe.log import EventLog
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.log.events import LimitReached
 from probe.settings import build
 
 from ..support.http import exchange, http_scope

@@ -13,8 +13,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe import listener
-from probe.listener.accepting import PatientListener, Shortage
+from probe.server import listener
+from probe.server.listener.accepting import PatientListener, Shortage
 from probe.settings import build
 
 from ..shutdown.peers import call, head, headers, post

@@ -18,10 +18,10 @@ import pytest
 import trio
 
 from probe.core.addresses import networks
-from probe.core.shares import SMALL_BYTES
-from probe.listener import door
-from probe.listener import server as listening
-from probe.listener.incomplete import Incomplete
+from probe.core.budgets.shares import SMALL_BYTES
+from probe.server.listener import door
+from probe.server.listener import server as listening
+from probe.server.listener.incomplete import Incomplete
 
 from ..sockets.apps import Recorder, silent
 from ..sockets.conftest import certificate, dial, start  # noqa: F401 - fixtures

@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from probe.endpoints.page_answer import RESERVED
-from probe.observe.events import ServerState
+from probe.log.events import ServerState
+from probe.web.page_answer import RESERVED
 
 from ..support.api import LOCAL, page
 from ..support.http import exchange, http_scope

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from probe.engine.modern.clients import Clients
-from probe.observe.context import Recorder
-from probe.observe.events import ClientSeen
-from probe.observe.log import EventLog
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.log.events import ClientSeen
 
 from ..support.modern import PREFIX, VERSION
 from ..support.probe import Probe

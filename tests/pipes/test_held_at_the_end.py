@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Peer, WireBrokenError
-from probe.observe.context import Recorder
+from probe.log.context import Recorder
 
 from ..support.probe import running
 

@@ -10,7 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Closed, Peer
-from probe.observe.context import Recorder
+from probe.log.context import Recorder
 from probe.wire.jsonrpc import encode
 from tests.support.pipes import Pipe, pipe
 from tests.support.probe import Probe, running

@@ -16,20 +16,20 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.endpoints.pages import call_table
-from probe.engine.call_store import FileCalls, MemoryCalls
+from probe.engine.audit import reading as audit_reading
+from probe.engine.audit.call_store import FileCalls, MemoryCalls
+from probe.engine.audit.db import AuditDb, Written
+from probe.engine.audit.file import AuditFile
+from probe.engine.audit.unwritten import Unwritten
 from probe.engine.observer import Observer
-from probe.observe.audit import reading as audit_reading
-from probe.observe.audit.db import AuditDb, Written
-from probe.observe.audit.file import AuditFile
-from probe.observe.audit.unwritten import Unwritten
-from probe.observe.call_filter import OUTCOMES, CallFilter, parse
-from probe.observe.log import EventLog
-from probe.observe.records import CallRecord
+from probe.log.event_log import EventLog
 from probe.settings import Limits
+from probe.views.call_filter import OUTCOMES, CallFilter, parse
+from probe.views.records import CallRecord
+from probe.web.api import call_table
 from probe.wire.jsonrpc import encode
 
-from ..observe.calls import RUN, begun, record, written
+from ..views.calls import RUN, begun, record, written
 from . import at_most
 
 MANY = 10**9

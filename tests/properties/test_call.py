@@ -18,9 +18,9 @@ from probe.engine.calls.outcome import Outcome
 from probe.engine.calls.scope import CallScope, run
 from probe.engine.catalogue.tool import ToolResult, content
 from probe.engine.clock import Clock
-from probe.observe.context import Recorder
-from probe.observe.events import CallCancelled, DispatchExpired, DispatchExtended, DispatchSettled, Event
-from probe.observe.log import EventLog
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.log.events import CallCancelled, DispatchExpired, DispatchExtended, DispatchSettled, Event
 
 from ..support.facts import started
 from . import steps

@@ -17,11 +17,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
 
-from probe.endpoints.pipes.lines import LineWire
 from probe.engine.pipes.pipe import serve_pipe
 from probe.engine.pipes.wires import Peer
-from probe.observe import events
-from probe.observe.log import Entry
+from probe.log import events
+from probe.log.event_log import Entry
+from probe.server.endpoints.pipes.lines import LineWire
 
 from ..clients.asgi_transport import in_memory
 from ..support.probe import Probe, running

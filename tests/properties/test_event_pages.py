@@ -7,12 +7,12 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.endpoints.pages.events import Scan, backward, forward
-from probe.observe import event_filter
-from probe.observe.context import Context
-from probe.observe.event_filter import EVERYTHING, EventFilter
-from probe.observe.log import EventLog
+from probe.log import event_filter
+from probe.log.context import Context
+from probe.log.event_filter import EVERYTHING, EventFilter
+from probe.log.event_log import EventLog
 from probe.settings import Limits
+from probe.web.api.events import Scan, backward, forward
 
 from ..support.facts import received
 from . import at_most

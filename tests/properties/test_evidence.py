@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.observe import events
+from probe.log import events
 from probe.views.fold import Views
 
 from ..support.facts import Told, cancelled, emitted, received, settled, started

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from probe.endpoints.feed.feed_pieces import Pieces
-from probe.endpoints.feed.feed_query import place
-from probe.observe.context import Context
-from probe.observe.event_filter import EventFilter, parse
-from probe.observe.events import MessageReceived
-from probe.observe.feed import PIECE, FeedCursor, Missed
-from probe.observe.log import EventLog
-from probe.observe.tables.tables import Tables
+from probe.log.context import Context
+from probe.log.event_filter import EventFilter, parse
+from probe.log.event_log import EventLog
+from probe.log.events import MessageReceived
+from probe.views.tables.tables import Tables
+from probe.web.feed.feed_pieces import Pieces
+from probe.web.feed.feed_query import place
+from probe.web.feed.position import PIECE, FeedCursor, Missed
 
 from ..support.views import Rows
 from ..wire.event_source import EventSource

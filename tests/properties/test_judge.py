@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from probe.judge.catalogue import catalogue
 from probe.judge.judge import Judge
 from probe.judge.outcome.judgement import report_of
-from probe.judge.predicates.all import PREDICATES
 from probe.judge.reports.as_json import as_json
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
-from probe.observe.events import AuditState
-from probe.observe.header import End
-from probe.observe.log import Entry, Gap
+from probe.log.event_log import Entry, Gap
+from probe.log.events import AuditState
+from probe.log.header import End
 
 from ..judge.logs import HEADER, HttpSession, Log, Pipe
 

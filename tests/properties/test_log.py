@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from probe.observe.events import MessageReceived
-from probe.observe.log import EventLog
+from probe.log.event_log import EventLog
+from probe.log.events import MessageReceived
 
 from ..support.facts import sized
 from . import steps

@@ -11,9 +11,10 @@ from typing import Any, Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.observe import ndjson
-from probe.observe.context import Recorder
-from probe.observe.events import (
+from probe.log import ndjson
+from probe.log.context import Recorder
+from probe.log.event_log import Entry, EventLog
+from probe.log.events import (
     CallCancelled,
     CallProgressed,
     MessageDropped,
@@ -21,9 +22,8 @@ from probe.observe.events import (
     MessageReceived,
     MessagesDelivered,
 )
-from probe.observe.header import End, Header
-from probe.observe.log import Entry, EventLog
-from probe.observe.records import CallRecord
+from probe.log.header import End, Header
+from probe.views.records import CallRecord
 from probe.wire.jsonrpc import encode
 
 from ..support.facts import settled, started

@@ -10,9 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from probe.core.replay import EvictedError
 from probe.engine.streams.stream import Reader, Stream
-from probe.observe.context import Recorder
-from probe.observe.events import MessagesDelivered
-from probe.observe.log import EventLog
+from probe.log.context import Recorder
+from probe.log.event_log import EventLog
+from probe.log.events import MessagesDelivered
 from probe.settings import build
 
 from . import steps

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from probe.endpoints.pages import listing
+from probe.web.api import listing
 from probe.wire.toolhost import SUBPROTOCOL
 
 from ..support.hosts import SECRET

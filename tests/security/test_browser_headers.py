@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from probe.endpoints.browsers import Browsers
+from probe.server.endpoints.browsers import Browsers
 from probe.settings import build
 
 from ..support.hosts import SECRET

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from probe.endpoints import secret_door
 from probe.engine.request_state import RequestStates
 from probe.engine.streams import draft_streams
+from probe.server.endpoints import secret_door
 from probe.wire.errors import McpError
 
 from ..support.api import LOCAL

@@ -18,7 +18,7 @@ from .peers import call, post, rows
 STUBBORN = """
 import sys
 import trio
-from probe import app, cli, ending
+from probe.cli import app, program as cli, ending
 from probe.engine import engine
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, structured

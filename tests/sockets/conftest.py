@@ -12,7 +12,7 @@ import pytest
 import trio
 import trustme
 
-from probe import listener
+from probe.server import listener
 from probe.settings import build
 
 from .peers import Dialer

@@ -15,7 +15,7 @@ import hypercorn.utils
 import pytest
 import trio
 
-from probe import listener
+from probe.server import listener
 from probe.settings import Settings
 
 

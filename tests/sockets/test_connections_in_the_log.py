@@ -13,9 +13,9 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from probe import listener
-from probe.endpoints.paths import Paths
+from probe.server import listener
 from probe.settings import build
+from probe.web.paths import Paths
 from probe.wire.jsonrpc import encode
 
 from ..support.probe import Probe, running

@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-from probe.listener.calls import Contained
-from probe.listener.outbox import PeerGoneError
+from probe.server.listener.calls import Contained
+from probe.server.listener.outbox import PeerGoneError
 
 
 @pytest.mark.parametrize(

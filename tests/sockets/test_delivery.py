@@ -17,12 +17,12 @@ import trio
 from hpack.struct import NeverIndexedHeaderTuple
 from trio.testing import wait_all_tasks_blocked
 
-from probe.listener import connection
-from probe.listener.http1.call import SEND_PIECE
-from probe.listener.http1.connection import Http1Connection
-from probe.listener.http2.protocol import ContainedH2
-from probe.listener.http2.stream_buffer import BoundedBuffer
-from probe.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError
+from probe.server.listener import connection
+from probe.server.listener.http1.call import SEND_PIECE
+from probe.server.listener.http1.connection import Http1Connection
+from probe.server.listener.http2.protocol import ContainedH2
+from probe.server.listener.http2.stream_buffer import BoundedBuffer
+from probe.server.listener.outbox import HIGH_WATER, PIECE, Outbox, PeerGoneError
 
 from .apps import Recorder, end, part, read_body, respond, until_disconnect
 from .apps import start as begin
@@ -470,7 +470,7 @@ async def test_a_connection_adds_no_timer_task(start, dial, monkeypatch) -> None
         watched.append(service.running)
         await original(service)
 
-    monkeypatch.setattr("probe.listener.server.watch", watch)
+    monkeypatch.setattr("probe.server.listener.server.watch", watch)
     port = await start(Recorder({}))
     peers = [await dial.http1(port) for _ in range(3)]
     for peer in peers:

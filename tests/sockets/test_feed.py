@@ -10,8 +10,8 @@ import h11
 import pytest
 import trio
 
-from probe.observe.context import Context
-from probe.observe.events import MessageReceived
+from probe.log.context import Context
+from probe.log.events import MessageReceived
 
 from ..support.probe import Probe, running
 from ..support.process import served

@@ -14,11 +14,11 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wait_all_tasks_blocked
 
-from probe.listener.connection import serve_transport, watch
-from probe.listener.http1.protocol import ResponseError
-from probe.listener.incomplete import Incomplete
-from probe.listener.transport import Service, Transport
-from probe.listener.turnstile import Turnstile
+from probe.server.listener.connection import serve_transport, watch
+from probe.server.listener.http1.protocol import ResponseError
+from probe.server.listener.incomplete import Incomplete
+from probe.server.listener.transport import Service, Transport
+from probe.server.listener.turnstile import Turnstile
 from probe.settings import build
 
 from ..support.websocket import upgrade

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.listener.http1.protocol import (
+from probe.server.listener.http1.protocol import (
     MAX_CHUNK_EXCESS,
     MAX_CHUNK_LINE,
     RequestParser,
     ResponseError,
     ResponseWriter,
 )
-from probe.listener.request_head import InvalidRequestError, KnownHeads, RequestHead
+from probe.server.listener.request_head import InvalidRequestError, KnownHeads, RequestHead
 
 MAX_HEAD = 4096
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"

@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 import trio
 
-from probe.listener import transport
-from probe.listener.transport import LateModules
+from probe.server.listener import transport
+from probe.server.listener.transport import LateModules
 
 
 class Imports:
@@ -36,7 +36,7 @@ async def test_a_module_is_loaded_in_a_thread_and_once(monkeypatch: pytest.Monke
     assert (await late.get("websocket")).WebSocket
     assert threading.get_ident() not in imports.threads
     await late.get("websocket")
-    assert imports.names == ["probe.listener.websocket"]
+    assert imports.names == ["probe.server.listener.websocket"]
 
 
 async def test_connections_that_come_while_it_is_loaded_wait_for_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ async def test_connections_that_come_while_it_is_loaded_wait_for_one_thread(monk
             nursery.start_soon(get)
     assert len(got) == 5
     assert len(set(map(id, got))) == 1
-    assert imports.names == ["probe.listener.http2.connection"]
+    assert imports.names == ["probe.server.listener.http2.connection"]
 
 
 async def test_an_import_that_fails_is_an_error_of_its_connection_and_is_tried_again(

@@ -14,9 +14,9 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from probe import listener
-from probe.listener import sockets as sockets_of_listener
-from probe.listener.http1 import connection as http1
+from probe.server import listener
+from probe.server.listener import sockets as sockets_of_listener
+from probe.server.listener.http1 import connection as http1
 from probe.settings import build
 
 from .apps import Recorder, echo, part, respond, silent, stream_forever, until_disconnect

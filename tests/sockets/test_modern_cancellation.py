@@ -17,8 +17,8 @@ import h11
 import pytest
 import trio
 
-from probe.listener.http1 import connection as http1
-from probe.listener.transport import Transport
+from probe.server.listener.http1 import connection as http1
+from probe.server.listener.transport import Transport
 
 from ..support.inside import SERVICES, engine_tasks
 from ..support.modern import Modern

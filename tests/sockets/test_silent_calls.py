@@ -14,11 +14,11 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from probe import listener
-from probe.listener.http1 import silent_calls
-from probe.listener.http1.connection import READ_AHEAD
-from probe.listener.http1.silent_calls import SilentCalls, Watch
-from probe.listener.transport import READ_PIECE
+from probe.server import listener
+from probe.server.listener.http1 import silent_calls
+from probe.server.listener.http1.connection import READ_AHEAD
+from probe.server.listener.http1.silent_calls import SilentCalls, Watch
+from probe.server.listener.transport import READ_PIECE
 from probe.settings import build
 
 from .apps import read_body, respond

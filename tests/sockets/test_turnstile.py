@@ -15,17 +15,17 @@ import trio
 from h2.connection import H2Connection
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe import listener
 from probe.core.addresses import networks
-from probe.core.lanes import SHORT_S, Lanes
-from probe.listener.calls import Inbox
-from probe.listener.connection import serve_transport
-from probe.listener.http2 import protocol as http2
-from probe.listener.http2.protocol import PARSED_BYTES
-from probe.listener.http2.stream_backlog import MOST_EVENTS
-from probe.listener.incomplete import Incomplete
-from probe.listener.transport import Service, Transport
-from probe.listener.turnstile import Entrance, Turnstile
+from probe.core.budgets.lanes import SHORT_S, Lanes
+from probe.server import listener
+from probe.server.listener.calls import Inbox
+from probe.server.listener.connection import serve_transport
+from probe.server.listener.http2 import protocol as http2
+from probe.server.listener.http2.protocol import PARSED_BYTES
+from probe.server.listener.http2.stream_backlog import MOST_EVENTS
+from probe.server.listener.incomplete import Incomplete
+from probe.server.listener.transport import Service, Transport
+from probe.server.listener.turnstile import Entrance, Turnstile
 from probe.settings import build
 
 from ..support.passes import within_passes

@@ -14,9 +14,9 @@ import trio
 import trio_websocket
 from trio.testing import wait_all_tasks_blocked
 
-from probe import listener
-from probe.listener import websocket
-from probe.listener.outbox import CONTROL_ROOM, Outbox
+from probe.server import listener
+from probe.server.listener import websocket
+from probe.server.listener.outbox import CONTROL_ROOM, Outbox
 from probe.settings import build
 
 from ..support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Frame, Reader, close, connected, frame

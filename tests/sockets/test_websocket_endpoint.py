@@ -12,9 +12,9 @@ import pytest
 import trio
 import trio_websocket
 
-from probe.endpoints.pipes.websocket import Serve, WebSocketEndpoint
-from probe.endpoints.pipes.websocket_wire import WebSocketWire
 from probe.engine.pipes.wires import Closed, Peer, WireBrokenError
+from probe.server.endpoints.pipes.websocket import Serve, WebSocketEndpoint
+from probe.server.endpoints.pipes.websocket_wire import WebSocketWire
 
 from ..support.probe import Probe, running
 from ..support.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frame, Reader, close, connected, frame

@@ -75,7 +75,7 @@ async def test_a_line_that_is_no_message_is_answered_and_the_connection_goes_on(
 
 NOISY = """
 import os, subprocess, sys
-from probe import app, cli
+from probe.cli import app, program as cli
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.catalogue.tool import Tool, structured
 

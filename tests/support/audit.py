@@ -13,11 +13,11 @@ from typing import Any
 
 import trio
 
-from probe.endpoints.paths import Paths
 from probe.engine.engine import Engine
-from probe.observe.call_filter import parse
 from probe.settings import build
 from probe.tools.catalogue import TOOLSETS
+from probe.views.call_filter import parse
+from probe.web.paths import Paths
 
 from .probe import Probe
 

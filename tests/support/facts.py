@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from probe.observe.context import Context
-from probe.observe.events import (
+from probe.log.context import Context
+from probe.log.event_log import Entry, EventLog
+from probe.log.events import (
     CallCancelled,
     CallSettled,
     CallStarted,
@@ -18,8 +19,7 @@ from probe.observe.events import (
     essentials,
     subject,
 )
-from probe.observe.log import Entry, EventLog
-from probe.observe.records import CallRecord
+from probe.views.records import CallRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import BinaryIO
 
-from probe.cli import main as serve
+from probe.cli.program import main as serve
 
 
 @dataclass
@@ -68,7 +68,7 @@ def forking() -> Iterator[Callable[..., Forked]]:
 def main() -> None:
     """Fork a server for each message with its arguments and its streams, and tell its number."""
     # The command line imports it with the first command.
-    import_module("probe.app")
+    import_module("probe.cli.app")
     # Nobody waits for a server.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(fileno=int(sys.argv[1])) as connection:

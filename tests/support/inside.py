@@ -23,7 +23,7 @@ MODERN_CALL = CALL
 TASK = "TaskService.create.<locals>.job"
 """The trio task of one MCP task."""
 SERVICES = [
-    "engine.catalogue.hosted.HostedTools.serve",
+    "engine.host_tools.hosted.HostedTools.serve",
     "engine.observer.Observer.serve",
     "engine.sessions.SessionService.serve",
     "engine.streams.draft_streams.DraftStreams._watch",

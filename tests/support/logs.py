@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from probe.observe.ndjson import LogReader, SavedLog
+from probe.log.ndjson import LogReader, SavedLog
 
 
 def load(lines: Iterable[bytes]) -> SavedLog:

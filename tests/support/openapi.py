@@ -10,7 +10,7 @@ from typing import Any
 
 from jsonschema_rs import Draft202012Validator
 
-from probe.endpoints.pages.openapi import document
+from probe.web.api.openapi import document
 
 DOCUMENT = document()
 

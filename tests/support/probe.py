@@ -11,13 +11,13 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.endpoints.paths import Paths
 from probe.engine.catalogue.catalogue import Toolset
 from probe.engine.engine import Engine
-from probe.engine.judging import live_judge
-from probe.observe.opened import OpenedFile
+from probe.judge.live import live_judge
+from probe.log.opened import OpenedFile
 from probe.settings import Settings, build
 from probe.tools.catalogue import TOOLSETS
+from probe.web.paths import Paths
 
 from .legacy import Legacy
 from .modern import Modern

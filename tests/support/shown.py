@@ -6,9 +6,9 @@ import json
 from itertools import islice
 from typing import Any, Protocol
 
-from probe.observe.call_filter import CallFilter
-from probe.observe.records import CallRecord, Records
-from probe.observe.tables.tables import Tables
+from probe.views.call_filter import CallFilter
+from probe.views.records import CallRecord, Records
+from probe.views.tables.tables import Tables
 
 EVERY_CALL = CallFilter()
 

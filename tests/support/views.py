@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probe.observe.log import Entry
-from probe.observe.records import CallRecord
+from probe.log.event_log import Entry
 from probe.views.fold import Views
+from probe.views.records import CallRecord
 from probe.views.retention import Retention
 
 

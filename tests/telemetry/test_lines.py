@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from probe.core import escaping
-from probe.observe.context import Context
-from probe.observe.events import AuditState, LimitReached, ServerState
-from probe.observe.events import Event as Fact
-from probe.observe.log import Entry
+from probe.log.context import Context
+from probe.log.event_log import Entry
+from probe.log.events import AuditState, LimitReached, ServerState
+from probe.log.events import Event as Fact
 from probe.telemetry.lines import Lines, LogLine
 from probe.telemetry.printer import Printer, Records, adopt_logging
 from probe.telemetry.service import following
 
-from ..observe.vocabulary import EVENT
+from ..log.vocabulary import EVENT
 from ..support.calls import slow
 from ..support.facts import settled, started
 from ..support.legacy import Legacy

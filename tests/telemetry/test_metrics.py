@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from probe.observe.context import Context
-from probe.observe.events import HostRegistered, LimitReached
+from probe.log.context import Context
+from probe.log.events import HostRegistered, LimitReached
 from probe.telemetry.tally import UNKNOWN, Names
 
 from ..support.calls import slow

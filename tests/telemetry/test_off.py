@@ -35,7 +35,7 @@ async def test_without_lines_no_task_runs() -> None:
 
 async def test_by_default_one_task_tells_of_warnings() -> None:
     async with watched(Printer("console", "warning", bytes)):
-        assert beside() == ["probe.observe.follower.LogFollower.serve"]
+        assert beside() == ["probe.log.follower.LogFollower.serve"]
 
 
 @pytest.mark.parametrize("values", [{"metrics": True}, {"telemetry": True}, {"metrics": True, "telemetry": True}])
@@ -43,12 +43,12 @@ async def test_counters_and_spans_share_their_tasks(values: dict[str, bool], mon
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")
     async with watched(**values):
-        assert beside() == ["probe.observe.follower.LogFollower.serve", "probe.telemetry.counters.Counters.measure"]
+        assert beside() == ["probe.log.follower.LogFollower.serve", "probe.telemetry.counters.Counters.measure"]
 
 
 SERVE = """
 import sys, trio
-from probe import app
+from probe.cli import app
 from probe.settings import build
 from probe.telemetry.printer import Printer
 from probe.telemetry.service import following

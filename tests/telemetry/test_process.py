@@ -158,7 +158,7 @@ def test_what_keeps_it_from_starting_is_one_line(
 
 
 def test_without_its_packages_it_is_one_line_too() -> None:
-    code = "import sys; sys.modules['opentelemetry.sdk'] = None; from probe.cli import main; sys.exit(main())"
+    code = "import sys; sys.modules['opentelemetry.sdk'] = None; from probe.cli.program import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "serve", "--port", "0", "--telemetry"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stderr) == (

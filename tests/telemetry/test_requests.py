@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from probe.observe.events import HttpResponse, MessageEmitted, MessageReceived
+from probe.log.events import HttpResponse, MessageEmitted, MessageReceived
 from probe.telemetry.requests import Requests
 from probe.wire.jsonrpc import encode
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from probe.endpoints.monitoring import Metrics
-from probe.endpoints.paths import Paths
+from probe.server.endpoints.monitoring import Metrics
 from probe.telemetry.printer import Printer
 from probe.telemetry.requests import ObservedRequest, Requests, RequestStep
 from probe.telemetry.service import following
+from probe.web.paths import Paths
 
 from ..support.http import exchange
 from ..support.legacy import HEADERS

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from probe.observe import events, ndjson
-from probe.observe.context import Context
-from probe.observe.header import End, Header
-from probe.observe.log import Entry
+from probe.log import events, ndjson
+from probe.log.context import Context
+from probe.log.event_log import Entry
+from probe.log.header import End, Header
 from probe.views.fold import Views
 from probe.views.retention import ForgottenError, Retention
 from probe.views.values import Message

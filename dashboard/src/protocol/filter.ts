@@ -5,7 +5,7 @@
  *     key:value             of what the key names, one of the values, with commas between them; `*` stands for anything
  *     -word                 not that
  *
- * A key that stands several times has all its values. The server reads the same lines (src/probe/observe/search/words.py);
+ * A key that stands several times has all its values. The server reads the same lines (src/probe/views/search/words.py);
  * tests of both read ~/testing/filter-lines.json.
  */
 

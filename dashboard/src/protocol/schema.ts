@@ -929,7 +929,7 @@ export interface components {
          *     are messages and HTTP heads by their direction, without deliveries.
          *
          *     `mistakes`, `asked`, `lost`, `limits` and `others` are exchanges that have such a problem
-         *     (`observe/tables/problems.py`); an entry without an exchange counts as one.
+         *     (`views/tables/problems.py`); an entry without an exchange counts as one.
          */
         CountsRow: {
             asked: number;

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..checks import ANY_ADDRESS, HOST
+from ..settings.validation import ANY_ADDRESS, HOST
 from ..wire.errors import Refusal, Rejection
 from ..wire.revisions import LEGACY
 

@@ -1,4 +1,4 @@
-"""One engine: its log, its sessions, its tasks, its limits. `app.py` makes it; several can live in one process."""
+"""One engine: its log, its sessions, its tasks, its limits. `cli/app.py` makes it; several can live in one process."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .. import TITLE, __version__
 from ..core.call import Cause
 from ..core.inbound import HttpHead
 from ..core.modern_inbound import Inbound, climb, revision_of
-from ..observe import ndjson
-from ..observe.context import Recorder
-from ..observe.events import ServerState
-from ..observe.header import Header
-from ..observe.log import EventLog
-from ..observe.opened import OpenedFile, ReadLog
+from ..log import ndjson
+from ..log.context import Recorder
+from ..log.event_log import EventLog
+from ..log.events import ServerState
+from ..log.header import Header
+from ..log.opened import OpenedFile, ReadLog
 from ..settings import Settings
 from ..views.calls import Calls
 from ..wire.errors import McpError, shutting_down
@@ -27,14 +27,14 @@ from ..wire.parameters import InitializeRequestParams
 from ..wire.revisions import negotiate
 from ..wire.v2025.codec import shape_result
 from ..wire.v2025.registry import request_params
-from .audit import Audit
+from .audit.writer import Audit
 from .calls.request_context import RequestContext
 from .calls.scope import CallScope
 from .calls.tool_runs import ToolRuns
 from .catalogue.catalogue import Toolset, select
-from .catalogue.hosted import HostedTools
 from .catalogue.offers import Offer
 from .clock import Clock
+from .host_tools.hosted import HostedTools
 from .interactions import Interactions
 from .legacy.channels import announce
 from .legacy.dispatch import LegacyRouter

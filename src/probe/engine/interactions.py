@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import trio
 
-from ..observe.context import Recorder
+from ..log.context import Recorder
 from .catalogue.tool import ToolFailureError
 from .clock import Clock
 from .shares import Limit

@@ -14,10 +14,10 @@ from typing import BinaryIO
 
 import trio
 
-from ..observe import ndjson
-from ..observe.follower import LogFollower
-from ..observe.header import End
-from ..observe.log import Entry, Gap
+from ..log import ndjson
+from ..log.event_log import Entry, Gap
+from ..log.follower import LogFollower
+from ..log.header import End
 from .protocols import WatchedEngine
 
 logger = logging.getLogger(__name__)

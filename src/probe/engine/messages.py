@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..observe.context import Recorder
-from ..observe.events import LimitReached, MessageReceived, essentials, subject
+from ..log.context import Recorder
+from ..log.events import LimitReached, MessageReceived, essentials, subject
 from ..settings.limits import Limits
 from ..wire.errors import Refusal, Rejection
 from ..wire.jsonrpc import MalformedError, Message, Request, RequestId, classify, encode, id_length, is_id

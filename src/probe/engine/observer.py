@@ -7,13 +7,13 @@ from typing import Protocol
 
 import trio
 
-from ..observe.follower import LogFollower
-from ..observe.log import Entry, EventLog
-from ..observe.tables.tables import Tables
+from ..log.event_log import Entry, EventLog
+from ..log.follower import LogFollower
 from ..settings.limits import Limits
 from ..views.calls import Calls
 from ..views.fold import Views
 from ..views.retention import Retention
+from ..views.tables.tables import Tables
 from ..views.values import Call
 
 

@@ -1,8 +1,8 @@
 """The engine as others see it: those who watch what happens in it, and those who bring it the messages of clients.
 
 An engine is made of all its parts, and a module that depends on its class depends on each of them. A page needs the log
-and what is read from it, an endpoint the fronts of the two eras; what they need stands here, and `app.py` gives them
-the engine.
+and what is read from it, an endpoint the fronts of the two eras; what they need stands here, and `cli/app.py` gives
+them the engine.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from ..core.task import Status
     from ..judge.report import Judgement, SubjectReport
     from ..judge.verdicts import Verdict
-    from ..observe.audit.kept_calls import CallStore
-    from ..observe.audit.status import AuditStatus
-    from ..observe.context import Recorder
-    from ..observe.header import Header
-    from ..observe.log import EventLog
-    from ..observe.opened import OpenedFile
+    from ..log.context import Recorder
+    from ..log.event_log import EventLog
+    from ..log.header import Header
+    from ..log.opened import OpenedFile
     from ..settings import Settings
     from ..views.calls import Calls
     from ..wire.jsonrpc import Json, Message, Notification, Request, RequestId
+    from .audit.kept_calls import CallStore
+    from .audit.status import AuditStatus
     from .calls.request_context import RequestContext
     from .calls.tool_runs import ToolRuns
-    from .catalogue.hosted import HostedTools
     from .catalogue.offers import Offer
     from .clock import Clock
+    from .host_tools.hosted import HostedTools
     from .interactions import Interactions
     from .legacy.answers import LegacyAnswer
     from .messages import Received

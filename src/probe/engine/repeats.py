@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from ..observe.bounded import Newest
-from ..observe.events import MessageReceived, RequestRepeated
-from ..observe.log import Entry, EventLog
+from ..log.bounded import Newest
+from ..log.event_log import Entry, EventLog
+from ..log.events import MessageReceived, RequestRepeated
 from ..wire.jsonrpc import Request, RequestId, clip
 from .calls.request_context import RequestContext
 

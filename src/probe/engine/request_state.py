@@ -22,7 +22,7 @@ from hashlib import sha256
 from string import hexdigits
 from typing import Any, Final
 
-from ..checks import SettingError
+from ..settings.validation import SettingError
 from ..wire.errors import Code, McpError
 from ..wire.jsonrpc import Json
 

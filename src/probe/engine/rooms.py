@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..core.shares import has_bytes
-from ..observe.context import Recorder
-from ..observe.events import LimitReached
+from ..core.budgets.shares import has_bytes
+from ..log.context import Recorder
+from ..log.events import LimitReached
 from ..wire.errors import busy
 from .shares import AddressLimitError, AddressShares
 

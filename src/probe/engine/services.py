@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from ..observe.context import Recorder
-from ..observe.log import EventLog
+from ..log.context import Recorder
+from ..log.event_log import EventLog
 from ..settings import Limits, Settings
 from .clock import Clock
 from .interactions import Interactions

@@ -21,11 +21,11 @@ import trio
 from ..core.call import Cause
 from ..core.session import Input, SessionMachine
 from ..core.used_ids import UsedIds
-from ..observe.bounded import Newest
-from ..observe.context import Recorder
-from ..observe.events import ClientMisuse, SessionClosed, SessionOpened
-from ..observe.redaction import fingerprint
-from ..observe.stored import MOST_CAPABILITIES, bounded
+from ..log.bounded import Newest
+from ..log.context import Recorder
+from ..log.events import ClientMisuse, SessionClosed, SessionOpened
+from ..log.redaction import fingerprint
+from ..log.stored import MOST_CAPABILITIES, bounded
 from ..wire.jsonrpc import RequestId, clip
 from ..wire.v2025 import draft_streams
 from ..wire.v2025.registry import asked_capabilities

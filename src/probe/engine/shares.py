@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ..core.shares import Shares
-from ..observe.context import Recorder
-from ..observe.events import LimitReached
+from ..core.budgets.shares import Shares
+from ..log.context import Recorder
+from ..log.events import LimitReached
 from ..settings.limits import Limits
 from ..wire.errors import Code, McpError, Rejection, busy, too_many
 from ..wire.jsonrpc import RequestId

@@ -18,8 +18,8 @@ import trio
 from ..core.call import Cause
 from ..core.task import Input, TaskMachine
 from ..core.task_inputs import TaskInputs
-from ..observe.context import Recorder
-from ..observe.events import LimitReached, TaskChanged, TaskRemoved
+from ..log.context import Recorder
+from ..log.events import LimitReached, TaskChanged, TaskRemoved
 from .calls.context import CallContext
 from .calls.outcome import Outcome, contain
 from .calls.request_context import RequestContext

@@ -15,6 +15,7 @@
     silence.py     does the gateway still answer
     run.py         the order of all this
     observe.py     what the log of a probe says alone
+    doctor/        what clients need of a public address, asked with the standard library alone
 
 `script` never judges, `checks` never sends: so a run that was saved is judged again with what is known later.
 """

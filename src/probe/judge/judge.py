@@ -15,8 +15,9 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import structs
 
-from ..observe.bounded import Newest
-from ..observe.events import (
+from ..log.bounded import Newest
+from ..log.event_log import Entry, Gap
+from ..log.events import (
     ClientProcess,
     ConnectionClosed,
     ConnectionOpened,
@@ -25,16 +26,15 @@ from ..observe.events import (
     SocketOpened,
     StdioChanged,
 )
-from ..observe.header import End, Header
-from ..observe.log import Entry, Gap
-from .catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
-from .life import Life
-from .predicate import BY_METHOD, MOMENTS, ClientEnd, Predicate, Wait
+from ..log.header import End, Header
 from .projection.known import UNATTRIBUTED, Key, KnownViews
+from .projection.life import Life
 from .projection.messages import MessageViews
 from .projection.projector import Projector
+from .projection.views import ForgottenError, Message, Scope
+from .rules.catalogue import Allowances, CatalogueError, Rule, RuleCatalogue
+from .rules.predicate import BY_METHOD, MOMENTS, ClientEnd, Predicate, Wait
 from .verdicts import Verdict
-from .views import ForgottenError, Message, Scope
 
 Handlers: TypeAlias = Sequence[tuple[Predicate, Any]]
 Heard: TypeAlias = tuple[str, str | None, str | None, str | None]

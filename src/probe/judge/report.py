@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..observe.header import End
-from ..observe.log import Gap
-from .catalogue import Level, Rule, RuleCatalogue
+from ..log.event_log import Gap
+from ..log.header import End
+from .rules.catalogue import Level, Rule, RuleCatalogue
 from .verdicts import Verdict, VerdictEvidence
 
 NOT_VISIBLE: Final = (

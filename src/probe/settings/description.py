@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, field, fields
 from typing import Any, NamedTuple
 
-from ..checks import SettingError
+from .validation import SettingError
 
 ENV_PREFIX = "MCP_PROBE_"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..checks import check_order, for_large
 from .description import check_bounds, setting
+from .validation import check_order, for_large
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..checks import check_choice, check_hosts, check_order, check_origins, check_secret, check_url
 from .description import check_bounds, described, setting
 from .limits import Limits
+from .validation import check_choice, check_hosts, check_order, check_origins, check_secret, check_url
 
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")

@@ -13,8 +13,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 
 from ..engine.protocols import WatchedEngine
-from ..observe.follower import LogFollower
-from ..observe.log import Entry
+from ..log.event_log import Entry
+from ..log.follower import LogFollower
 from ..wire.revisions import MODERN
 from . import TelemetryError, gauges
 from .families import Names

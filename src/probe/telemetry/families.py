@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from ..observe.bounded import Newest
+from ..log.bounded import Newest
 
 PREFIX: Final = "mcp_probe_"
 UNKNOWN: Final = "unknown"

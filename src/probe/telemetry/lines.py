@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.log import Entry
+from ..log import events
+from ..log.bounded import Newest
+from ..log.event_log import Entry
 from ..settings import LOG_LEVELS
 
 # A limit that is reached all the time is told so often, with how often it was in between.

@@ -25,7 +25,7 @@ from opentelemetry.trace import Span
 from prometheus_client.metrics_core import Metric
 
 from .. import __version__
-from ..observe import events
+from ..log import events
 from . import conventions
 from .families import PREFIX, Names, counter
 from .requests import KNOWN_METHODS, ObservedRequest, Requests, RequestStep

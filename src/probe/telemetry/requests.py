@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.log import Entry
+from ..log import events
+from ..log.bounded import Newest
+from ..log.event_log import Entry
 from ..wire.jsonrpc import RequestId
 from ..wire.revisions import LEGACY, MODERN
 from ..wire.v2025.draft_streams import METHODS as STREAM_METHODS

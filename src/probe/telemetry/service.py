@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from ..engine.protocols import WatchedEngine
-from ..observe.follower import LogFollower
-from ..observe.log import Entry
+from ..log.event_log import Entry
+from ..log.follower import LogFollower
 from .lines import Lines
 from .printer import Printer
 

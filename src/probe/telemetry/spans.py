@@ -18,8 +18,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer, get_current_span, set_span_in_context
 from pydantic_core import from_json
 
-from ..observe import events
-from ..observe.bounded import Newest
+from ..log import events
+from ..log.bounded import Newest
 from . import conventions
 from .conventions import Attributes, RequestTarget
 from .families import UNKNOWN, Names

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from prometheus_client.metrics_core import Metric
 
-from ..observe import events
-from ..observe.bounded import Newest
+from ..log import events
+from ..log.bounded import Newest
 from ..settings import Limits, described
 from .families import UNKNOWN, Counter, Histogram, Names, OpenOnes
 from .requests import KNOWN_METHODS, RequestStep

@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from msgspec import Struct, field
 from pydantic_core import from_json
 
-from ..observe import events
-from ..observe.context import Context
-from ..observe.records import CallRecord
+from ..log import events
+from ..log.context import Context
+from .records import CallRecord
 
 ANSWERS: Final = frozenset({"response", "error"})
 # The server itself sends these about a task or a stream; the work of the call has not sent them.

@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final
 
-from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.log import Entry
-from ..observe.records import CallRecord
+from ..log import events
+from ..log.bounded import Newest
+from ..log.event_log import Entry
 from .call_row import CallRow
+from .records import CallRecord
 from .retention import Retention
 from .values import Call
 

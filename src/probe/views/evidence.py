@@ -16,10 +16,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.context import Context
-from ..observe.log import Entry
+from ..log import events
+from ..log.bounded import Newest
+from ..log.context import Context
+from ..log.event_log import Entry
 from .retention import Retention
 from .values import Call, Exchange
 

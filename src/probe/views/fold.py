@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.context import Context
-from ..observe.log import Entry
+from ..log import events
+from ..log.bounded import Newest
+from ..log.context import Context
+from ..log.event_log import Entry
 from .call_row import ANSWERS
 from .calls import Calls, row_of
 from .evidence import NO_ROLE, ROLES, Evidence

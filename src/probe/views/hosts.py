@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.log import Entry
+from ..log import events
+from ..log.bounded import Newest
+from ..log.event_log import Entry
 from .call_row import ANSWERS
 from .retention import Retention
 from .values import Call, Exchange, Host

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ..observe import events
-from ..observe.bounded import Newest
-from ..observe.context import Context
-from ..observe.log import Entry
+from ..log import events
+from ..log.bounded import Newest
+from ..log.context import Context
+from ..log.event_log import Entry
 from .call_row import ANSWERS
 from .retention import Retention
 from .values import Call, Connection, Exchange, Message, Reading, Scope, Session, Stream

@@ -17,11 +17,11 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from msgspec import Struct, field, structs
 from pydantic_core import from_json
 
-from ..observe import events
-from ..observe.log import Entry
-from ..observe.records import CallRecord
+from ..log import events
+from ..log.event_log import Entry
 from ..wire.jsonrpc import RequestId, Rpc
 from .call_row import CallRow
+from .records import CallRecord
 from .retention import ForgottenError
 
 MessageFact: TypeAlias = events.MessageReceived | events.MessageEmitted | events.MessageDropped

@@ -2,7 +2,7 @@
 
 process -> server   {"kind":"forward","version":1,"run":…,"program":…,"pid":…,"label":…,"at":…}
 server -> process   {"kind":"taken","last":…,"message_bytes":…}     up to which number this run is here already
-process -> server   lines of the log (`observe/ndjson.py`), several in each message: entries in order
+process -> server   lines of the log (`log/ndjson.py`), several in each message: entries in order
 process -> server   {"kind":"end",…}     the log is told; the server closes then, with 1000
 """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.cli import main
+from probe.cli.program import main
 
 HERE = Path(__file__).parent
 PYTHON = os.environ.get("PROBE_FRAMEWORKS", sys.executable)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probe.cli import main
+from probe.cli.program import main
 
 HERE = Path(__file__).parents[1]
 

@@ -3,7 +3,7 @@ import type { CallSettled, Entry, HttpResponse } from "~/protocol/schema";
 import { isOrderly } from "~/words/summary";
 
 /**
- * Whose doing a problem is, as the server counts it (src/probe/observe/tables/problems.py):
+ * Whose doing a problem is, as the server counts it (src/probe/views/tables/problems.py):
  * `mistake` the client's; `asked` an error that a tool gave; `lost` a message that reached nobody; `limit` a limit, a deadline
  * or a failure of the server; `other` a tool host's, or an error that a client answered, as it may.
  */

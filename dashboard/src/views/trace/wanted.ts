@@ -22,7 +22,7 @@ const OF_EXCHANGE = new Set<Key>(["client", "tool", "outcome", "status"]);
 
 const textOf = remembering((entry: Entry) => writeJson(entry).toLowerCase());
 
-/** The same as src/probe/observe/search/search.py; tests of both read ~/testing/filter-log.json. */
+/** The same as src/probe/views/search/search.py; tests of both read ~/testing/filter-log.json. */
 export function wanted(words: readonly Word[], known: Known): Wanted {
   const all = words.map((word): Matched => [word, matcher(word)]);
   const outside = all.filter(([{ key }]) => OF_EXCHANGE.has(key));

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import trio
 
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.jsonrpc import Json, RefusedResponse, RequestId, Response
 from ..catalogue.tool import ClientRequestError
 

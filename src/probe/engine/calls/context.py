@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import trio
 
 from ...core.progress import ProgressGate, Report
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.jsonrpc import Json, ProgressToken
 from ..catalogue.tool import Ask, ClientRequestError, ListKind, LogLevel
 from ..clock import Clock

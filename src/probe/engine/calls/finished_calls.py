@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.jsonrpc import RequestId
 
 # A client that cancels too late does so for one of its latest requests.

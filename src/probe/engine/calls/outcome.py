@@ -12,7 +12,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar
 import trio
 from msgspec import Struct
 
-from ...observe.stored import bounded
+from ...log.stored import bounded
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
 from ..catalogue.tool import (

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from ...observe.context import Recorder
-from ...observe.events import ClientMisuse, MessageRefused
+from ...log.context import Recorder
+from ...log.events import ClientMisuse, MessageRefused
 from ...wire.errors import Code, McpError, Refusal
 
 

@@ -15,8 +15,8 @@ import trio
 from ...core.call import Call, Cause, State
 from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate, Report
-from ...observe.context import Recorder
-from ...observe.events import (
+from ...log.context import Recorder
+from ...log.events import (
     CallCancelled,
     CallProgressed,
     CallSettled,

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from ...core.deadline import Deadlines
 from ...core.progress import ProgressGate
-from ...observe.context import Recorder
-from ...observe.events import CallStarted, DispatchSent
-from ...observe.stored import bounded
+from ...log.context import Recorder
+from ...log.events import CallStarted, DispatchSent
+from ...log.stored import bounded
 from ...wire.jsonrpc import Json, ProgressToken, Request, RequestId, clip
 from ..catalogue.offers import Offer
 from ..catalogue.tool import Seconds, Tool, ToolResult

@@ -15,8 +15,8 @@ from ...wire.jsonrpc import Json, clip
 from ...wire.parameters import CompleteRequestParams, PromptReference
 from ...wire.revisions import LEGACY
 from ...wire.v2026.header_params import HeaderParam
+from ..host_tools.hosted import HostedTools
 from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
-from .hosted import HostedTools
 from .paging import cursor, position
 from .tool import Ask, ListKind, Tool
 

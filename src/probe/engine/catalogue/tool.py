@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, encode
 from ...wire.revisions import V2025_03_26, V2025_11_25

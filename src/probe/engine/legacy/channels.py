@@ -14,8 +14,8 @@ import trio
 
 from ...core.progress import Report
 from ...core.session import State
-from ...observe.context import Recorder
-from ...observe.events import ClientMisuse
+from ...log.context import Recorder
+from ...log.events import ClientMisuse
 from ...settings import Settings
 from ...wire.jsonrpc import Json, RequestId, notification, request
 from ...wire.v2025.registry import SERVER_REQUESTS, client_result, offers

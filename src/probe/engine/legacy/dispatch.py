@@ -32,8 +32,8 @@ import trio
 
 from ...core.call import Cause
 from ...core.session import DuplicateIdError, Input, State, TooManyInFlightError
-from ...observe.context import Recorder
-from ...observe.events import LimitReached
+from ...log.context import Recorder
+from ...log.events import LimitReached
 from ...wire.errors import Code, McpError, Refusal, Rejection
 from ...wire.jsonrpc import (
     Json,

@@ -12,7 +12,7 @@ from typing import Any
 
 import trio
 
-from ...observe.events import LimitReached
+from ...log.events import LimitReached
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, notification
 from ...wire.parameters import (

@@ -6,7 +6,7 @@ from functools import partial
 
 import trio
 
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...settings import Settings
 from ...wire.jsonrpc import RequestId, notification, request
 from ..catalogue.tool import ClientRequestError

@@ -16,7 +16,7 @@ import trio
 from ...core.draft_stream import LostError, TooEarlyError
 from ...core.replay import EvictedError
 from ...core.session import DuplicateIdError, TooManyInFlightError
-from ...observe.events import StreamResumed
+from ...log.events import StreamResumed
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Request, RequestId
 from ...wire.v2025.draft_streams import META_KEY, Reference, read_reference

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.call import Cause
 from ...core.task import Input
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip, notification
 from ...wire.parameters import CancelTaskRequestParams, GetTaskRequestParams, PaginatedRequestParams

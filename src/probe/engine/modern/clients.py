@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
-from ...observe.bounded import Newest
-from ...observe.context import Recorder
-from ...observe.events import ClientSeen
-from ...observe.stored import MOST_CAPABILITIES, bounded
+from ...log.bounded import Newest
+from ...log.context import Recorder
+from ...log.events import ClientSeen
+from ...log.stored import MOST_CAPABILITIES, bounded
 from ...wire.jsonrpc import clip
 from ...wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 

@@ -15,8 +15,8 @@ from itertools import islice
 import trio
 
 from ...core.subscription import Change, ChangeFate, Filter, Subscription
-from ...observe.context import Recorder
-from ...observe.events import LimitReached
+from ...log.context import Recorder
+from ...log.events import LimitReached
 from ...wire.jsonrpc import Json, RequestId, notification
 from ...wire.v2026.meta import SUBSCRIPTION_ID
 from ...wire.v2026.registry import ListenFilter

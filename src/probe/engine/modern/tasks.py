@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...core.call import Cause
 from ...core.subscription import Change
 from ...core.task import Input, Status
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, clip
 from ...wire.v2026.codec import TaskTimes, describe_task, detailed_task, modern_error

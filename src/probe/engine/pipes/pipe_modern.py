@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ...core.call import Cause
-from ...observe.context import Recorder
-from ...observe.events import LimitReached, essentials, subject
+from ...log.context import Recorder
+from ...log.events import LimitReached, essentials, subject
 from ...wire.errors import Refusal, Rejection, busy
 from ...wire.jsonrpc import Notification, Request, RequestId, Response, shown_id
 from ...wire.revisions import V2026_07_28

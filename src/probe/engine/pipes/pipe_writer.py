@@ -14,7 +14,7 @@ from functools import partial
 
 import trio
 
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.jsonrpc import error_response
 from ..services import Services
 from ..streams.outbox import Emitted, answer, note_delivered

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ...core.addresses import client_key
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.errors import Refusal, Rejection
 
 

@@ -40,8 +40,8 @@ import trio
 
 from ...core.call import Cause
 from ...core.draft_stream import Interval, Lost
-from ...observe.context import Recorder
-from ...observe.events import LimitReached, StreamLost
+from ...log.context import Recorder
+from ...log.events import LimitReached, StreamLost
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import RefusedResponse, RequestId, Response
 from ...wire.v2025 import draft_streams as wire

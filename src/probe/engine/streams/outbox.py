@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ...observe import redaction
-from ...observe.context import Recorder
-from ...observe.events import MessageDropped, MessageEmitted, MessagesDelivered, essentials
+from ...log import redaction
+from ...log.context import Recorder
+from ...log.events import MessageDropped, MessageEmitted, MessagesDelivered, essentials
 from ...wire.jsonrpc import Json, encode
 from .stream import Stream, StreamLostError
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import trio
 
 from ...core.replay import EvictedError
-from ...observe.context import Recorder
-from ...observe.events import Control, StreamControl
+from ...log.context import Recorder
+from ...log.events import Control, StreamControl
 from .bell import Bell
 from .stream import Reader, Stream
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from ...observe.events import LimitReached
+from ...log.events import LimitReached
 from .stream import Stream
 
 

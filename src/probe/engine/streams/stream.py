@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...core.replay import ReplayLog
-from ...observe.context import Recorder
-from ...observe.events import MessagesDelivered, StreamEnded, StreamOpened
+from ...log.context import Recorder
+from ...log.events import MessagesDelivered, StreamEnded, StreamOpened
 from ...settings.limits import Limits
 from ...wire.jsonrpc import Json, Rpc
 from .bell import Bell

@@ -8,7 +8,7 @@ from hashlib import sha256
 from math import ceil
 
 from ...core.draft_stream import DraftStream, Interval, Kind, Lost, LostError, Poll
-from ...observe.context import Recorder
+from ...log.context import Recorder
 from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, RequestId, Rpc
 from ...wire.v2025 import draft_streams as wire

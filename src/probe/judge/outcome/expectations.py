@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
-from ..catalogue import RuleCatalogue
 from ..report import Judgement
+from ..rules.catalogue import RuleCatalogue
 from ..verdicts import Verdict
 
 _VERDICTS: Final = {"FAIL": Verdict.FAIL, "WARN": Verdict.WARN}

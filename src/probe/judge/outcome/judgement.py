@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ..catalogue import Level, Rule
 from ..judge import Judge, JudgedLog, Subject
-from ..life import Life
-from ..predicate import Predicate
+from ..projection.life import Life
 from ..report import Judgement, LogReport, RuleReport, SubjectReport
+from ..rules.catalogue import Level, Rule
+from ..rules.predicate import Predicate
 
 
 def report_of(judge: Judge) -> Judgement:

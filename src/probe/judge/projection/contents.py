@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from ..views import Message, Sent
+from .views import Message, Sent
 
 # Bytes of messages that stay parsed: more than come before the answer to most requests.
 _MOST_PARSED: Final = 128 * 1024

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from ...observe import events
-from ...observe.bounded import Newest
-from ...observe.context import Context
-from ...observe.log import Entry
-from ..life import Life
-from ..questions import Question
-from ..views import Exchange, Message, Pipe, Sent, ServerStream, Session
+from ...log import events
+from ...log.bounded import Newest
+from ...log.context import Context
+from ...log.event_log import Entry
+from .life import Life
+from .questions import Question
+from .views import Exchange, Message, Pipe, Sent, ServerStream, Session
 
 Key: TypeAlias = tuple[str, str]
 """The kind of a subject (`Life.kind`), and its label."""

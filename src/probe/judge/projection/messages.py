@@ -7,15 +7,15 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from ...observe import events
-from ...observe.log import Entry
-from .. import views
-from ..life import Life
-from ..listings import CHANGES, LISTS, Pages
-from ..views import ForgottenError, Message, Sent
+from ...log import events
+from ...log.event_log import Entry
+from . import views
 from .contents import Contents
 from .known import MOST_OF_EXCHANGE, KnownViews, Takers, reads
+from .life import Life
+from .listings import CHANGES, LISTS, Pages
 from .speakers import note_name, spoken, spoken_on
+from .views import ForgottenError, Message, Sent
 
 
 class MessageViews:

@@ -19,13 +19,13 @@ from typing import Final
 
 from pydantic_core import from_json
 
-from ...observe import events
-from ...observe.log import Entry
-from .. import views
-from ..life import Life
-from ..views import Exchange, Pipe, Scope, ServerStream, Session, Transport, members
+from ...log import events
+from ...log.event_log import Entry
+from . import views
 from .known import MOST_OF_EXCHANGE, UNATTRIBUTED, Held, KnownViews, Takers, reads
+from .life import Life
 from .speakers import count_agent, count_name
+from .views import Exchange, Pipe, Scope, ServerStream, Session, Transport, members
 
 # Entries of one exchange that wait for its subject.
 _MOST_HELD: Final = 50

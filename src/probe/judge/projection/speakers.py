@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from ...observe import events
+from ...log import events
 from ...wire.jsonrpc import clip
 from ...wire.revisions import LEGACY, negotiate
-from ..life import Life
-from ..views import META_VERSION, Era, Exchange, Message, Pipe, Session, era_of, members
+from .life import Life
+from .views import META_VERSION, Era, Exchange, Message, Pipe, Session, era_of, members
 
 # Different names of clients, and of capabilities, that one subject is told of: clients choose both.
 _MOST_NAMES: Final = 100

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from ... import __version__
-from ..catalogue import Bug, Kind, Level, Rule, RuleCatalogue
 from ..report import NOT_VISIBLE, Judgement, LogReport, RuleReport, SubjectReport
+from ..rules.catalogue import Bug, Kind, Level, Rule, RuleCatalogue
 from ..verdicts import Verdict
 from .links import github, link
 

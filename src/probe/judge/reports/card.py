@@ -17,7 +17,7 @@ from typing import Any, Final
 from jinja2 import DictLoader, Environment, StrictUndefined, Template, select_autoescape
 
 from ... import __version__
-from ...observe.log import Entry
+from ...log.event_log import Entry
 from ...wire.revisions import LEGACY, MODERN
 from ..report import NOT_VISIBLE, Judgement, RuleReport, SubjectReport
 from ..verdicts import Verdict

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from ...observe.log import Entry
-from ..catalogue import Rule, Sentence
+from ...log.event_log import Entry
 from ..report import RuleReport, SubjectReport
+from ..rules.catalogue import Rule, Sentence
 from ..verdicts import Verdict
 
 Lookup: TypeAlias = Callable[[int], Entry | None]

@@ -14,11 +14,11 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from ...observe import events
-from ...observe.bounded import Newest
-from ...observe.header import End
-from ...observe.log import Entry
-from ...observe.ndjson import Item
+from ...log import events
+from ...log.bounded import Newest
+from ...log.event_log import Entry
+from ...log.header import End
+from ...log.ndjson import Item
 from ...wire.jsonrpc import ProgressToken, RequestId, encode, id_length, is_id
 from ..values import members
 

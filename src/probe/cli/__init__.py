@@ -1,0 +1,1 @@
+"""The program `mcp-probe`: its commands, and the application that builds a server, runs it and ends it."""

@@ -1,0 +1,441 @@
+"""The only place that knows everything: it builds the server, opens the root nursery, and ends it in order.
+
+telemetry     around the rest, where it is wanted: it still hears how that ends
+root nursery
+  engine      the audit's writer, and within it tasks, sessions and the observer of the log
+  opened      an engine for each file that somebody has dropped on the dashboard
+  listener    sockets and connections; with `stdio` only for the pages, if they are wanted
+  client      `stdio` only: standard input and output; when the client has gone, everything ends
+  signals     SIGINT, SIGTERM and SIGHUP: the first drains, the second makes the drain wait for no work
+last resort   around the root: work that does not let itself be cancelled does not keep the process
+"""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import trio
+
+from ..core.addresses import NetworksError
+from ..engine.audit.claim import AuditFileError
+from ..engine.catalogue.catalogue import UnknownSelectionError
+from ..engine.engine import Engine
+from ..engine.log_file import LogFileError, log_kept
+from ..engine.messages import goes_on
+from ..engine.pipes.pipe import serve_pipe
+from ..engine.pipes.wires import Peer
+from ..log.opened import OpenedFile
+from ..server import listener
+from ..server.endpoints.monitoring import Metrics
+from ..server.endpoints.pipes.lines import LineWire, StreamsClosedError, standard_streams
+from ..server.endpoints.pipes.stdio_facts import StdioFacts
+from ..settings import Settings, build
+from ..telemetry import TelemetryError
+from ..telemetry.printer import Printer, adopt_logging
+from ..telemetry.service import following
+from ..telemetry.standard_error import StandardError
+from ..tools.catalogue import TOOLSETS
+from ..web.opened_files import FilePages
+from ..web.paths import Paths
+from .ending import FLUSH_S, SAID_S, ending_signals, last_resort, stopped
+from .starting import StartError, first
+
+if TYPE_CHECKING:
+    from ..telemetry.terminal.screen import Screen
+
+# When the client of standard streams has gone, its work may clean up as long as at a drain, and what it was answered is
+# written for two seconds.
+_GONE_S = 7.0
+
+
+# A file is shown whole to one person, so its records and its pages may be larger than those of a server.
+_SHOWING = {"host": "127.0.0.1", "judge": True, "call_records": 100_000}
+
+_Result = TypeVar("_Result")
+
+
+def new_id() -> str:
+    """256 bits in visible ASCII.
+
+    2025-11-25 basic/transports: a session id SHOULD be "globally unique and cryptographically secure".
+    """
+    return secrets.token_urlsafe(32)
+
+
+def main(settings: Settings, *, open_pages: bool = False, screen: Screen | None = None) -> int:
+    """Serve HTTP until a signal; returns the exit code. Raises `StartError`.
+
+    `open_pages` shows the dashboard in a browser, once it is served; `screen` gets a line for each exchange.
+    """
+    printer = _printer(settings)
+    said = partial(serve, announce=printer.say, printer=printer, open_pages=open_pages, screen=screen)
+    return _run(partial(said, listener.fit(settings)), printer)
+
+
+@dataclass(frozen=True, slots=True)
+class StdioOptions:
+    """The options of a server on standard streams beside its settings.
+
+    `dashboard` is the port for the pages about it, None for no pages; `label` is the client's name in the event log, as
+    `core.client_label` allows it; `log_to` is the folder where that log is kept as a file, None for nowhere; `forward`
+    is the address of the server that it is forwarded to, with the secret of the settings.
+    """
+
+    dashboard: int | None = None
+    label: str | None = None
+    log_to: Path | None = None
+    forward: str | None = None
+
+
+def stdio(settings: Settings, options: StdioOptions) -> int:
+    """Serve the client on standard input and output until it has gone, or until a signal; returns the exit code.
+
+    Raises `StartError`.
+    """
+    printer = _printer(settings)
+    settings = settings if options.dashboard is None else listener.fit(settings)
+    return _run(partial(serve_stdio, settings, options, announce=printer.say, printer=printer), printer)
+
+
+def show(opened: OpenedFile, *, port: int, open_pages: bool = False) -> int:
+    """Serve the dashboard over a file until a signal; returns the exit code. Raises `StartError`.
+
+    Only this machine is served, on a free port where that is 0.
+    """
+    settings = build({**_SHOWING, "port": port})
+    printer = _printer(settings)
+    return _run(partial(serve_file, opened, settings, announce=printer.say, open_pages=open_pages), printer)
+
+
+def _printer(settings: Settings) -> Printer:
+    if sys.__stderr__ is None:
+        # It was closed from the start; by now the descriptor is that of something else.
+        printer = Printer(settings.log_format, settings.log_level, bytes)
+    else:
+        err = StandardError()
+        counted = (err.write, err.write_all, err.flush, lambda: err.lines)
+        printer = Printer(settings.log_format, settings.log_level, *counted)
+    adopt_logging(printer)
+    return printer
+
+
+def _run(service: Callable[[], Awaitable[None]], printer: Printer) -> int:
+    _tune_garbage_collection()
+    try:
+        run(service)
+    finally:
+        printer.flush(SAID_S)
+    return 0
+
+
+def run(service: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Run what serves; returns what it returns. Raises `StartError` for whatever keeps it from starting."""
+    # An exception group that is caught in part leaves the function without a value.
+    results: list[_Result] = []
+    failure: BaseException | None = None
+
+    async def keep() -> None:
+        results.append(await service())
+
+    try:
+        trio.run(keep, strict_exception_groups=True)
+    except* (
+        listener.ListenError,
+        NetworksError,
+        UnknownSelectionError,
+        AuditFileError,
+        LogFileError,
+        StreamsClosedError,
+        TelemetryError,
+    ) as group:
+        # Python 3.11.2 puts what is raised here into a group of its own, so it is raised below.
+        failure = first(group)
+    if failure is not None:
+        raise StartError(_reason(failure))
+    return results[0]
+
+
+def _reason(error: BaseException) -> str:
+    return error.brief if isinstance(error, UnknownSelectionError) else str(error)
+
+
+def _tune_garbage_collection() -> None:
+    # The engine makes no reference cycles per call, but trio and hypercorn make many short-lived objects; with the
+    # default thresholds the collector takes a third of a busy server's time. All that is there for longer is looked at
+    # so seldom that it costs nothing: a pass over it stops the server for a second. The young are looked at in portions
+    # of some 10,000 objects, and once more with those of five portions, because thousands of streams are opened by
+    # hundreds of objects each: a portion of a million stops the server for most of a second, too.
+    gc.freeze()
+    if sys.version_info >= (3, 14):
+        # From 3.14 on each pass over the young takes a part of the old with it, one in ten times the second number, and
+        # the third number has no meaning.
+        gc.set_threshold(10_000, 100)
+    else:
+        gc.set_threshold(10_000, 5, 2_000)
+
+
+async def serve(
+    settings: Settings,
+    *,
+    announce: Callable[[str], None] = lambda line: None,
+    printer: Printer | None = None,
+    open_pages: bool = False,
+    screen: Screen | None = None,
+    task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run one server until cancelled or told to stop by a signal.
+
+    `announce` gets the start-up and drain lines, `printer` those of the event log; `open_pages` opens a browser,
+    `screen` gets a line for each exchange. Starts with its URLs. Owns its sockets. Raises `listener.ListenError`,
+    `UnknownSelectionError`, `TelemetryError` and `AuditFileError`.
+    """
+    async with (
+        running(settings, announce=announce, printer=printer) as server,
+        _watched(server.engine, screen),
+    ):
+        with trio.open_signal_receiver(*ending_signals()) as signals:
+            for url in server.urls:
+                announce(f"MCP Probe listens on {url}/mcp (toolsets: {settings.tools}){_hosts(settings, url)}")
+            local = _local(server.urls[0])
+            announce(f"Dashboard: {settings.public_url.rstrip('/') or local}/dashboard")
+            task_status.started(server.urls)
+            async with trio.open_nursery() as opening:
+                if open_pages:
+                    opening.start_soon(_open_browser, f"{local}/dashboard", announce)
+                await stopped(signals, server.engine, server.wait_idle, announce)
+                opening.cancel_scope.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server that runs: its engine, its endpoints, and the URLs without a path under which it is reached."""
+
+    engine: Engine
+    paths: Paths
+    urls: list[str]
+
+    async def wait_idle(self) -> None:
+        """Wait until no response is being written, and no connection of the protocol is open."""
+        await self.paths.wait_idle()
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings,
+    *,
+    announce: Callable[[str], None] = lambda line: None,
+    printer: Printer | None = None,
+    opened: OpenedFile | None = None,
+) -> AsyncIterator[RunningServer]:
+    """A server for as long as the block; what runs when it is left is cancelled. Owns its sockets.
+
+    With an `opened` file it shows that, and serves no protocol. Raises `listener.ListenError`, `UnknownSelectionError`,
+    `TelemetryError` and `AuditFileError`.
+    """
+    engine = _engine(settings, opened)
+    async with following(engine, printer) as page:
+        metrics = None if page is None else Metrics(page.content_type, page.text)
+        # Before any socket is open: it is what can refuse its settings.
+        paths = Paths(engine, metrics=metrics, show=_pages_of if opened is None else None)
+        async with (
+            _listening_sockets(settings) as sockets,
+            last_resort(engine, announce, printer.flush if printer else bool) as leaving,
+            trio.open_nursery() as root,
+        ):
+            await root.start(engine.serve)
+            if paths.opened is not None:
+                await root.start(paths.opened.serve)
+            yield RunningServer(engine, paths, await root.start(_listen(paths, settings, sockets)))
+            leaving.set()
+            root.cancel_scope.cancel()
+
+
+async def serve_file(
+    opened: OpenedFile,
+    settings: Settings,
+    *,
+    announce: Callable[[str], None] = lambda line: None,
+    open_pages: bool = False,
+    task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Show a file until cancelled or told to stop by a signal. Starts with its URLs. Owns its sockets.
+
+    Raises `listener.ListenError`.
+    """
+    async with running(settings, announce=announce, opened=opened) as server:
+        with trio.open_signal_receiver(*ending_signals()) as signals:
+            # Before anybody looks, since a page would have to wait for it in one piece.
+            await server.engine.observer.reach(server.engine.log.last)
+            announce(f"{opened.name}: {len(server.engine.log)} entries; Ctrl-C ends this")
+            announce(f"Dashboard: {server.urls[0]}/dashboard")
+            task_status.started(server.urls)
+            async with trio.open_nursery() as opening:
+                if open_pages:
+                    opening.start_soon(_open_browser, f"{server.urls[0]}/dashboard", announce)
+                await anext(signals)
+                opening.cancel_scope.cancel()
+            await server.engine.drain()
+            with trio.move_on_after(FLUSH_S):
+                await server.wait_idle()
+
+
+async def serve_stdio(
+    settings: Settings,
+    options: StdioOptions,
+    *,
+    announce: Callable[[str], None] = lambda line: None,
+    printer: Printer | None = None,
+) -> None:
+    """Serve one client on the standard streams until it has gone, cancelled, or told to stop by a signal.
+
+    Pages are served on the port of `settings.host` that the options name; nothing else of HTTP is served there. Raises
+    what `serve` raises, `StreamsClosedError` and `LogFileError`; each of them before anything is read.
+    """
+    dashboard = options.dashboard
+    settings = settings if dashboard is None else replace(settings, port=dashboard)
+    engine = _engine(settings)
+    forwarded = _forwarded(engine, options, announce)
+    async with (
+        following(engine, printer) as page,
+        log_kept(engine, options.log_to),
+        forwarded,
+    ):
+        metrics = None if page is None else Metrics(page.content_type, page.text)
+        async with (
+            _listening_sockets(None if dashboard is None else settings) as sockets,
+            last_resort(engine, announce, printer.flush if printer else bool) as leaving,
+            trio.open_nursery() as root,
+        ):
+            await root.start(engine.serve)
+            urls: list[str] = []
+            if sockets:
+                paths = Paths(engine, pages_only=True, metrics=metrics)
+                listen = _listen(paths, settings, sockets)
+                urls = await root.start(listen)
+            with trio.open_signal_receiver(*ending_signals()) as signals:
+                origin = settings.public_url.rstrip("/") or next(iter(urls), "")
+                peer = Peer("stdio", "stdio", origin, settings.tools, label=options.label)
+                facts = StdioFacts(printer.lines if printer else int)
+                await root.start(_serve_client, engine, peer, facts, root.cancel_scope, leaving)
+                pages = "".join(f"; dashboard: {url}/dashboard{_hosts(settings, url)}" for url in urls)
+                announce(f"MCP Probe speaks on standard input and output (toolsets: {settings.tools}){pages}")
+                # The client's task ends everything when it has written what the drain has left it.
+                await stopped(signals, engine, trio.sleep_forever, announce, facts.signalled, facts.input_looked_at)
+                facts.note_once("exit", 0)
+                leaving.set()
+                root.cancel_scope.cancel()
+
+
+def _forwarded(
+    engine: Engine, options: StdioOptions, announce: Callable[[str], None]
+) -> AbstractAsyncContextManager[None]:
+    """The log of an engine is forwarded for as long as the block, where that is asked for. Raises `StartError`."""
+    if options.forward is None:
+        return nullcontext()
+    # A tenth of a second of imports that most servers do not need.
+    from ..server.forwarding.forwarder import Collector, CollectorError, forwarding
+
+    try:
+        collector = Collector.at(options.forward, engine.settings.forward_secret)
+    except CollectorError as error:
+        raise StartError(str(error)) from None
+    return forwarding(engine, collector, options.label, announce)
+
+
+@asynccontextmanager
+async def _listening_sockets(settings: Settings | None) -> AsyncIterator[list[socket.socket]]:
+    """The sockets of some settings, none without any; closed also where the server ends before it serves them."""
+    with ExitStack() as opened:
+        yield [opened.enter_context(found) for found in (listener.open_sockets(settings) if settings else ())]
+
+
+def _watched(engine: Engine, screen: Screen | None) -> AbstractAsyncContextManager[None]:
+    """A line on the screen for each exchange for as long as the block, where there is a screen."""
+    if screen is None:
+        return nullcontext()
+    # A hundredth of the imports, that only this option needs.
+    from ..telemetry.terminal.watch import watching
+
+    return watching(engine, screen)
+
+
+def _local(url: str) -> str:
+    """A URL that this machine can be asked at; a server on every address listens on one that is nobody's name."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+async def _open_browser(url: str, announce: Callable[[str], None]) -> None:
+    # A hundredth of the imports, that only this option needs.
+    import webbrowser
+
+    # In a thread, as a browser for terminals has it until it ends.
+    if not await trio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
+        announce(f"no browser could be started here; open {url}")
+
+
+def _listen(paths: Paths, settings: Settings, sockets: Sequence[socket.socket]) -> Callable[..., Awaitable[NoReturn]]:
+    serving = partial(listener.serve, paths, settings, sockets)
+    return partial(serving, reserve=paths.beyond, hooks=listener.Hooks(paths.sockets, goes_on))
+
+
+def _hosts(settings: Settings, url: str) -> str:
+    return f"; tool hosts: ws{url.removeprefix('http')}/toolhost" if settings.toolhost_secret else ""
+
+
+def _engine(settings: Settings, opened: OpenedFile | None = None) -> Engine:
+    made = partial(Engine, settings, TOOLSETS, epoch=time.time(), new_id=new_id, random_bytes=secrets.token_bytes)
+    if settings.judge:
+        # A tenth of a second of imports that most servers do not need.
+        from ..judge.live import live_judge
+
+        made = partial(made, new_judge=live_judge)
+    engine = made(opened=opened)
+    engine.check_selection(settings.tools)
+    return engine
+
+
+def _pages_of(opened: OpenedFile) -> FilePages:
+    """The pages of a file that is shown beside a server."""
+    engine = _engine(build(_SHOWING), opened)
+    paths = Paths(engine)
+    return FilePages(engine, paths, paths.wait_idle)
+
+
+async def _serve_client(
+    engine: Engine,
+    peer: Peer,
+    facts: StdioFacts,
+    root: trio.CancelScope,
+    leaving: trio.Event,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    with standard_streams() as (source, sink):
+        task_status.started()
+        wire = LineWire(source, sink, max_bytes=engine.settings.limits.max_body_bytes, facts=facts)
+        gone = trio.Event()
+        async with trio.open_nursery() as waiting:
+            waiting.start_soon(_clean_up, gone, leaving)
+            await serve_pipe(engine, wire, peer, on_end=gone.set)
+            waiting.cancel_scope.cancel()
+    # Legacy calls and tasks run elsewhere. They are cancelled with the rest, and may not let themselves be.
+    facts.note_once("exit", 0)
+    leaving.set()
+    root.cancel()
+
+
+async def _clean_up(gone: trio.Event, leaving: trio.Event) -> None:
+    """End the program without a signal once the client that started it has gone."""
+    await gone.wait()
+    await trio.sleep(_GONE_S)
+    leaving.set()

@@ -1,0 +1,142 @@
+"""Settings as options of a command, and what keeps a command from running as click's kind of error."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+import click
+
+from ...settings import ENV_PREFIX, Described, Limits, Settings, described
+from ...settings.validation import SettingError
+from ..starting import StartError
+
+# how much alike two names are, from 0 to 1, where one is a misspelling of the other: two letters that changed places
+_LIKE = 0.75
+
+
+def every_setting() -> Iterable[Described]:
+    """All settings of a server that can be set, its limits last."""
+    return (spec for spec in chain(described(Settings), described(Limits)) if not spec.fixed)
+
+
+def whole_number(low: int | None, high: int | None) -> click.ParamType[Any]:
+    """An integer within bounds; None is no bound."""
+    # click calls this "integer range", and the other "float range", which reads badly in "'x' is not a valid …"
+    whole = click.IntRange(low, high)
+    whole.name = "integer"
+    return whole
+
+
+def _whole(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
+
+
+def _parameter_type(spec: Described) -> click.ParamType[Any] | type:
+    if spec.type is int:
+        return whole_number(_whole(spec.low), _whole(spec.high))
+    if spec.type is float:
+        number = click.FloatRange(spec.low, spec.high)
+        number.name = "number"
+        return number
+    return spec.type
+
+
+class _Setting(click.Option):
+    """Its help leaves the variable out, which follows from the flag; messages about a wrong value have it."""
+
+    def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
+        extra = super().get_help_extra(ctx)
+        extra.pop("envvars", None)
+        return extra
+
+
+def _option(spec: Described, *, hidden: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    # `--metrics` alone is `--metrics true`.
+    alone: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if spec.type is bool else {}
+    return click.option(
+        spec.flag,
+        spec.name,
+        cls=_Setting,
+        type=_parameter_type(spec),
+        default=spec.default,
+        envvar=spec.variable,
+        show_default=spec.default != "",
+        show_envvar=True,
+        hidden=hidden,
+        **alone,
+        help=spec.help,
+    )
+
+
+def with_settings(*, shown: Collection[str] | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A decorator: each setting is an option, and comes to the function as a keyword argument of its name.
+
+    `--help` shows those with a line for it, so that it fits a screen; of these only the `shown` ones, where some do
+    nothing for the command.
+    """
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        # the decorator nearest to the function comes first in --help
+        for spec in reversed([*every_setting()]):
+            hidden = not spec.help or (shown is not None and spec.name not in shown)
+            function = _option(spec, hidden=hidden)(function)
+        return function
+
+    return decorate
+
+
+MORE = """\b
+These are the usual settings. `mcp-probe settings` lists all of them, and
+`mcp-probe settings WORD` those about a word. Each is a flag and a variable:
+--max-sessions is MCP_PROBE_MAX_SESSIONS.
+"""
+"""The end of a help text."""
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """An error that keeps a server from starting becomes click's kind of error."""
+    try:
+        yield
+    except (SettingError, StartError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def warn_of_misspelt(context: click.Context, log_format: str) -> None:
+    """Say on standard error, as `log_format` wants it, which variables no command reads but look like one that is read.
+
+    Others are left alone: Kubernetes sets MCP_PROBE_SERVICE_HOST and more for a service of the name mcp-probe.
+    """
+    own = _read_by([context.command])
+    others = [name for name in _ours(os.environ) if name not in own]
+    # The other commands are loaded only where one of them may read such a variable.
+    group = context.find_root().command
+    known = _read_by(group.commands.values()) if others and isinstance(group, click.Group) else own
+    for name in others:
+        if name not in known and (near := difflib.get_close_matches(name, known, 1, _LIKE)):
+            _warn(f"{ENV_PREFIX}{name} is no setting; did you mean {ENV_PREFIX}{near[0]}?", log_format)
+
+
+def _ours(variables: Iterable[str]) -> list[str]:
+    """The variables with the prefix, named without it."""
+    return [variable.removeprefix(ENV_PREFIX) for variable in variables if variable.startswith(ENV_PREFIX)]
+
+
+def _read_by(commands: Iterable[click.Command]) -> set[str]:
+    """The variables that commands read, without the prefix."""
+    read = [str(option.envvar) for command in commands for option in command.params if option.envvar]
+    return set(_ours(read))
+
+
+def _warn(text: str, log_format: str) -> None:
+    from ...core.escaping import json_line
+    from ...engine.clock import iso
+
+    members = {"time": iso(time.time()), "level": "warning", "event": "settings", "message": text}
+    click.echo(json_line(members) if log_format == "json" else f"warning: {text}", err=True)

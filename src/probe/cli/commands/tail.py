@@ -1,0 +1,79 @@
+"""`mcp-probe tail`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Final
+
+import click
+
+_LAST: Final = 100
+# More than a log keeps by default. What is asked for may stand anywhere in it.
+_WHOLE_LOG: Final = 1_000_000
+
+
+def complete(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
+    """Whole lines that the last word of a filter line may become, for the shell."""
+    from ...views.search.words import completions
+
+    before, space, word = begun.rpartition(" ")
+    return [f"{before}{space}{each}" for each in completions(word)]
+
+
+@click.command("tail")
+@click.argument("url", default="http://127.0.0.1:8000")
+@click.option(
+    "--client",
+    metavar="NAME",
+    help="Only this client: its label in the log (s1, m1), the name it gives itself, or the one in ?client=.",
+)
+@click.option(
+    "--filter",
+    "line",
+    metavar="LINE",
+    default="",
+    shell_complete=complete,
+    help="Only exchanges that pass this filter line, as on the dashboard: 'tool:progress -outcome:completed'.",
+)
+@click.option("--findings", is_flag=True, help="Only what a client did wrong: violations and refusals.")
+@click.option(
+    "--last",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Begin with N entries of the log: {_LAST}, or with one of the options above all of them.",
+)
+def command(url: str, client: str | None, line: str, last: int | None, *, findings: bool) -> int:
+    """Show each exchange of a running server.
+
+    A line says who asked what, and how it went. URL is the address of the server, http://127.0.0.1:8000 without one.
+    Ctrl-C ends it.
+    """
+    from ...core.escaping import shown
+    from ...log.query import QueryError
+    from ...telemetry.terminal.exchanges import Exchanges
+    from ...telemetry.terminal.feed_reader import FeedError, Missing, follow
+    from ...telemetry.terminal.screen import Screen
+    from ...telemetry.terminal.watch import missing
+    from ...views.search.words import read
+
+    try:
+        words = read(line)
+    except QueryError as error:
+        raise click.BadParameter(f"{error}{error.hint}", param_hint="--filter") from None
+    if last is None:
+        last = _WHOLE_LOG if client or line or findings else _LAST
+    screen, exchanges = Screen(sys.stdout), Exchanges(client=client, findings=findings, words=words)
+    try:
+        for item in follow(url, last, lambda why: click.echo(f"{shown(why)}; trying again", err=True)):
+            if isinstance(item, Missing):
+                screen.show(missing(time.time(), item.first, item.last))
+            else:
+                for each in exchanges.take(item):
+                    screen.show(each)
+    except FeedError as error:
+        raise click.ClickException(str(error)) from None
+    except (KeyboardInterrupt, BrokenPipeError):
+        # The reader of the lines has seen enough.
+        sys.stdout = None
+    return 0

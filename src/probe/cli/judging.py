@@ -1,0 +1,264 @@
+"""The work of `mcp-probe judge`: it judges, prints, writes files, and finds an exit status."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ..core.client_label import LABEL_RULE, is_client_label
+from ..core.escaping import shown
+from ..judge.outcome.comparison import compare
+from ..judge.outcome.exit_status import (
+    CLEAN,
+    FOUND,
+    MINIMUM,
+    NOTHING_SAID,
+    Demands,
+    ExitStatus,
+    outcome,
+    outcome_of_comparison,
+)
+from ..judge.outcome.expectations import Expectation, ExpectationError, load
+from ..judge.reports.as_json import as_json
+from ..judge.reports.badge import badge
+from ..judge.reports.junit import junit
+from ..judge.reports.terminal import comparison, messages, terminal
+from ..judge.rules.all import PREDICATES
+from ..judge.rules.catalogue import catalogue
+from ..judge.runs.client import ClientStartError
+from ..judge.runs.judged import Judged
+from ..judge.runs.run import Running, Wanted, judge_client, judge_stdio, new_judge
+from ..judge.runs.saved import judge_files
+from ..judge.two_logs.facts import message_facts
+from ..judge.two_logs.traffic import Traffic
+from ..log.ndjson import NdjsonError
+from ..settings import Settings
+from ..settings.validation import did_you_mean
+from .starting import first
+
+_NONE: Final = "none"
+_STANDARD_OUTPUT: Final = Path("-")
+# The usual mistake when a client has sent nothing.
+_NO_URL: Final = "did it get the URL? It is the last argument of the command, or stands in place of {url}"
+_NO_SERVER: Final = "did it start the server? Its command line is the end of the command; {config} is a file with it"
+_KILLED: Final = (
+    "the server was killed, by its client most likely, and its log lacks the last moment: a client closes the input of "
+    "its server, and waits for the end"
+)
+# Lines are read well up to this width, also on a wider terminal.
+_WIDEST: Final = 110
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions:
+    """The options of the command, by their names there."""
+
+    client: tuple[str, ...]
+    logs: tuple[Path, ...]
+    against: Path | None
+    stdio: bool
+    seconds: float | None
+    label: str
+    save: Path | None
+    expect: Path | None
+    require: tuple[str, ...]
+    strict: bool
+    must_exit_0: bool
+    json: Path | None
+    junit: Path | None
+    html: Path | None
+    badge: Path | None
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """How servers run: `run` runs trio for what owns one, and raises `StartError` for what keeps it from starting."""
+
+    run: Callable[[Callable[[], Awaitable[Judged]]], Judged]
+    running: Running
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """An error that keeps a judge from judging becomes click's kind of error, which is one line and status 2."""
+    error: BaseException | None = None
+    try:
+        yield
+    except* (ClientStartError, NdjsonError, ExpectationError, OSError) as group:
+        error = first(group)
+    if isinstance(error, OSError) and error.filename is not None:
+        raise click.ClickException(f"{error.filename}: {error.strerror}")
+    if error is not None:
+        raise click.ClickException(str(error))
+
+
+def run(options: JudgeOptions, settings: Settings, arguments: Sequence[str], servers: Servers) -> int:
+    """Judge; returns the exit status. `arguments` are the settings as options of `mcp-probe stdio`.
+
+    Raises `click.UsageError`, `ClientStartError`, `NdjsonError`, `ExpectationError`, `OSError` and `StartError`.
+    """
+    _check(options)
+    demands = _demands(options)
+    _check_outputs(options)
+    if options.against is not None:
+        return _compare(options, options.against, demands)
+    judged = _judge(options, settings, arguments, servers)
+    result = outcome(judged.report, demands, datetime.now(UTC).date())
+    if options.json != _STANDARD_OUTPUT:
+        for line in terminal(judged.report, judged.lookup, verbose=options.verbose, width=_width()):
+            click.echo(_coloured(line))
+    _write(options, judged)
+    return _tell(options, judged, result)
+
+
+def _check(options: JudgeOptions) -> None:
+    """Raise `click.UsageError` for options that do not fit together."""
+    if bool(options.client) == bool(options.logs):
+        raise click.UsageError("give the command of a client behind --, or saved logs with --log")
+    if options.logs and (options.stdio or options.seconds is not None or options.save is not None):
+        raise click.UsageError("--stdio, --for and --save are about a client, and --log has none")
+    if options.against is not None and not options.logs:
+        raise click.UsageError("--against compares with the logs of --log")
+    if options.against is not None and any((options.expect, options.json, options.junit, options.html, options.badge)):
+        raise click.UsageError(
+            "--against prints a comparison: --expect, --json, --junit, --html and --badge have no part"
+        )
+    if options.seconds is not None and math.isnan(options.seconds):
+        raise click.UsageError("--for must be a number of seconds")
+    if not is_client_label(options.label):
+        raise click.UsageError(f"label must be {LABEL_RULE}")
+    known = [*MINIMUM, _NONE, *PREDICATES, *(f"{rule.partition('.')[0]}.*" for rule in PREDICATES)]
+    for wanted in options.require:
+        if wanted not in known:
+            raise click.UsageError(f"--require: there is no rule {wanted!r}{did_you_mean(wanted, known)}")
+
+
+def _check_outputs(options: JudgeOptions) -> None:
+    """Raise `OSError` for a file that cannot be written, before a client runs for nothing."""
+    for path in (options.json, options.junit, options.html, options.badge, None if options.stdio else options.save):
+        if path is not None and path != _STANDARD_OUTPUT:
+            was_there = path.exists()
+            with path.open("ab"):
+                pass
+            # An empty file would look like a report where there is none.
+            if not was_there:
+                path.unlink()
+
+
+def _demands(options: JudgeOptions) -> Demands:
+    require = options.require or MINIMUM
+    return Demands(options.strict, _expected(options.expect), () if _NONE in require else require, options.stdio)
+
+
+def _expected(path: Path | None) -> Sequence[Expectation]:
+    if path is None:
+        return ()
+    try:
+        return load(path.read_bytes(), catalogue())
+    except ExpectationError as error:
+        raise ExpectationError(f"{path}: {error}") from None
+
+
+def _judge(options: JudgeOptions, settings: Settings, arguments: Sequence[str], servers: Servers) -> Judged:
+    if options.logs:
+        return _judge_files(options.logs)
+    wanted = Wanted(options.client, options.label, options.seconds, options.stdio, options.save)
+    if options.stdio:
+        return servers.run(partial(judge_stdio, wanted, arguments, _judge_own_logs, _say))
+    return servers.run(partial(judge_client, servers.running, settings, wanted, _say))
+
+
+def _judge_own_logs(files: Sequence[Path]) -> Judged:
+    """Judge what a client's own servers have left; it is read in a moment."""
+    return judge_files(new_judge(), files)
+
+
+def _judge_files(files: Sequence[Path], traffic: Traffic | None = None) -> Judged:
+    """Judge saved logs; a person at a terminal sees how far the reading is."""
+    size = sum(path.stat().st_size for path in files)
+    with click.progressbar(
+        length=size, label="mcp-probe: reading", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as read:
+        return judge_files(new_judge(), files, read.update, traffic)
+
+
+def _say(line: str) -> None:
+    click.echo(f"mcp-probe: {shown(line)}", err=True)
+
+
+def _compare(options: JudgeOptions, other: Path, demands: Demands) -> int:
+    ours, theirs = Traffic(), Traffic()
+    here, there = _judge_files(options.logs, ours).report, _judge_files([other], theirs).report
+    found = compare(here, there)
+    for line in (*comparison(found, verbose=options.verbose), *messages(message_facts(ours, theirs))):
+        click.echo(line)
+    result = outcome_of_comparison(here, there, found, demands)
+    for reason in result.reasons:
+        _say(reason)
+    return result.status
+
+
+def _write(options: JudgeOptions, judged: Judged) -> None:
+    report, lookup = judged.report, judged.lookup
+    forms: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
+        (options.json, lambda: json.dumps(as_json(report), indent=2, ensure_ascii=False).encode() + b"\n"),
+        (options.junit, lambda: junit(report, lookup, strict=options.strict)),
+        (options.html, lambda: _page(judged)),
+        (options.badge, lambda: badge(report).encode()),
+    )
+    for path, form in forms:
+        if path == _STANDARD_OUTPUT:
+            sys.stdout.buffer.write(form())
+            sys.stdout.buffer.flush()
+        elif path is not None:
+            path.write_bytes(form())
+
+
+def _page(judged: Judged) -> bytes:
+    # jinja2 is a thirtieth of the imports, and only --html needs it.
+    from ..judge.reports.card import card
+
+    return card(judged.report, judged.lookup).encode()
+
+
+def _tell(options: JudgeOptions, judged: Judged, result: ExitStatus) -> int:
+    """Say what it comes to, on standard error; returns the status."""
+    status, reasons = result.status, list(result.reasons)
+    ended = judged.ended
+    if ended is not None and (ended.status, ended.timed_out) != (0, False):
+        how = "its time was over" if ended.timed_out else ended.signal or f"status {ended.status}"
+        _say(f"the client ended: {how}")
+        if options.must_exit_0 and status == CLEAN:
+            status, reasons = FOUND, [f"the client ended: {how}"]
+        elif ended.signal is not None and not (ended.timed_out or ended.told) and status == CLEAN:
+            status, reasons = NOTHING_SAID, ["a client that a signal has ended may have had more to do"]
+    if options.stdio:
+        reasons += [f"{_KILLED} (run {log.run})" for log in judged.report.logs if log.cut_off]
+    for reason in reasons:
+        _say(reason)
+    if options.client and not any(subject.requests or subject.exchanges for subject in judged.report.subjects):
+        _say(_NO_SERVER if options.stdio else _NO_URL)
+    return status
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
+
+
+def _coloured(line: str) -> str:
+    """Colour for the word of the verdict; click leaves it out where there is no terminal."""
+    word, space, rest = line.partition(" ")
+    colour = {"FAIL": "red", "WARN": "yellow", "UNCLEAR": "blue", "PASS": "green"}.get(word)
+    return line if colour is None else click.style(word, fg=colour, bold=True) + space + rest

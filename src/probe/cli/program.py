@@ -1,0 +1,100 @@
+"""The program `mcp-probe`: its commands, and one line on stderr for whatever is wrong with its arguments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Final
+
+import click
+
+from .. import __version__
+from ..core.escaping import shown
+
+# what shells and service managers know as "wrong usage", also for a port in use: restarting will not help
+_REFUSED = 2
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `mcp-probe` with these arguments (those of the process without them); returns the exit code.
+
+    0 for a server that was told to stop, 2 after one `error: …` line for everything that kept it from starting. What
+    the encoding of standard output does not have is escaped from here on.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Names of clients, and the program's own "→", must not end it on cp1252 or Latin-1.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        result = _commands.main(arguments, prog_name="mcp-probe", standalone_mode=False)
+    except click.ClickException as error:
+        click.echo(f"error: {_one_line(error)}", err=True)
+        return _REFUSED
+    except click.Abort:
+        return _INTERRUPTED
+    return int(result or 0)
+
+
+def _one_line(error: click.ClickException) -> str:
+    message = shown(" ".join(error.format_message().split()))
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        return f"{message.removesuffix('.')}; see {error.ctx.command_path} --help"
+    return message
+
+
+class _Commands(Mapping[str, click.Command]):
+    """The commands by their names. The module of a command is loaded when somebody asks for the command."""
+
+    # In the order of the help.
+    _MODULES: Final = {
+        "serve": "serve",
+        "judge": "judge",
+        "gateway": "gateway",
+        "stdio": "stdio",
+        "tail": "tail",
+        "export": "export",
+        "open": "open_file",
+        "toolhost-demo": "toolhost_demo",
+        "doctor": "doctor",
+        "settings": "settings",
+    }
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = import_module(f"{__package__}.commands.{self._MODULES[name]}").command
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._MODULES)
+
+    def __len__(self) -> int:
+        return len(self._MODULES)
+
+
+class _InThisOrder(click.Group):
+    """Its help lists the commands in the order in which it was given them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.commands]
+
+
+COMMANDS: Final = _Commands()
+"""The commands of `mcp-probe` by their names."""
+
+
+@click.group(
+    cls=_InThisOrder,
+    commands=COMMANDS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def _commands(context: click.Context) -> None:
+    """A diagnostic Model Context Protocol server: point a client at it and see what happens on the wire.
+
+    Begin with: mcp-probe serve --open
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

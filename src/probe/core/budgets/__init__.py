@@ -1,0 +1,1 @@
+"""Limits on what clients use together: rates, shares, turns, and open files."""

@@ -1,0 +1,204 @@
+"""Queries of the audit: pages of tool calls, and single ones with their evidence, from memory or from the file.
+
+With a file, what is not written yet is laid over what it has, so that each call is there once, as it is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from hashlib import blake2b
+from typing import Final, TypeVar
+
+import trio
+
+from ...log.event_log import EventLog
+from ...log.query import whole_number
+from ...views.call_filter import CallFilter
+from ...views.records import CallRecord
+from ..observer import Observer
+from ..turns import Turns
+from . import reading as audit_reading
+from .blocking import UNUSABLE, in_thread, why
+from .file import AuditFile
+from .kept_calls import AuditUnreadableError, CallRows, CallWithEvidence, CursorError
+from .reading import Found, KeptRow
+from .unwritten import Unwritten
+
+_T = TypeVar("_T")
+
+# Questions to the file at the same time; each has a thread and a connection, and each is bounded in time. To look into
+# rows takes the interpreter from everybody else, and more threads would only take more of it.
+_READERS: Final = 1
+# Digits of the largest number of a call.
+_LONGEST_NUMBER: Final = 19
+
+
+def _with_evidence(row: bytes, entries: Iterable[tuple[int, bytes]], *, complete: bool) -> CallWithEvidence:
+    entries = list(entries)
+    # The row has the id of the run, in which an entry with this place never changes: so its megabytes are not hashed.
+    places = ",".join(str(place) for place, _ in entries)
+    tag = blake2b(b"%b %d %b" % (row, complete, places.encode()), digest_size=16).hexdigest()
+    return CallWithEvidence(row, complete, [body for _, body in entries], tag)
+
+
+class MemoryCalls:
+    """The newest calls of this run, as the observer's records have them."""
+
+    def __init__(self, run: str, observer: Observer, log: EventLog) -> None:
+        self._run = run
+        self._observer = observer
+        self._log = log
+
+    async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
+        """See `CallStore.page`."""
+        before = None if cursor is None else self._place(cursor)
+        found = await search(self._observer.records.newest_first(), 0, wanted, before, limit, max_bytes)
+        return _rows(found, f"{self._run}-")
+
+    def _place(self, cursor: str) -> int:
+        run, _, place = cursor.rpartition("-")
+        if run != self._run:
+            raise CursorError("this cursor is none that this run of the server gave; the calls of another run are gone")
+        return _number(place)
+
+    async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
+        """See `CallStore.get`."""
+        run, _, call = id.rpartition(".")
+        record = self._observer.records.get(call) if run in ("", self._run) else None
+        return None if record is None else await self.with_evidence(record, max_bytes)
+
+    async def with_evidence(self, record: CallRecord, max_bytes: int) -> CallWithEvidence:
+        """The record as it is now, with those of its entries that are still in the log."""
+        complete, entries = await self.evidence(record.call, max_bytes)
+        return _with_evidence(record.encoded(), entries, complete=complete)
+
+    async def evidence(self, call: str, max_bytes: int) -> tuple[bool, list[tuple[int, bytes]]]:
+        """Whether they are all there were, and those entries of a call that are still in the log, in order."""
+        known = self._observer.call(call)
+        places = [] if known is None else known.in_order()
+        complete = known is not None and not known.cut
+        entries: list[tuple[int, bytes]] = []
+        size, turns = 0, Turns()
+        for place in places:
+            entry = self._log.entry(place)
+            body = b"" if entry is None else entry.encoded()
+            size += len(body)
+            if size > max_bytes:
+                return False, entries
+            if entry is not None:
+                entries.append((place, body))
+            await turns.done(len(body))
+        return complete and len(entries) == len(places), entries
+
+
+class FileCalls:
+    """The calls of all runs that the file has, and those of this one that are not written yet."""
+
+    def __init__(
+        self, file: AuditFile, run: str, memory: MemoryCalls, unwritten: Unwritten, observer: Observer
+    ) -> None:
+        self._file = file
+        self._run = run
+        self._memory = memory
+        self._unwritten = unwritten
+        self._observer = observer
+        self._readers = trio.CapacityLimiter(_READERS)
+
+    async def page(self, wanted: CallFilter, cursor: str | None, limit: int, max_bytes: int) -> CallRows:
+        """See `CallStore.page`."""
+        before = None if cursor is None else _number(cursor)
+        self._observer.catch_up()
+        # Rows that are written from now on are in both; those pending now count as they are in memory. The file is read
+        # afterwards, so it has everything else.
+        pending, base = self._unwritten.pending(), self._file.base
+        fresh = await search(pending, base, wanted, before, limit, max_bytes)
+        skip = frozenset(base + record.seq for record in pending)
+        path = self._file.path
+        written = await self._read(partial(audit_reading.page, path, wanted, before, limit, max_bytes, skip))
+        found = _merged(fresh, written, limit)
+        return _rows(found)
+
+    async def get(self, id: str, max_bytes: int) -> CallWithEvidence | None:
+        """See `CallStore.get`."""
+        run, _, call = id.rpartition(".")
+        known = await self._known(call, max_bytes) if run in ("", self._run) else None
+        if known is not None and known.complete:
+            return known
+        kept = await self._read(partial(audit_reading.find, self._file.path, f"{run or self._run}.{call}", max_bytes))
+        if kept is None:
+            return known
+        if known is None:
+            return _with_evidence(kept.row, kept.entries, complete=kept.complete)
+        return await self._together(known, kept, call, max_bytes)
+
+    async def _known(self, call: str, max_bytes: int) -> CallWithEvidence | None:
+        """A call of this run as it is in memory; what waits to be written may have left the records."""
+        self._observer.catch_up()
+        pending = {record.call: record for record in self._unwritten.pending()}
+        if call in pending:
+            return await self._memory.with_evidence(pending[call], max_bytes)
+        return await self._memory.get(call, max_bytes)
+
+    async def _together(self, known: CallWithEvidence, kept: KeptRow, call: str, max_bytes: int) -> CallWithEvidence:
+        """A call of this run whose evidence is in the log no longer, or in the file not yet."""
+        _, entries = await self._memory.evidence(call, max_bytes)
+        view = self._observer.call(call)
+        together = dict(sorted({**dict(kept.entries), **dict(entries)}.items()))
+        whole = view is not None and not view.cut and together.keys() >= view.entries.keys()
+        return _with_evidence(known.row, together.items(), complete=whole)
+
+    @asynccontextmanager
+    async def closed(self) -> AsyncIterator[None]:
+        """Keep readers away from the file while the block lasts; those that asked before have their answer."""
+        async with self._readers:
+            yield
+
+    async def _read(self, question: Callable[[], _T]) -> _T:
+        try:
+            # A reader that goes leaves the thread behind, which is bounded in time.
+            return await in_thread(question, self._readers)
+        except UNUSABLE as error:
+            raise AuditUnreadableError(f"the audit file cannot be read now: {why(error)}") from None
+
+
+def _rows(found: Found, prefix: str = "") -> CallRows:
+    rows = [row for _, row in found.rows]
+    return CallRows(rows, None if found.reached is None else f"{prefix}{found.reached}")
+
+
+def _number(cursor: str) -> int:
+    number = whole_number(cursor, _LONGEST_NUMBER)
+    if number is None:
+        raise CursorError("the cursor must be `next` of a page before")
+    # Beyond the largest number of SQLite all is the same.
+    return min(number, 2**63 - 1)
+
+
+async def search(
+    records: Iterable[CallRecord], base: int, wanted: CallFilter, before: int | None, limit: int, max_bytes: int
+) -> Found:
+    """The first of the records below the number `before` that pass, newest first; others run meanwhile."""
+    below = [record for record in records if before is None or base + record.seq < before]
+    found: list[tuple[int, bytes]] = []
+    size, reached, turns = 0, None, Turns()
+    for read, record in enumerate(below):
+        if len(found) == limit or size >= max_bytes or (wanted.looks_inside and read == audit_reading.MOST_READ):
+            return Found(found, reached)
+        reached = base + record.seq
+        if wanted.matches(record):
+            row = record.encoded()
+            found.append((reached, row))
+            size += len(row)
+        await turns.done(len(record.arguments) + len(record.result or b"") if wanted.looks_inside else 0)
+    return Found(found, None)
+
+
+def _merged(one: Found, other: Found, limit: int) -> Found:
+    """Both as one: only down to where both have looked."""
+    floor = max((found.reached for found in (one, other) if found.reached is not None), default=None)
+    rows = sorted((row for row in (*one.rows, *other.rows) if floor is None or row[0] >= floor), reverse=True)
+    if len(rows) > limit:
+        return Found(rows[:limit], rows[limit - 1][0])
+    return Found(rows, floor)

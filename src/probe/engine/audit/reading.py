@@ -1,0 +1,196 @@
+"""Reads the file of the audit, on a connection of its own for each question. Everything here blocks.
+
+Each raises `sqlite3.Error` where the file cannot be read, or not within its time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ...views.call_filter import CallFilter, Condition
+from .older import entry_as_now, row_as_now
+from .schema import FORMAT, RUN_SHIFT
+
+# One question may take so long: enough for a million rows on a slow disk, little for a person who waits.
+_SECONDS: Final = 5.0
+# Steps of SQLite's machine between two looks at the clock: about a millisecond.
+_STEPS: Final = 10_000
+MOST_READ: Final = 2000
+"""Rows that are looked into for one page; where the filter passes less, the next page goes on."""
+
+# The same for their bytes, and for the seconds from the first one on.
+_MOST_READ_BYTES: Final = 16 * 1024 * 1024
+_LOOKING_S: Final = 1.0
+# To look into rows is work for the interpreter, which the thread of the protocol would get every 5 ms only. After so
+# many bytes it is left alone for a moment, and that takes a fifth of the time.
+_TURN_BYTES: Final = 32 * 1024
+_TURN_S: Final = 0.0001
+# Above every number of a call.
+_BEYOND: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rows with their numbers, newest first. All above `reached` were considered; None: all there are."""
+
+    rows: list[tuple[int, bytes]]
+    reached: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRow:
+    """One call as the file has it; `entries` are its evidence with their sequence numbers, in order."""
+
+    row: bytes
+    complete: bool
+    entries: list[tuple[int, bytes]]
+
+
+def page(
+    path: Path, wanted: CallFilter, before: int | None, limit: int, max_bytes: int, skip: Collection[int] = frozenset()
+) -> Found:
+    """At most `limit` rows below the number `before` that pass, without those to `skip`.
+
+    `max_bytes` ends the page early, but never before its first row.
+    """
+    inside = replace(wanted, conditions=())
+    with _reading(path) as connection:
+        first = _first_of_now(connection)
+        found = connection.execute(*_query(wanted.conditions, before))
+        rows = ((number, row if number >= first else row_as_now(row)) for number, row in found)
+        return _collect(rows, inside, limit, max_bytes, skip)
+
+
+def _first_of_now(connection: sqlite3.Connection) -> int:
+    """Calls below this number are of runs that wrote an earlier format: runs only follow each other."""
+    (run,) = connection.execute("SELECT min(number) FROM runs WHERE format >= ?", (FORMAT,)).fetchone()
+    return _BEYOND if run is None else int(run) << RUN_SHIFT
+
+
+def _collect(
+    rows: Iterator[tuple[int, bytes]], inside: CallFilter, limit: int, max_bytes: int, skip: Collection[int]
+) -> Found:
+    found: list[tuple[int, bytes]] = []
+    size, reached = 0, None
+    looking = _Looking() if inside.looks_inside else None
+    for number, row in rows:
+        full = len(found) == limit or (bool(found) and size + len(row) > max_bytes)
+        if full or (looking is not None and looking.enough):
+            return Found(found, reached)
+        reached = number
+        if looking is not None:
+            looking.at(row)
+        if number not in skip and inside.matches_row(row):
+            found.append((number, row))
+            size += len(row)
+    return Found(found, None)
+
+
+class _Looking:
+    """How much was looked into for one page."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + _LOOKING_S
+        self._rows = 0
+        self._bytes = 0
+        self._turn = 0
+
+    @property
+    def enough(self) -> bool:
+        """Whether the next page should go on; there is something in each."""
+        much = self._rows >= MOST_READ or self._bytes > _MOST_READ_BYTES or time.monotonic() > self._until
+        return self._rows > 0 and much
+
+    def at(self, row: bytes) -> None:
+        """One more; others have their turn."""
+        self._rows += 1
+        self._bytes += len(row)
+        if self._bytes - self._turn > _TURN_BYTES:
+            self._turn = self._bytes
+            time.sleep(_TURN_S)
+
+
+def _query(conditions: tuple[Condition, ...], before: int | None) -> tuple[str, list[str | float]]:
+    parts, values = ["1"], list[str | float]()
+    if before is not None:
+        parts.append("calls.number < ?")
+        values.append(before)
+    for condition in conditions:
+        part, bound = _compared(condition) if condition.operator != "in" else _among(condition)
+        parts.append(part)
+        values += bound
+    # The outer table of a CROSS JOIN is the left one: rows are read only where all conditions hold.
+    where = " AND ".join(parts)
+    query = f"""
+        SELECT calls.number, rows.row FROM calls CROSS JOIN rows ON rows.number = calls.number
+        WHERE {where} ORDER BY calls.number DESC
+    """  # noqa: S608 - names come from `call_filter`, values are bound
+    return query, values
+
+
+def _compared(condition: Condition) -> tuple[str, list[str | float]]:
+    """A condition with a range of numbers beside it, whose order is nearly the same: rows outside it are not looked at.
+
+    The plus keeps the index of the times out of it, whose rows would have to be sorted by their numbers.
+    """
+    field, operator, value = condition.field, condition.operator, condition.values[0]
+    assert value is not None, "nothing is compared with null"
+    bound = ("calls.number >=", "min") if operator == ">=" else ("calls.number <=", "max")
+    nearest = f"(SELECT {bound[1]}(number) FROM calls WHERE {field} {operator} ?)"  # noqa: S608 - as above
+    return f"{bound[0]} {nearest} AND +calls.{field} {operator} ?", [value, value]
+
+
+def _among(condition: Condition) -> tuple[str, list[str | float]]:
+    """One value is found by its index, in the order of the numbers; of several the rows would have to be sorted."""
+    field, given = f"calls.{condition.field}", [value for value in condition.values if value is not None]
+    if condition.values == (None,):
+        return f"{field} IS NULL", []
+    if len(condition.values) == 1:
+        return f"{field} = ?", given
+    among = f"+{field} IN ({', '.join('?' * len(given))})"
+    return f"({among} OR +{field} IS NULL)" if None in condition.values else among, given
+
+
+def find(path: Path, id: str, max_bytes: int) -> KeptRow | None:
+    """One call by its whole id; of its evidence the first `max_bytes`, and then it is not complete."""
+    with _reading(path) as connection:
+        known = connection.execute("SELECT number, complete FROM calls WHERE id = ?", (id,)).fetchone()
+        if known is None:
+            return None
+        number, complete = known
+        (row,) = connection.execute("SELECT row FROM rows WHERE number = ?", (number,)).fetchone()
+        evidence = connection.execute("SELECT seq, entry FROM evidence WHERE number = ? ORDER BY seq", (number,))
+        entries, whole = _first_bytes(evidence, max_bytes)
+        if number < _first_of_now(connection):
+            row, entries = row_as_now(row), [(seq, entry_as_now(entry)) for seq, entry in entries]
+        return KeptRow(row, bool(complete) and whole, entries)
+
+
+def _first_bytes(evidence: sqlite3.Cursor, max_bytes: int) -> tuple[list[tuple[int, bytes]], bool]:
+    entries: list[tuple[int, bytes]] = []
+    size = 0
+    for seq, entry in evidence:
+        size += len(entry)
+        if size > max_bytes:
+            return entries, False
+        entries.append((seq, entry))
+    return entries, True
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that sees one moment of the file, that cannot write, and that gives up in time."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1, isolation_level=None)
+    try:
+        until = time.monotonic() + _SECONDS
+        connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+        connection.execute("BEGIN")
+        yield connection
+    finally:
+        connection.close()

@@ -1,0 +1,66 @@
+"""The tool hosts that are there, and the host of each name."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..catalogue.tool import Tool
+from .hosted import HostedTools
+
+
+class NameTakenError(Exception):
+    """The name is registered by another process."""
+
+
+class Registrant(Protocol):
+    """A connection that has a name, or wants one."""
+
+    @property
+    def label(self) -> str:
+        """Its label in the event log."""
+
+    def replace(self) -> None:
+        """End: a newer connection of the same process takes over."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    instance: str
+    holder: Registrant
+
+
+class Roster:
+    """The registered hosts of one engine, by name; their tools are in `hosted`."""
+
+    def __init__(self, hosted: HostedTools) -> None:
+        self._hosted = hosted
+        self._entries: dict[str, _Entry] = {}
+
+    def claim(self, name: str, instance: str, holder: Registrant, tools: Mapping[str, Tool]) -> str | None:
+        """Give a name and offer the tools. Returns the label of the older connection that had to go, if any.
+
+        Raises `NameTakenError` where another process has the name; one that knows its `instance` is the same process.
+        """
+        entry = self._entries.get(name)
+        if entry is not None and not hmac.compare_digest(entry.instance.encode(), instance.encode()):
+            raise NameTakenError
+        self._entries[name] = _Entry(instance, holder)
+        self._hosted.put(name, tools)
+        if entry is None:
+            return None
+        entry.holder.replace()
+        return entry.holder.label
+
+    def update(self, name: str, tools: Mapping[str, Tool]) -> None:
+        """The host of this name offers these tools now."""
+        self._hosted.put(name, tools)
+
+    def release(self, name: str, holder: Registrant) -> None:
+        """A connection is over. The name is free, and the tools are gone, unless a newer connection has them."""
+        entry = self._entries.get(name)
+        if entry is not None and entry.holder is holder:
+            del self._entries[name]
+            self._hosted.remove(name)

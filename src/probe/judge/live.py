@@ -1,0 +1,112 @@
+"""The judge of a server that runs: it follows the event log beside the calls, and must not cost them anything.
+
+It may use a twentieth of the time that passes. Under a load that fills the log faster than that, entries are pushed out
+of the log before the judge has read them; it is told of the gap, and whatever that leaves undecided is INCONCLUSIVE.
+A request for a report waits until the judge has read all entries that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import trio
+
+from ..engine.clock import Clock
+from ..engine.protocols import WatchedEngine
+from ..log.event_log import Entry, EventLog, Gap
+from ..log.follower import LogFollower
+from ..log.ndjson import SavedLog
+from .judge import Judge, Subject
+from .outcome.judgement import report_with, subject_report
+from .report import Judgement, SubjectReport
+from .rules.all import PREDICATES
+from .rules.catalogue import catalogue
+from .verdicts import Verdict
+
+# How much of the time that passes may be spent on judging.
+_SHARE: Final = 0.05
+
+
+def live_judge(engine: WatchedEngine) -> JudgeService:
+    """A judge with every rule that has a predicate; it has begun the log of an engine, and follows it by `serve`."""
+    rules, opened = catalogue(), engine.opened
+    judge = Judge(rules, PREDICATES)
+    judge.begin(engine.header(str(rules.version)), living=opened is None)
+    return JudgeService(engine.log, engine.clock, judge, None if opened is None else opened.log)
+
+
+class JudgeService:
+    """The judge of one engine's log, which has begun that log. A log that was `saved` ends where its file does."""
+
+    def __init__(self, log: EventLog, clock: Clock, judge: Judge, saved: SavedLog | None = None) -> None:
+        self._log = log
+        self._clock = clock
+        self._judge = judge
+        self._saved = saved
+        self._ended = False
+        self._spent = 0.0
+        self._asked = 0
+        self._follower = LogFollower(log, self._take, self._missed, pause=self._pause)
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Follow the log until cancelled."""
+        await self._follower.serve(task_status=task_status)
+
+    async def report(self, name: str | None = None) -> Judgement:
+        """The report up to now about everybody, or about the subjects of a name.
+
+        Others run while the judge reads what it has not read yet, and between two subjects.
+        """
+        await self._catch_up()
+        found = []
+        for subject in self._subjects(name):
+            found.append(subject_report(subject))
+            await trio.lowlevel.checkpoint()
+        return report_with(self._judge, found)
+
+    async def subjects(self, name: str | None = None) -> Iterator[SubjectReport]:
+        """The same subjects one by one, each as it is when it is asked for, once all that is there has been read."""
+        await self._catch_up()
+        return map(subject_report, self._subjects(name))
+
+    def frame(self) -> Judgement:
+        """The report up to now without its subjects."""
+        return report_with(self._judge, ())
+
+    async def has(self, rule: str, verdict: Verdict, name: str | None) -> bool:
+        """Whether a rule has a verdict on anybody, or on a subject of a name."""
+        await self._catch_up()
+        return any(subject.verdict_of(rule) is verdict for subject in self._subjects(name))
+
+    async def _catch_up(self) -> None:
+        self._asked += 1
+        try:
+            await self._follower.reach(self._log.last)
+        finally:
+            self._asked -= 1
+        if self._saved is None:
+            self._judge.tick(self._clock.now())
+        elif not self._ended:
+            self._ended = True
+            self._judge.end(self._saved.end)
+
+    def _subjects(self, name: str | None) -> Sequence[Subject]:
+        """The subjects of a name: the one that was given it, else those that this server calls so."""
+        if name is None:
+            return self._judge.subjects
+        named = [subject for subject in self._judge.subjects if subject.life.label == name]
+        return [subject for subject in named if subject.life.kind == "label"] or named
+
+    def _take(self, entry: Entry) -> None:
+        before = self._clock.now()
+        self._judge.take(entry)
+        self._spent += self._clock.now() - before
+
+    def _missed(self, first: int, last: int) -> None:
+        self._judge.take(Gap(first, last))
+
+    async def _pause(self) -> None:
+        spent, self._spent = self._spent, 0.0
+        # A person who waits for a report is worth more than the share.
+        await trio.sleep(0 if self._asked else spent * (1 / _SHARE - 1))

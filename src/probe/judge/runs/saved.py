@@ -1,0 +1,116 @@
+"""Saved logs, judged line by line, so that they may be larger than the memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import structs
+
+from ...log import ndjson
+from ...log.event_log import Entry
+from ...log.ndjson import LogReader, NdjsonError
+from ..judge import Judge
+from ..outcome.judgement import report_of
+from ..report import Judgement
+from ..two_logs.traffic import Traffic
+from .judged import Judged
+
+# No line is read in pieces that a server has written: the body of a message has a limit far below.
+_LONGEST_LINE = 256 * 1024 * 1024
+# So often somebody is told how far the reading is.
+_TOLD_BYTES = 1024 * 1024
+
+
+def judge_files(
+    judge: Judge,
+    files: Sequence[Path],
+    have_read: Callable[[int], None] = lambda size: None,
+    traffic: Traffic | None = None,
+) -> Judged:
+    """Judge files in the order in which their servers started. Raises `NdjsonError`, which names the file.
+
+    `have_read` hears again and again how many bytes were read since it last heard. `traffic` is fed with the same.
+    """
+    ordered = sorted(files, key=_started)
+    runs: dict[str, Path] = {}
+    for path in ordered:
+        with path.open("rb") as file:
+            reading = _named(path, _told(_lines(file), have_read))
+            other = runs.setdefault(reading.header.run, path)
+            if other is not path:
+                raise NdjsonError(f"{path} is of the same run as {other}: {reading.header.run}")
+            judge.begin(reading.header)
+            if traffic is not None:
+                traffic.begin()
+            try:
+                for item in reading:
+                    judge.take(item)
+                    if traffic is not None:
+                        traffic.take(item)
+            except NdjsonError as error:
+                raise NdjsonError(f"{path}: {error}") from None
+            judge.end(reading.end)
+            if traffic is not None:
+                traffic.end(reading.end)
+    report = report_of(judge)
+    found = _entries(ordered, [log.offset for log in judge.logs], _evidence(report))
+    return Judged(report, found.get)
+
+
+def _started(path: Path) -> tuple[float, str]:
+    if not path.is_file():
+        # A pipe can be read once.
+        raise NdjsonError(f"{path} is no regular file: a log is read several times, so save it first")
+    with path.open("rb") as file:
+        return _named(path, _lines(file)).header.started_at, path.name
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, of which none is larger than what memory holds."""
+    return iter(partial(file.readline, _LONGEST_LINE), b"")
+
+
+def _told(lines: Iterable[bytes], have_read: Callable[[int], None]) -> Iterator[bytes]:
+    size = 0
+    for line in lines:
+        size += len(line)
+        if size >= _TOLD_BYTES:
+            have_read(size)
+            size = 0
+        yield line
+    have_read(size)
+
+
+def _named(path: Path, lines: Iterable[bytes]) -> LogReader:
+    try:
+        return LogReader(lines)
+    except NdjsonError as error:
+        raise NdjsonError(f"{path}: {error}") from None
+
+
+def _evidence(report: Judgement) -> set[int]:
+    """The numbers of all entries that a report names."""
+    return {
+        seq
+        for subject in report.subjects
+        for rule in subject.rules
+        for evidence in rule.evidence
+        for seq in evidence.seqs
+    }
+
+
+def _entries(files: Sequence[Path], offsets: Sequence[int], wanted: set[int]) -> Mapping[int, Entry]:
+    """The wanted entries, by the numbers that the report has for them; read again, so that only these are kept."""
+    found: dict[int, Entry] = {}
+    for at, (path, offset) in enumerate(zip(files, offsets, strict=True)):
+        until = offsets[at + 1] if at + 1 < len(offsets) else math.inf
+        here = {number - offset for number in wanted if offset < number <= until}
+        if here:
+            with path.open("rb") as file:
+                for entry in ndjson.entries(_lines(file), here):
+                    found[entry.seq + offset] = structs.replace(entry, seq=entry.seq + offset)
+    return found

@@ -1,0 +1,189 @@
+"""Reads one entry of the log back from its JSON: byte for byte as `Entry.encoded` wrote it, ids with their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic_core import from_json
+
+from ..core.client_label import LABEL_RULE, is_client_label
+from ..wire.jsonrpc import clip, encode
+from .context import Context
+from .event_log import Entry
+from .events import Event
+
+
+class MemberError(ValueError):
+    """A member is missing, unknown, or not what it must be; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The allowed values of a member: JSON of these types; a string one of these words; a list only of `item`."""
+
+    types: frozenset[type]
+    words: frozenset[str] = frozenset()
+    item: Callable[[Any], bool] | None = None
+
+    def fit(self, value: Any) -> bool:
+        """Whether a value is one of these."""
+        if type(value) is list and self.item is not None and not all(map(self.item, value)):
+            return False
+        return type(value) in self.types and not (self.words and value not in self.words)
+
+
+ANY_JSON: Final = Kinds(frozenset({dict, list, str, int, float, bool, NoneType}))
+
+
+def kinds(hint: Any) -> Kinds:
+    """The JSON that a field of this type may be. JSON that is stored as bytes may be any."""
+    if hint is bytes:
+        return ANY_JSON
+    if get_origin(hint) is Literal:
+        return Kinds(frozenset({str}), frozenset(get_args(hint)))
+    if get_origin(hint) is tuple:
+        return Kinds(frozenset({list}), item=_is_text if get_args(hint)[0] is str else _is_pair)
+    types = set(get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,))
+    # A whole number stands in the log as such also where its field is one for any number.
+    return Kinds(frozenset(types | {int} if float in types else types))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_pair(value: Any) -> bool:
+    return type(value) is list and len(value) == 2 and type(value[0]) is str and type(value[1]) is str
+
+
+def check(value: Mapping[str, Any], members: Mapping[str, Kinds]) -> None:
+    """Raise `MemberError` unless the members are these, beside `kind`, and each is what it may be."""
+    for name, may_be in members.items():
+        if name not in value:
+            raise MemberError(f"{name} is missing")
+        if not may_be.fit(value[name]):
+            raise MemberError(f"{name} cannot be {clip(repr(value[name]))}")
+    if unknown := value.keys() - members.keys() - {"kind"}:
+        raise MemberError(f"unknown member {clip(min(unknown))!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _FactShape:
+    """How the entries of one kind look.
+
+    `members` are all of them but `kind`. `written` are the names and types in the order in which `Entry.encoded` writes
+    them, without `stored`, which is JSON already and stands last, behind `mark`. `special` are those members of the
+    fact for which the type does not say all.
+    """
+
+    fact: type[Event]
+    members: Mapping[str, Kinds]
+    written: tuple[str, ...]
+    types: tuple[frozenset[type], ...]
+    special: tuple[str, ...]
+    own: tuple[str, ...]
+    stored: str | None
+    mark: bytes
+
+
+_PLACE: Final = {name: kinds(hint) for name, hint in get_type_hints(Entry).items() if name not in ("context", "fact")}
+_CONTEXT: Final = {name: kinds(hint) for name, hint in get_type_hints(Context).items()}
+# The times that have a date in every program that reads them: up to the end of the year 9999, in seconds.
+LATEST: Final = 253402300799
+_FIRST: Final = ("seq", "at", "mono", "kind", "cause")
+
+
+def _shape(fact: type[Event]) -> _FactShape:
+    hints = get_type_hints(fact)
+    own = {name: kinds(hints[name]) for name in fact.__struct_fields__}
+    members = {**_PLACE, **_CONTEXT, **own}
+    stored = next((name for name in own if hints[name] is bytes), None)
+    shown = tuple(name for name in own if name != stored)
+    written = (*_FIRST, *_CONTEXT, *shown)
+    types = tuple(frozenset({str}) if name == "kind" else members[name].types for name in written)
+    special = tuple(name for name in shown if own[name].item is not None or own[name].words)
+    return _FactShape(fact, members, written, types, special, shown, stored, b',"%b":' % (stored or "").encode())
+
+
+_SHAPES: Final[Mapping[str, _FactShape]] = MappingProxyType({fact.kind: _shape(fact) for fact in get_args(Event)})
+_SHAPES_BY_BYTES: Final = {kind.encode(): shape for kind, shape in _SHAPES.items()}
+
+_KIND: Final = b'"kind":"'
+
+
+def as_written(text: bytes) -> Entry | None:
+    """The entry of a line as `Entry.encoded` writes it, byte for byte; None for any other line.
+
+    The stored JSON stands last, and a quotation mark inside a string is escaped. So what stands before the mark is the
+    object without its last member if it has all the others, and what stands behind it is that member if it is JSON.
+    Raises `MemberError` where a time or a label is none.
+    """
+    # Places and not parts: most of a line is a message, which is copied once.
+    begin = text.find(_KIND) + len(_KIND)
+    shape = _SHAPES_BY_BYTES.get(text[begin : text.find(b'"', begin)])
+    if shape is None or not text.endswith(b"}"):
+        return None
+    head, stored = text[:-1], b""
+    if shape.stored is not None:
+        place = text.find(shape.mark)
+        if place < 0:
+            return None
+        head, stored = text[:place], text[place + len(shape.mark) : -1]
+    try:
+        value = from_json(head + b"}", allow_inf_nan=False)
+        if shape.stored is not None:
+            from_json(stored, allow_inf_nan=False)
+    except ValueError:
+        return None
+    return _made(value, shape, stored) if _fits(value, shape) else None
+
+
+def _fits(value: Any, shape: _FactShape) -> bool:
+    """Whether the members are those that are written, in their order, and each is what it may be."""
+    if type(value) is not dict or tuple(value) != shape.written or value["kind"] != shape.fact.kind:
+        return False
+    # One look at each type, and no call, takes a quarter of the time of `Kinds.fit`.
+    for found, types in zip(value.values(), shape.types, strict=True):
+        if type(found) not in types:
+            return False
+    for name in shape.special:  # noqa: SIM110 - a generator for each entry takes longer than what it does
+        if not shape.members[name].fit(value[name]):
+            return False
+    return True
+
+
+def entry_of(value: Mapping[str, Any]) -> Entry:
+    """The entry that an object says, in whatever order; its values are all there is. Raises `MemberError`."""
+    kind = value.get("kind")
+    shape = _SHAPES.get(kind) if isinstance(kind, str) else None
+    if shape is None:
+        raise MemberError(f"unknown kind {clip(str(kind))!r}")
+    check(value, shape.members)
+    return _made(value, shape, b"" if shape.stored is None else encode(value[shape.stored]))
+
+
+def _made(value: Mapping[str, Any], shape: _FactShape, stored: bytes) -> Entry:
+    fields = {name: value[name] for name in shape.own}
+    for name in shape.special:
+        if type(value[name]) is list:
+            fields[name] = _frozen(value[name])
+    if shape.stored is not None:
+        fields[shape.stored] = stored
+    at, mono = value["at"], value["mono"]
+    if not 0 <= at <= LATEST:
+        raise MemberError(f"at cannot be {clip(repr(at))}: it is no time between 1970 and 9999")
+    if not -LATEST <= mono <= LATEST:
+        raise MemberError(f"mono cannot be {clip(repr(mono))}")
+    label = value["label"]
+    if label is not None and not is_client_label(label):
+        raise MemberError(f"label must be {LABEL_RULE}")
+    return Entry(
+        value["seq"], at, mono, Context(*map(value.__getitem__, _CONTEXT)), shape.fact(**fields), value["cause"]
+    )
+
+
+def _frozen(value: list[Any]) -> tuple[Any, ...]:
+    return tuple([tuple(item) if type(item) is list else item for item in value])

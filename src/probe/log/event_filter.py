@@ -1,0 +1,196 @@
+"""The entries of the log that a reader wants, as the query of an URL says it (docs/observation.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import get_args
+
+from pydantic_core import from_json
+
+from ..wire.jsonrpc import clip, encode
+from .context import Context
+from .event_log import Entry
+from .events import (
+    Event,
+    HostMessage,
+    HttpRequest,
+    HttpResponse,
+    MessageDropped,
+    MessageEmitted,
+    MessageReceived,
+    MessagesDelivered,
+)
+from .query import QueryError, twice, unknown, whole_number
+
+EVENTS: tuple[type[Event], ...] = get_args(Event)
+"""The vocabulary, in its order."""
+
+_DIRECTIONS: Mapping[str, frozenset[type[Event]]] = MappingProxyType(
+    {
+        "in": frozenset({HttpRequest, MessageReceived, HostMessage}),
+        "out": frozenset({HttpResponse, MessageEmitted, MessagesDelivered, MessageDropped, HostMessage}),
+    }
+)
+# A message between this server and a tool host has a field for it.
+_OF_HOST: Mapping[str, str] = MappingProxyType({"in": "received", "out": "sent"})
+_CONTEXT = frozenset(Context.__struct_fields__)
+_NUMBERS = frozenset({"exchange"})
+
+NAMES = ("session", "label", "direction", "kind", "method", "call", "task", "stream", "exchange", "connection", "text")
+"""The filters there are."""
+
+# To read 4 MB with escapes in them, or to fold as many letters, would hold up every call for a tenth of a second.
+_READ_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Passes entries of some classes whose `fields` have these values and that contain `text`, which is casefolded.
+
+    Of messages of tool hosts those of `host_direction` pass.
+
+    Hashable, so that what was made for one reader is found again for another one with the same wishes.
+    """
+
+    types: frozenset[type[Event]] = frozenset(EVENTS)
+    fields: tuple[tuple[str, str | int], ...] = ()
+    text: str | None = None
+    host_direction: str | None = None
+
+    @property
+    def passes_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self == EVERYTHING
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether the entry passes. Only a filter with `text` encodes it, and only once all else fits."""
+        return self.fits(entry) and (self.text is None or contains(entry.encoded(), self.text))
+
+    def fits(self, entry: Entry) -> bool:
+        """Whether all that is asked fits but `text`, which takes the encoded entry: `finds` tells that."""
+        fact = entry.fact
+        if type(fact) not in self.types:
+            return False
+        if isinstance(fact, HostMessage) and self.host_direction not in (None, fact.direction):
+            return False
+        context = entry.context
+        return all(getattr(context if name in _CONTEXT else fact, name) == value for name, value in self.fields)
+
+    def finds(self, row: bytes) -> bool:
+        """Whether an encoded entry contains the `text`, if one is asked for."""
+        return self.text is None or contains(row, self.text)
+
+
+EVERYTHING = EventFilter()
+
+
+def direction_of(event: Event) -> str | None:
+    """`in` to the server or `out` from it; None for what is no message, no head of HTTP and no delivery."""
+    if isinstance(event, HostMessage):
+        return "in" if event.direction == _OF_HOST["in"] else "out"
+    return next((name for name, kinds in _DIRECTIONS.items() if type(event) in kinds), None)
+
+
+class RowText:
+    """A row in JSON in which texts are looked for; for many texts it is put in lower case once.
+
+    Letters beyond ASCII, and characters that a client wrote as escapes, are found in its first 64 KiB.
+    """
+
+    def __init__(self, row: bytes) -> None:
+        self._row = row
+
+    def has(self, text: str) -> bool:
+        """Whether the row contains a text, which is casefolded, upper and lower case alike."""
+        if text.isascii():
+            if text.encode() in self._lower:
+                return True
+        elif text in self._folded:
+            return True
+        # This server writes no escapes for printable characters.
+        return text in self._read
+
+    @cached_property
+    def _lower(self) -> bytes:
+        return self._row.lower()
+
+    @cached_property
+    def _folded(self) -> str:
+        return self._row[:_READ_BYTES].decode(errors="ignore").casefold()
+
+    @cached_property
+    def _read(self) -> str:
+        head = self._row[:_READ_BYTES]
+        return _without_escapes(head).casefold() if b"\\u" in head else ""
+
+
+def contains(row: bytes, text: str) -> bool:
+    """Whether a row in JSON contains one text: `RowText.has`."""
+    return RowText(row).has(text)
+
+
+def _without_escapes(row: bytes) -> str:
+    """JSON, or the beginning of it, with its characters as they are."""
+    return encode(from_json(row, allow_partial="trailing-strings")).decode()
+
+
+def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> EventFilter:
+    """The filter that the pairs of a query ask for; all that is asked must hold.
+
+    `beside` are the parameters that the reader takes as well, for the message. Raises `QueryError`.
+    """
+    types, fields, given = frozenset(EVENTS), dict[str, str | int](), dict[str, str]()
+    for name, value in pairs:
+        _check(name, value, given, beside)
+        given[name] = value
+        if name in _KINDS_OF:
+            types &= _KINDS_OF[name](value)
+        elif name != "text":
+            fields[name] = _number(name, value) if name in _NUMBERS else value
+    own = fields.keys() - _CONTEXT
+    with_fields = frozenset(kind for kind in types if own <= set(kind.__struct_fields__))
+    text = given.get("text")
+    folded = None if text is None else text.casefold()
+    return EventFilter(with_fields, tuple(sorted(fields.items())), folded, _OF_HOST.get(given.get("direction", "")))
+
+
+def _check(name: str, value: str, given: Mapping[str, str], beside: Iterable[str]) -> None:
+    if name not in NAMES:
+        raise unknown(name, [*NAMES, *beside])
+    if name in given:
+        raise twice(name)
+    if not value:
+        raise QueryError(f"{name} is empty; leave it out to have all")
+
+
+def _kinds(value: str) -> frozenset[type[Event]]:
+    found: set[type[Event]] = set()
+    for wanted in value.split(","):
+        named = {kind for kind in EVENTS if kind.kind == wanted or kind.kind.startswith(f"{wanted}.")}
+        if not named:
+            known = [kind.kind for kind in EVENTS]
+            what = f"known are {', '.join(known)}, and what stands before a dot"
+            raise QueryError(f"there is no kind {clip(wanted)!r}; {what}", known)
+        found |= named
+    return frozenset(found)
+
+
+def _direction(value: str) -> frozenset[type[Event]]:
+    if value not in _DIRECTIONS:
+        raise QueryError(f"direction must be in or out, got {clip(value)!r}", _DIRECTIONS)
+    return _DIRECTIONS[value]
+
+
+_KINDS_OF: Mapping[str, Callable[[str], frozenset[type[Event]]]] = MappingProxyType(
+    {"kind": _kinds, "direction": _direction}
+)
+
+
+def _number(name: str, value: str) -> int:
+    number = whole_number(value)
+    if number is None:
+        raise QueryError(f"{name} must be a whole number, got {clip(value)!r}")
+    return number

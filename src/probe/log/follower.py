@@ -1,0 +1,106 @@
+"""The loop that reads the event log to its end and goes on: for the tables, the evidence, the telemetry."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, Final
+
+import trio
+
+from . import events
+from .event_log import Entry, EventLog
+
+logger = logging.getLogger(__name__)
+
+# Often enough that nothing is pushed out of the log unread and that to catch up takes a few milliseconds, seldom enough
+# to cost nothing beside the calls.
+_INTERVAL_S: Final = 0.1
+# Entries between two checkpoints, and the bytes of their messages: about a millisecond.
+_PIECE: Final = 100
+_PIECE_BYTES: Final = 1024 * 1024
+_MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped, events.HostMessage})
+# A defect in the code behind `take` raises one of these.
+_DEFECTS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+def _nothing() -> None:
+    pass
+
+
+class LogFollower:
+    """Gives each entry after the number `after` to `take` once, in order.
+
+    Entries that were pushed out of the log before they could be read go to `missed` as a range, both ends included. So
+    does an entry that `take` raises a defect for: that is logged, because what only watches must not end what it
+    watches. `missed_entries` counts both. `begin` is called before each piece of entries, and `pause` is
+    awaited behind it; that must be a checkpoint. With `kinds` only entries with facts of these classes are taken.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        take: Callable[[Entry], None],
+        missed: Callable[[int, int], None],
+        *,
+        after: int = 0,
+        begin: Callable[[], None] = _nothing,
+        kinds: Collection[type] | None = None,
+        pause: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
+    ) -> None:
+        self.missed_entries = 0
+        self._log = log
+        self._take = take
+        self._missed = missed
+        self._begin = begin
+        self._kinds = kinds
+        self._pause = pause
+        self._position = after
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Follow the log until cancelled."""
+        task_status.started()
+        while True:
+            await self._log.wait_beyond(self._position)
+            await self.reach(self._log.last)
+            await trio.sleep(_INTERVAL_S)
+
+    async def reach(self, seq: int) -> None:
+        """Take the entries up to this one, which is there; others run meanwhile."""
+        while self._position < seq:
+            self._take_piece()
+            await self._pause()
+
+    def catch_up(self) -> None:
+        """Take the entries up to the end of the log at once. Not to be called by `take` or `missed`."""
+        while self._position < self._log.last:
+            self._take_piece()
+
+    def _take_piece(self) -> None:
+        self._begin()
+        page = self._log.since(self._position, _PIECE)
+        if page.gap is not None:
+            self._miss(page.gap.first, page.gap.last)
+        entries, kinds, size = page.entries, self._kinds, 0
+        if kinds is not None:
+            entries = [entry for entry in entries if type(entry.fact) in kinds]
+        for entry in entries:
+            # Set before the entry is taken, so that no entry is taken twice, whatever `take` raises.
+            self._position = entry.seq
+            try:
+                self._take(entry)
+            except _DEFECTS:
+                logger.exception("entry %d of the event log cannot be taken", entry.seq)
+                self._miss(entry.seq, entry.seq)
+            fact: Any = entry.fact
+            if type(fact) in _MESSAGES:
+                size += len(fact.message)
+                if size > _PIECE_BYTES:
+                    return
+        # A file may leave out numbers.
+        self._position = max(self._position, page.next)
+
+    def _miss(self, first: int, last: int) -> None:
+        self._position = last
+        self.missed_entries += last - first + 1
+        self._missed(first, last)

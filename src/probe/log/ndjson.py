@@ -1,0 +1,217 @@
+"""A log as lines of JSON: written, and read back without loss.
+
+    {"kind":"log","version":2,"run":…}           first: what the log is of, the members of `Header`
+    {"seq":1,"at":…,"kind":"http.request",…}     one entry as `Entry.encoded` writes it, in order
+    {"kind":"gap","first":…,"last":…}            these entries are missing
+    {"kind":"end","last":…,"why":"complete"}     last: the file is not cut off
+
+Stored JSON comes back byte for byte, and ids with their types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Final, TypeAlias, TypeVar, get_type_hints
+
+from pydantic_core import from_json
+
+from ..settings import Limits, Settings, described
+from ..wire.jsonrpc import encode
+from .entry_reading import Kinds, as_written, check, entry_of, kinds
+from .event_log import Entry, Gap
+from .header import End, Header
+
+_T = TypeVar("_T")
+
+VERSION: Final = 2
+
+_OTHER: Final = {1: "its entries have no context and no cause, and the program that wrote it reads it"}
+_SPACE: Final = b" \t\r\n"
+# How `line` begins an entry.
+_NUMBER: Final = re.compile(rb'\{"seq":([0-9]{1,19}),')
+# Numbers that say nothing about what a client may do.
+_NO_RULE: Final = frozenset({"port"})
+
+Item: TypeAlias = Entry | Gap
+
+
+class NdjsonError(ValueError):
+    """The file is no log of this version; the message names the line."""
+
+
+def settings_for_rules(settings: Settings) -> Mapping[str, Any]:
+    """The settings that say what a client may do and how long it may take: times, limits and the tools served.
+
+    No secret, name or path of the machine is among them.
+    """
+    owners: tuple[Settings | Limits, ...] = (settings, settings.limits)
+    values = {spec.name: getattr(owner, spec.name) for owner in owners for spec in described(type(owner))}
+    numbers = {name: value for name, value in values.items() if type(value) in (int, float) and name not in _NO_RULE}
+    return {"tools": settings.tools, **numbers}
+
+
+def header(of: Header) -> bytes:
+    """The first line."""
+    return encode({"kind": "log", "version": VERSION, **asdict(of)}) + b"\n"
+
+
+def line(item: Item | End) -> bytes:
+    """The line of an entry, a gap, or the end."""
+    if isinstance(item, Entry):
+        return item.encoded() + b"\n"
+    kind = "gap" if isinstance(item, Gap) else "end"
+    return encode({"kind": kind, **asdict(item)}) + b"\n"
+
+
+def dump(of: Header, items: Iterable[Item], end: End | None) -> Iterator[bytes]:
+    """The lines of a log; without an `end` it is one that was cut off."""
+    yield header(of)
+    yield from map(line, items)
+    if end is not None:
+        yield line(end)
+
+
+class SavedLog:
+    """A log that was read back: entries and gaps in their order. `opened.ReadLog` is read by cursors.
+
+    `end` is its last line, None where the file was cut off. Numbers that neither an entry nor a gap has were filtered
+    out.
+    """
+
+    def __init__(self, header: Header, items: Iterable[Item], end: End | None) -> None:
+        self.header = header
+        self.end = end
+        self.items: tuple[Item, ...] = tuple(items)
+        self.entries = [item for item in self.items if isinstance(item, Entry)]
+        self.gaps = [item for item in self.items if isinstance(item, Gap)]
+
+
+class LogReader:
+    """A log that is read line by line: `header` at once, then the items in their order, then `end`.
+
+    Nothing of what was read is kept. Raises `NdjsonError` where the first line is no header, and while it is iterated.
+    `end` is the last line once that was read; None where the file was cut off.
+    """
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        self._lines = ((number, raw) for number, raw in enumerate(lines, 1) if raw.strip(_SPACE))
+        number, first = next(self._lines, (1, b"{}"))
+        try:
+            self.header = _named(number, _header, first)
+        except _NotJsonError:
+            raise NdjsonError(f"line {number}: no JSON, so it is no event log, or one that is cut off") from None
+        self.end: End | None = None
+
+    def __iter__(self) -> Iterator[Item]:
+        """Entries and gaps; a last line that is no JSON and has no line break was cut off, and is left out."""
+        last = 0
+        for number, raw in self._lines:
+            if self.end is not None:
+                raise NdjsonError(f"line {number}: nothing may follow the end of the log")
+            try:
+                item = _named(number, read_line, raw)
+            except _NotJsonError:
+                if raw.endswith(b"\n") or next(self._lines, None) is not None:
+                    raise
+                return
+            _named(number, _check_order, last, item)
+            if isinstance(item, End):
+                self.end = item
+            else:
+                last = _end(item)
+                yield item
+
+
+def entries(lines: Iterable[bytes], wanted: Container[int]) -> Iterator[Entry]:
+    """The entries with these numbers, of lines that `LogReader` has read: most others are not even parsed."""
+
+    def may_be(raw: bytes) -> bool:
+        number = _NUMBER.match(raw)
+        return number is None or int(number[1]) in wanted
+
+    for item in LogReader(raw for at, raw in enumerate(lines) if at == 0 or may_be(raw)):
+        if isinstance(item, Entry) and item.seq in wanted:
+            yield item
+
+
+class _NotJsonError(NdjsonError):
+    pass
+
+
+def _named(number: int, read: Callable[..., _T], *given: Any) -> _T:
+    """Raises `NdjsonError` that names the line in place of any `ValueError`."""
+    try:
+        return read(*given)
+    except ValueError as error:
+        kind = _NotJsonError if isinstance(error, _NotJsonError) else NdjsonError
+        raise kind(f"line {number}: {error}") from None
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        value = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise _NotJsonError(f"no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise NdjsonError("not an object")
+    return value
+
+
+def _header(raw: bytes) -> Header:
+    value = _object(raw)
+    version = value.pop("version", None)
+    if value.get("kind") != "log" or type(version) is not int:
+        raise NdjsonError(f'a log begins with {{"kind":"log","version":{VERSION},"run":"…", …}}')
+    if version != VERSION:
+        why = f": {_OTHER[version]}" if version in _OTHER else ""
+        raise NdjsonError(f"version {version} of the format{why}; this program reads version {VERSION}")
+    check(value, _HEADER)
+    return Header(**{name: value[name] for name in _HEADER})
+
+
+def read_line(raw: bytes) -> Item | End:
+    """Read one line behind the header. Raises `ValueError`."""
+    entry = as_written(raw.strip(_SPACE))
+    if entry is not None:
+        return entry
+    value = _object(raw)
+    kind = value.get("kind")
+    if kind == "gap":
+        check(value, _GAP)
+        return Gap(value["first"], value["last"])
+    if kind == "end":
+        check(value, _END)
+        return End(value["last"], value["why"])
+    return entry_of(value)
+
+
+def _check_order(before: int, item: Item | End) -> None:
+    if isinstance(item, End):
+        if item.last < before:
+            raise NdjsonError(f"the end is at {item.last}, but {before} stands before it")
+        return
+    if _start(item) <= before:
+        raise NdjsonError(f"{_start(item)} after {before}, but numbers only grow")
+    if _end(item) < _start(item):
+        raise NdjsonError(f"a gap from {_start(item)} to {_end(item)}")
+
+
+def _start(item: Item) -> int:
+    return item.first if isinstance(item, Gap) else item.seq
+
+
+def _end(item: Item) -> int:
+    return item.last if isinstance(item, Gap) else item.seq
+
+
+_HEADER: Final = {
+    "run": kinds(str),
+    "program": kinds(str),
+    "started_at": kinds(float),
+    "settings": Kinds(frozenset({dict})),
+    "catalogue": kinds(str | None),
+}
+_GAP: Final = {name: kinds(hint) for name, hint in get_type_hints(Gap).items()}
+_END: Final = {name: kinds(hint) for name, hint in get_type_hints(End).items()}

@@ -1,0 +1,1 @@
+"""The server's side of connections: the listener, the endpoints behind it, and forwarded logs."""

@@ -1,0 +1,208 @@
+"""The little of ASGI that the endpoints need: read a bounded body, respond, notice that the client has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+import trio
+
+from ...core.inbound import HostPolicy, HttpHead
+from ...settings import Settings
+from ...wire.errors import Refusal, Rejection
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+
+NO_CONTENT = 204
+
+WHOLE_BODY: Final = "probe.whole_body"
+"""The ASGI extension of a request whose body has come: the first `receive` gives all of it, and does not wait."""
+
+
+REST: Final = "probe.rest"
+"""The ASGI extension of a server that awaits the rest of a call for its application.
+
+`scope["extensions"]["probe.rest"]` is a function that takes a coroutine function. The server awaits that when the
+application has returned without an error, and the call ends with it. After an error or a cancellation it is never
+awaited, so between leaving the rest and returning the application has no checkpoint and raises nothing. So a response
+that lasts holds none of the functions that began it.
+"""
+
+
+WATCH: Final = "probe.watch"
+"""The ASGI extension of a server that tells of a disconnect while no task waits for it.
+
+`scope["extensions"]["probe.watch"]` is a `BeginWatch`. It is absent where the server cannot do that.
+"""
+
+BeginWatch: TypeAlias = Callable[[Callable[[Mapping[str, Any]], None], Callable[[], float]], None]
+"""`watch(disconnected, look)`: `disconnected` is given each `http.disconnect` from now on, which may be at once.
+
+`look` is called now, and whenever the time has come that it last returned, in seconds of trio's clock; `inf` is never.
+Neither of the two waits or raises.
+"""
+
+_Result = TypeVar("_Result")
+
+
+class ClientGoneError(Exception):
+    """The client closed before its request was complete: there is nobody to answer."""
+
+
+def http_head(scope: Scope) -> HttpHead:
+    """The head of the request of an ASGI scope."""
+    return HttpHead(scope["method"], [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in scope["headers"]])
+
+
+def host_policy(settings: Settings) -> HostPolicy:
+    """The names that Host and Origin may have by the settings; `public_url` names its host, too."""
+    public = urlsplit(settings.public_url).hostname or ""
+    hosts = [*settings.allowed_hosts.split(","), f"[{public}]" if ":" in public else public]
+    return HostPolicy.of(settings.host, hosts, settings.allowed_origins.split(","))
+
+
+def before_upgrade(send: Send) -> Send:
+    """The `send` of a WebSocket as that of a plain response: how a handshake is refused with an HTTP status."""
+
+    async def answer(message: MutableMapping[str, Any]) -> None:
+        # The ASGI extension "Websocket Denial Response", whose events have names of their own.
+        await send({**message, "type": f"websocket.{message['type']}"})
+
+    return answer
+
+
+class Body:
+    """A request body: as much of it as came and is kept, and how many bytes came."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.size = 0
+        self._max_bytes = max_bytes
+        self._chunks: list[bytes] = []
+
+    @property
+    def kept(self) -> bytes:
+        """The beginning of it, all of it unless it is too large."""
+        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+
+    async def read(self, receive: Receive, *, timeout_s: float | None, count: Callable[[int], None]) -> bytes:
+        """Read the whole body, once.
+
+        `count` hears of the size of each part that is kept. `timeout_s` is None for a body that has come already.
+        Raises what `count` raises, `Rejection` 413 beyond `max_bytes` and 408 when it takes longer than `timeout_s`,
+        and `ClientGoneError`.
+        """
+        if timeout_s is None:
+            await self._read(receive, count)
+        else:
+            await self._read_in_time(receive, timeout_s, count)
+        if self.size > self._max_bytes:
+            why = f"The request body is larger than {self._max_bytes} bytes (max_body_bytes)"
+            raise Rejection(Refusal.BODY_TOO_LARGE, why)
+        return self.kept
+
+    async def _read_in_time(self, receive: Receive, timeout_s: float, count: Callable[[int], None]) -> None:
+        try:
+            with trio.fail_after(timeout_s):
+                await self._read(receive, count)
+        except trio.TooSlowError:
+            raise Rejection(Refusal.REQUEST_TIMEOUT, f"The request body took longer than {timeout_s:g} s") from None
+
+    async def _read(self, receive: Receive, count: Callable[[int], None]) -> None:
+        more = True
+        # Reading as much again before refusing lets most clients finish sending, so that they read the answer.
+        while more and self.size <= 2 * self._max_bytes:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                raise ClientGoneError
+            chunk, more = event.get("body", b""), event.get("more_body", False)
+            self.size += len(chunk)
+            if self.size <= self._max_bytes:
+                count(len(chunk))
+                self._chunks.append(chunk)
+
+
+def disconnected_by(event: Mapping[str, Any]) -> str:
+    """Who ended the connection, by its `http.disconnect`: `client`, or why the server did."""
+    # ASGI has no reason here; our listener gives one where it was not the client.
+    return str(event.get("reason") or "client")
+
+
+async def wait_disconnect(receive: Receive, on_half_closed: Callable[[], None] | None = None) -> str:
+    """Wait until the connection is over; what the client sends before that is not read as a request.
+
+    A client that has ended its own direction only counts as gone, unless there is `on_half_closed`: that is called, and
+    the wait goes on. Returns who ended the connection: `client`, or why the server did.
+    """
+    while True:
+        event = await receive()
+        if on_half_closed is not None and event.get("half_closed"):
+            on_half_closed()
+        elif event["type"] == "http.disconnect":
+            break
+    return disconnected_by(event)
+
+
+def despite_half_close(receive: Receive) -> Receive:
+    """A `receive` that does not tell of a client that has ended its own direction only, and may wait for the answer."""
+
+    async def received() -> MutableMapping[str, Any]:
+        while (event := await receive()).get("half_closed"):
+            pass
+        return event
+
+    return received
+
+
+def watched(
+    watch: BeginWatch | None, receive: Receive, part: Callable[[BeginWatch], Awaitable[_Result]]
+) -> Awaitable[_Result]:
+    """Await a part of the work for a request, which may call the `BeginWatch` that it is given, once.
+
+    It is that of the server, or, without one, a task that waits beside the part and ends with it.
+    """
+    return _watched_by_task(receive, part) if watch is None else part(watch)
+
+
+async def _watched_by_task(receive: Receive, part: Callable[[BeginWatch], Awaitable[_Result]]) -> _Result:
+    async with trio.open_nursery() as nursery:
+
+        def watch(disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
+            nursery.start_soon(_tell, receive, disconnected, look)
+
+        result = await part(watch)
+        nursery.cancel_scope.cancel()
+    return result
+
+
+async def _tell(receive: Receive, disconnected: Callable[[Mapping[str, Any]], None], look: Callable[[], float]) -> None:
+    over = False
+    while not over:
+        event = None
+        # Not a timer of the writer's, which would have to be set and cleared for each message.
+        with trio.CancelScope(deadline=look()):
+            while event is None or event["type"] != "http.disconnect":
+                event = await receive()
+            disconnected(event)
+            over = not event.get("half_closed")
+
+
+async def start(send: Send, status: int, headers: Headers) -> None:
+    """Send the head of a response whose body follows in parts."""
+    await send({"type": "http.response.start", "status": status, "headers": [*headers]})
+
+
+async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+    """Send a whole response; returns when the socket has taken its body.
+
+    Raises `OSError` when the client has gone before.
+    """
+    # RFC 9110 section 8.6: "A server MUST NOT send a Content-Length header field in any response with a status code of
+    # 1xx (Informational) or 204 (No Content)".
+    length = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

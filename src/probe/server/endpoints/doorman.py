@@ -1,0 +1,134 @@
+"""The address of each client, and its rate limit: the first step of each request of any kind.
+
+Behind a trusted proxy a client is known by the address that the proxy passes on; everything after this sees that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from math import ceil
+from typing import Any
+
+import trio
+
+from ...core.addresses import client_key, client_of, is_within, networks
+from ...core.budgets.rates import Admission, Rates
+from ...core.modern_inbound import era_of_unread
+from ...engine.services import Services
+from ...log.events import LimitReached
+from ...wire.errors import Rejection, too_many
+from ...wire.jsonrpc import Json, encode
+from ...wire.v2026.codec import modern_error
+from .asgi import Receive, Scope, Send, before_upgrade, http_head, respond
+from .exchange import JSON_HEADERS
+from .problem_details import RefusedError, refuse
+from .reached import FORWARDED, forwarded
+
+# A megabyte of them; more addresses at a time are an attack that no table by address can tell apart.
+_MOST_CLIENTS = 10_000
+# A platform asks for these on behalf of all clients, and always from the same addresses.
+_EXEMPT = ("/health", "/ready")
+# The cost of parsing a request grows with it: without this 50 of 4 MiB in a second would be in order.
+_PIECE_BYTES = 64 * 1024
+_WHY = "Too many requests from this address (requests_per_second)"
+
+
+class Doorman:
+    """The rate limiter of one engine. Raises `NetworksError` for `trusted_proxies` that are none."""
+
+    def __init__(self, services: Services) -> None:
+        limits = services.limits
+        self._services = services
+        self._clock = services.clock
+        self._trusted = networks(services.settings.trusted_proxies.split(","))
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
+
+    def _introduced(self, scope: Scope) -> Scope:
+        """The scope with the address of the client, for whom a trusted proxy may speak.
+
+        Beyond ASGI, the client's port is None where a proxy speaks for it; then `peer` is the proxy's address and port.
+        The scheme and the path prefix that a trusted proxy names are beside it (`reached.py`).
+        """
+        peer = scope.get("client") or ("", None)
+        client = client_of(peer[0], scope["headers"], self._trusted)
+        if is_within(peer[0], self._trusted):
+            scope = {**scope, FORWARDED: forwarded(scope["headers"])}
+        return scope if client == peer[0] else {**scope, "client": (client, None), "peer": peer}
+
+    async def admit(self, scope: Scope, receive: Receive, send: Send) -> tuple[Scope, Receive] | None:
+        """The scope of a request that may go on, with its client's own address, and a `receive` that weighs its body.
+
+        None where the request is answered with 429.
+        """
+        if self._trusted:
+            scope = self._introduced(scope)
+        key = _key(scope)
+        if key is None:
+            return scope, receive
+        wait_s = 0.0 if scope["path"] in _EXEMPT else self._noted(self._rates.take(key, self._clock.now())).wait_s
+        if wait_s:
+            await turn_away(scope, receive, send, too_many(_WHY, ceil(wait_s)))
+            return None
+        return scope, _WeighedBody(self, key, receive) if scope["type"] == "http" else receive
+
+    def pace(self, scope: Scope, size: int) -> float:
+        """Count a message of so many bytes on a connection: the seconds until its client may have sent it."""
+        key = _key(scope)
+        return 0.0 if key is None else self.charge(key, 1 + size // _PIECE_BYTES)
+
+    def charge(self, key: str, requests: int) -> float:
+        """Count so many requests more of a client that is here already; the seconds until it may have sent them."""
+        return self._noted(self._rates.charge(key, requests, self._clock.now())).wait_s
+
+    def _noted(self, verdict: Admission) -> Admission:
+        if verdict.first:
+            most = self._services.limits.requests_per_second
+            self._services.log.append(LimitReached("requests_per_second", most))
+        return verdict
+
+
+async def turn_away(scope: Scope, receive: Receive, send: Send, rejection: Rejection) -> None:
+    """Refuse a request of any kind before it is read, in the form that its path answers in."""
+    status, headers = rejection.refusal.status, rejection.headers
+    if scope["type"] == "websocket":
+        await receive()
+        scope, send = {**scope, "method": "GET"}, before_upgrade(send)
+        speaks_mcp = scope["path"] == "/ws"
+    else:
+        speaks_mcp = scope["path"] == "/mcp"
+    if speaks_mcp:
+        await respond(send, status, [*JSON_HEADERS, *headers], encode(_error(scope, rejection)))
+    else:
+        await refuse(send, http_head(scope), RefusedError(status, rejection.message, headers))
+
+
+class _WeighedBody:
+    """A request body: it has been paid for up to one piece."""
+
+    def __init__(self, doorman: Doorman, key: str, receive: Receive) -> None:
+        self._doorman = doorman
+        self._key = key
+        self._receive = receive
+        self._bytes = 0
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        event = await self._receive()
+        before = self._bytes // _PIECE_BYTES
+        self._bytes += len(event.get("body", b""))
+        more = self._bytes // _PIECE_BYTES - before
+        if more:
+            # Bytes that are not taken stay with the client, whose window runs out.
+            await trio.sleep(self._doorman.charge(self._key, more))
+        return event
+
+
+def _error(scope: Scope, rejection: Rejection) -> Json:
+    body = rejection.body()
+    # A handshake belongs to no era.
+    modern = scope["type"] == "http" and era_of_unread(http_head(scope)) == "modern"
+    return {**body, "error": modern_error(body["error"])} if modern else body
+
+
+def _key(scope: Scope) -> str | None:
+    address, _port = scope.get("client") or ("", None)
+    return client_key(address)

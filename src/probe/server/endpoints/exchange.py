@@ -1,0 +1,257 @@
+"""One HTTP request on its way to its response, and what the event log learns of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qs, parse_qsl
+
+from ...core.addresses import client_key, endpoint
+from ...core.client_label import LABEL_RULE, is_client_label
+from ...engine.calls.request_context import RequestContext
+from ...engine.catalogue.catalogue import UnknownSelectionError
+from ...engine.services import Services
+from ...engine.streams.outbox import Emitted, answer, note_delivered
+from ...engine.streams.stream import Stream
+from ...log import redaction
+from ...log.context import Context, Recorder
+from ...log.events import HttpClosed, HttpRequest, HttpResponse, MessageRefused
+from ...wire.errors import Refusal, Rejection
+from ...wire.jsonrpc import Json, RequestId
+from .asgi import WATCH, WHOLE_BODY, BeginWatch, Headers, Receive, Scope, Send, before_upgrade, respond, start, watched
+from .event_stream import event_position
+from .problem_details import MEDIA, RefusedError, refuse
+from .reached import base_of
+from .read_head import read_head
+
+JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
+# 2026-07-28 basic/transports/streamable-http: servers SHOULD include X-Accel-Buffering, which "instructs reverse
+# proxies to disable response buffering"; it helps the legacy era as much.
+EVENT_HEADERS: Headers = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+_SWITCHING_PROTOCOLS = 101
+CONNECTION: Final = "probe.connection"
+"""The ASGI extension of a listener that numbers its connections.
+
+`scope["extensions"]["probe.connection"]` is `{"number": 7, "stream_id": 3}`: which connection of the listener carries
+the request, counted from 1, and the HTTP/2 stream in it, None with HTTP/1.
+"""
+
+_Result = TypeVar("_Result")
+_UNKNOWN: Final[Mapping[str, int | None]] = {"number": None, "stream_id": None}
+_RECORDED = frozenset({b"retry-after", b"allow", b"www-authenticate", b"mcp-session-id"})
+
+
+class Exchange:
+    """One HTTP request with its response. To make it records the request.
+
+    `read` is what its head says. `recorder` is that of the exchange, bound to the session or modern client once that is
+    known; its cause is the `http.request`. `message` is the recorder of the message that it brought, once there is one.
+    `address` is the client's, without its port, and `holder` by what its share of limits counts, if it does. `client`
+    is the address with the port, as far as that is known; `peer` is the same of a proxy that speaks for the client,
+    None where there is none. `origin` is what the addresses of this server's pages begin with: as `public_url` says, or
+    else as the request was addressed, with the scheme and the path prefix that a trusted proxy passes on. `has_body`:
+    the whole body has come, so that to read it takes no time.
+    """
+
+    def __init__(self, exchanges: EndpointExchanges, scope: Scope, receive: Receive, send: Send) -> None:
+        services = exchanges.services
+        self.number = next(services.exchanges)
+        self.read = read = read_head(scope)
+        self.head = read.head
+        self.query = read.query
+        self.receive = receive
+        self.send = send
+        self.origin = base_of(services.settings.public_url, scope, self.head.all("host"))
+        self._unsent = services.unsent
+        host, port = scope.get("client") or ("", None)
+        self.address = str(host)
+        self.holder = client_key(self.address)
+        self.client = endpoint(self.address, port)
+        self.peer = endpoint(*scope["peer"]) if "peer" in scope else None
+        self._response: Recorder | None = None
+        self._over = False
+        extensions = scope.get("extensions", {})
+        self.has_body = WHOLE_BODY in extensions
+        self._watch: BeginWatch | None = extensions.get(WATCH)
+        carrier = extensions.get(CONNECTION, _UNKNOWN)
+        connection = None if carrier["number"] is None else f"tcp{carrier['number']}"
+        label = read.label
+        if label is not None and not is_client_label(label):
+            label = None
+        recorder = Recorder(services.log, Context(connection, self.number, label))
+        self.recorder = recorder.having(self._request(scope, exchanges.label, carrier["stream_id"]))
+        self.message: Recorder | None = None
+
+    def check_label(self) -> None:
+        """Raise `Rejection` for a `?client=` that is no label."""
+        if self.read.label is not None and not is_client_label(self.read.label):
+            raise Rejection(Refusal.CLIENT_LABEL, f"Bad Request: client must be {LABEL_RULE}")
+
+    def belong_to(self, session: str | None) -> None:
+        """The session, or the modern client, that the request turns out to be of. Harmless when repeated."""
+        if session == self.recorder.context.session:
+            return
+        self.recorder = self.recorder.bind(session=session)
+        if self.message is not None:
+            self.message = self.message.bind(session=session)
+
+    def context(self, message: Recorder | None = None) -> RequestContext:
+        """The context of the message that the request brought, or of one of them."""
+        last = self.head.get("last-event-id")
+        seen = None if last is None else event_position(last)
+        return RequestContext(message or self.message or self.recorder, "http", self.origin, self.holder, seen)
+
+    def watched(self, part: Callable[[BeginWatch], Awaitable[_Result]]) -> Awaitable[_Result]:
+        """Await a part of the work, which may watch for the end of the connection meanwhile."""
+        return watched(self._watch, self.receive, part)
+
+    async def respond(
+        self, status: int, headers: Headers = (), body: bytes = b"", stream: Stream | None = None
+    ) -> None:
+        """Send a whole response; `stream` is the one whose only message it carries.
+
+        Returns when the socket has taken all of it, and raises `OSError` when it will not, `Rejection` when too much
+        else waits to be taken.
+        """
+        size = len(body)
+        self._unsent.take(self.holder, self.recorder, size)
+        try:
+            self._head(status, "application/json" if headers else "", headers, stream)
+            await respond(self.send, status, headers, body)
+        finally:
+            self._unsent.give_back(self.holder, size)
+        self._over = True
+
+    async def answer(
+        self, status: int, messages: Sequence[Emitted], headers: Headers = JSON_HEADERS, body: bytes | None = None
+    ) -> None:
+        """Send JSON-RPC messages as a whole response; they are delivered then.
+
+        `body` is what holds them together, where that is not the first alone.
+        """
+        await self.respond(status, headers, messages[0].body if body is None else body)
+        note_delivered(messages)
+
+    async def reject(self, rejection: Rejection, body: Json | None = None) -> None:
+        """Send the response that says why the request is refused; `body` stands in for the rejection's own."""
+        refusal = rejection.refusal
+        if self.message is not None:
+            self.message.append(MessageRefused(refusal.name, rejection.message))
+        message = answer(self.message or self.recorder, body or rejection.body())
+        self._head(
+            refusal.status, "application/json", rejection.headers, problem=rejection.message, refusal=refusal.name
+        )
+        await respond(self.send, refusal.status, [*JSON_HEADERS, *rejection.headers], message.body)
+        note_delivered([message])
+        self._over = True
+
+    async def refuse(self, refused: RefusedError) -> None:
+        """Send the problem that says why the request is refused."""
+        self._head(refused.status, MEDIA, refused.headers, problem=str(refused))
+        await refuse(self.send, self.head, refused)
+        self._over = True
+
+    async def start_events(self, stream: Stream) -> None:
+        """Send the head of an event stream; `close` is to be called at its end."""
+        self._head(200, "text/event-stream", (), stream)
+        await start(self.send, 200, EVENT_HEADERS)
+
+    def close(self, by: str, messages: int = 0) -> None:
+        """Record an end without a whole response, or of an event stream that carried so many messages.
+
+        `by` says who ended it. Harmless when repeated, and after a whole response.
+        """
+        if not self._over:
+            (self._response or self.recorder).append(HttpClosed(by, messages))
+            self._over = True
+
+    async def passing(self, message: MutableMapping[str, Any]) -> None:
+        """The `send` for another application that responds, of whose response the head is recorded."""
+        if message["type"].endswith("http.response.start"):
+            headers = message.get("headers", ())
+            content_type = next((value for name, value in headers if name == b"content-type"), b"")
+            self._head(message["status"], content_type.decode("latin-1"), headers)
+            self._over = True
+        await self.send(message)
+
+    async def accept(self, send: Send, subprotocol: str) -> bool:
+        """Go on as a WebSocket, by the `send` of that; False when the client has gone meanwhile."""
+        try:
+            await send({"type": "websocket.accept", "subprotocol": subprotocol})
+        except OSError:
+            self.close("client")
+            return False
+        self._head(_SWITCHING_PROTOCOLS, "")
+        return True
+
+    def _head(
+        self,
+        status: int,
+        content_type: str,
+        headers: Headers = (),
+        stream: Stream | None = None,
+        problem: str | None = None,
+        refusal: str | None = None,
+    ) -> None:
+        told = [pair for pair in headers if pair[0] in _RECORDED]
+        kept = redaction.headers(told) if told else ()
+        self._response = self.recorder if stream is None else stream.recorder_of_reader(self.recorder)
+        self._response.append(HttpResponse(status, content_type, problem, refusal, kept))
+
+    def _request(self, scope: Scope, label_of: Callable[[str], str | None], stream_id: int | None) -> HttpRequest:
+        read, query, hidden, ids = self.read, "", self.read.hidden, self.read.sessions
+        in_query: list[str] = []
+        if self.query:
+            in_query = [value for _, value in parse_qsl(self.query) if label_of(value) is not None]
+            query = redaction.query(self.query, in_query)
+            hidden = redaction.hidden_names(read.headers, query)
+        return HttpRequest(
+            method=scope["method"],
+            path=scope["path"],
+            query=query,
+            http_version=scope["http_version"],
+            client=self.client,
+            headers=read.headers,
+            peer=self.peer,
+            named=label_of(ids[0]) if ids and len(set(ids)) == 1 else None,
+            session_in_query=bool(in_query),
+            stream_id=stream_id,
+            hidden=hidden,
+        )
+
+
+class EndpointExchanges:
+    """The state that the exchanges of one endpoint share.
+
+    `label` gives the label of the session with an id, None for an id that no session has had.
+    """
+
+    def __init__(self, services: Services, label: Callable[[str], str | None]) -> None:
+        self.services = services
+        self.label = label
+
+    def upgrade(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
+        """Record a handshake of a WebSocket as an HTTP request; its response is sent in place of the upgrade."""
+        request = {**scope, "method": "GET", "scheme": "https" if scope["scheme"] == "wss" else "http"}
+        return Exchange(self, request, receive, before_upgrade(send))
+
+
+def asked_selection(query: str, select: Callable[[str | None], str], id: RequestId | None = None) -> str:
+    """The selection that the `?tools=` of a URL asks for; `select` knows that of the server, where it asks for none.
+
+    Raises `Rejection` for a name that does not exist; `id` is that of the message that asks.
+    """
+    asked = parse_qs(query, keep_blank_values=True).get("tools") if query else None
+    try:
+        return select(None if asked is None else ",".join(asked))
+    except UnknownSelectionError as error:
+        raise Rejection(Refusal.UNKNOWN_TOOLS, f"Bad Request: {error}", id=id) from None
+
+
+def not_allowed(what: str, allow: bytes) -> Rejection:
+    """405."""
+    return Rejection(Refusal.METHOD_NOT_ALLOWED, f"Method Not Allowed: {what}", headers=((b"allow", allow),))

@@ -1,0 +1,176 @@
+"""`/mcp`: Streamable HTTP of both eras, as a plain ASGI callable.
+
+The checks that do not depend on the era are made here, in the order of `core.inbound`; then the request goes to the era
+that it belongs to. Each request is one exchange in the event log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+import trio
+
+from ...core.inbound import HttpHead, check_post
+from ...core.modern_inbound import era_of, era_of_head
+from ...engine.protocols import ServedEngine
+from ...engine.rooms import Arriving
+from ...log.events import UnreadableFault
+from ...log.unreadable import unreadable, unreadable_json
+from ...wire.errors import Refusal, Rejection
+from ...wire.jsonrpc import MalformedError, parse
+from .asgi import REST, Body, ClientGoneError, Receive, Scope, Send, host_policy, wait_disconnect
+from .browsers import is_preflight
+from .event_stream import Rest
+from .exchange import EndpointExchanges, Exchange, not_allowed
+from .legacy_http import LegacyHttp
+from .modern_http import ModernHttp
+
+_UNREAD: Mapping[Refusal, UnreadableFault] = {
+    Refusal.BODY_TOO_LARGE: "size",
+    Refusal.REQUEST_TIMEOUT: "incomplete",
+}
+
+_WHO_S = 1.0
+"""How long a server may take to tell of a disconnect that a failed write has shown; ours tells at once."""
+
+
+class McpHttp:
+    """The endpoint of one engine. `wait_idle` tells when no response is being written any more."""
+
+    def __init__(self, engine: ServedEngine) -> None:
+        settings = engine.settings
+        self._engine = engine
+        self._settings = settings
+        self._legacy = LegacyHttp(engine)
+        self._modern = ModernHttp(engine)
+        self._policy = host_policy(settings)
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
+        self._arriving = Arriving(settings.limits.max_incoming_bytes, engine.services.shares)
+        self._open = 0
+        self._closed = trio.lowlevel.ParkingLot()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request, of which a server with the extension `probe.rest` awaits the rest."""
+        exchange = Exchange(self._exchanges, scope, receive, send)
+        self._open += 1
+        rest = await self._until_over(exchange, partial(self._begin, exchange))
+        if rest is not None:
+            leave = scope.get("extensions", {}).get(REST)
+            go_on = partial(self._until_over, exchange, rest)
+            if leave is None:
+                await go_on()
+            else:
+                leave(go_on)
+
+    async def _begin(self, exchange: Exchange) -> Rest | None:
+        try:
+            return await self._serve(exchange)
+        except Rejection as rejection:
+            await exchange.reject(rejection)
+        return None
+
+    async def _until_over(self, exchange: Exchange, part: Callable[[], Awaitable[Rest | None]]) -> Rest | None:
+        """Do a part of the work for a request, which is over with it unless it gives back the rest."""
+        rest, by = None, "the server gave it up"
+        try:
+            rest = await part()
+            # An era that returns without a response found nobody left to respond to.
+            by = "client"
+        except ClientGoneError:
+            by = "client"
+        except OSError:
+            # The rest of the response cannot be delivered; the disconnect that follows says whose doing that was.
+            with trio.move_on_after(_WHO_S):
+                by = await wait_disconnect(exchange.receive)
+        finally:
+            if rest is None:
+                exchange.close(by)
+                self._open -= 1
+                if self._closed:
+                    self._closed.unpark_all()
+        return rest
+
+    async def wait_idle(self) -> None:
+        """Wait until no exchange is open."""
+        while self._open:
+            await self._closed.park()
+
+    async def _serve(self, exchange: Exchange) -> Rest | None:
+        head = exchange.head
+        if not exchange.read.judged:
+            self._judge(exchange)
+        match head.method:
+            case "POST":
+                return await self._post(exchange)
+            case "GET" | "DELETE" as method if era_of(head, None) == "modern":
+                raise not_allowed(f"{method} without a session", b"POST")
+            case "GET":
+                return self._legacy.get(exchange)
+            case "DELETE":
+                await self._legacy.delete(exchange)
+            case "OPTIONS" if is_preflight(head):
+                await exchange.respond(204)
+            case method:
+                raise not_allowed(method, b"POST, GET, DELETE")
+        return None
+
+    def _judge(self, exchange: Exchange) -> None:
+        """The rungs of a request that its head alone decides. Raises `Rejection`."""
+        read = exchange.read
+        self._policy.check(read.head)
+        exchange.check_label()
+        if read.head.method == "POST":
+            check_post(read.head)
+            read.length, read.era = _length(read.head), era_of_head(read.head)
+        read.judged = True
+
+    async def _post(self, exchange: Exchange) -> Rest | None:
+        body = await self._body(exchange)
+        try:
+            value = parse(body, max_depth=self._settings.limits.max_json_depth)
+        except MalformedError as error:
+            exchange.recorder.append(unreadable_json(error, body, exchange.read.length))
+            raise Rejection(Refusal.PARSE_ERROR, str(error)) from None
+        if (exchange.read.era or era_of(exchange.head, value)) == "modern":
+            return await self._modern.post(exchange, value, body)
+        return await self._legacy.post(exchange, value, body)
+
+    async def _body(self, exchange: Exchange) -> bytes:
+        """Raises `Rejection` and `ClientGoneError`."""
+        most, declared = self._settings.limits.max_body_bytes, exchange.read.length
+        if exchange.has_body and declared is not None and declared <= most:
+            whole: bytes = (await exchange.receive())["body"]
+            self._arriving.look(exchange.holder, exchange.recorder, len(whole))
+            return whole
+        # A body that is only a little too large is read and then refused, so that its sender is there for the answer.
+        if declared is not None and declared > 2 * most:
+            why = f"The request body is larger than {most} bytes (max_body_bytes)"
+            exchange.recorder.append(unreadable("size", why, b"", declared=declared))
+            raise Rejection(Refusal.BODY_TOO_LARGE, why)
+        return await self._read_body(exchange, Body(most), declared)
+
+    async def _read_body(self, exchange: Exchange, body: Body, declared: int | None) -> bytes:
+        """Read a body that is still on its way, has no declared length, or is a little too large."""
+        try:
+            if exchange.has_body:
+                look = partial(self._arriving.look, exchange.holder, exchange.recorder)
+                return await body.read(exchange.receive, timeout_s=None, count=look)
+            with self._arriving.counting(exchange.holder, exchange.recorder, declared or 0) as count:
+                return await body.read(exchange.receive, timeout_s=self._settings.idle_connection_s, count=count)
+        except ClientGoneError:
+            why = "the connection ended before the end of the body"
+            exchange.recorder.append(unreadable("incomplete", why, body.kept, size=body.size, declared=declared))
+            raise
+        except Rejection as rejection:
+            fault = _UNREAD.get(rejection.refusal)
+            if fault is not None:
+                fact = unreadable(fault, rejection.message, body.kept, size=body.size, declared=declared)
+                exchange.recorder.append(fact)
+            raise
+
+
+def _length(head: HttpHead) -> int | None:
+    """The Content-Length; None without one that is a number."""
+    declared = head.get("content-length") or ""
+    return int(declared) if declared.isascii() and declared.isdecimal() and len(declared) < 20 else None

@@ -1,0 +1,196 @@
+"""Messages as lines of a byte stream, and the standard streams of this process as such a pair of streams.
+
+2026-07-28 basic/transports/stdio: "Messages are delimited by newlines, and MUST NOT contain embedded newlines."
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+import trio
+from trio.abc import ReceiveStream, SendStream
+from trio.lowlevel import FdStream
+
+from ....engine.pipes.wires import Closed, TooLargeError
+from ....log.context import Recorder
+from ....log.events import StdioChange
+from ....log.unreadable import SHOWN_BYTES
+from .stdio_facts import StdioFacts
+
+_GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
+_STDIN, _STDOUT, _STDERR = range(3)
+
+
+class StreamsClosedError(Exception):
+    """The process was started without standard input or output; the message is one line for a person."""
+
+
+class LineWire:
+    """A `Wire` over any two byte streams: one message per line, which ends with LF or CRLF. Empty lines say nothing.
+
+    Does not close the streams. A message has at most `max_bytes` bytes, its line end not counted. `facts` hears of how
+    the streams end, and of lines that are not as they should be.
+    """
+
+    def __init__(
+        self, source: ReceiveStream, sink: SendStream, *, max_bytes: int, facts: StdioFacts | None = None
+    ) -> None:
+        self._source = source
+        self._sink = sink
+        self._facts = facts or StdioFacts()
+        self._lines = _LineCutter(max_bytes, self._facts.note_once)
+        self._over = False
+        self._broken = False
+
+    @property
+    def closed(self) -> Closed | None:
+        """The end of the connection: only the process that started this one can cause it."""
+        return Closed(None, "client") if self._over else None
+
+    def opened(self, recorder: Recorder) -> None:
+        """The connection is in the log."""
+        self._facts.opened(recorder)
+
+    async def receive(self) -> bytes | None:
+        """The next line; what stands before the end of the stream without a line end is one, too.
+
+        Raises `TooLargeError` for a line that is too long, as soon as it is. None also when the stream broke, and then
+        a line without an end is forgotten: it may have been torn.
+        """
+        await trio.lowlevel.checkpoint()
+        while (line := self._lines.take()) is None and not self._over:
+            await self._read()
+        return line
+
+    async def _read(self) -> None:
+        try:
+            piece = await self._source.receive_some()
+        except _GONE:
+            self._over = True
+            self._facts.note_once("input_broken")
+            return
+        if piece:
+            self._lines.feed(piece)
+        else:
+            self._over = True
+            self._lines.end()
+            self._facts.note_once("end_of_input")
+
+    async def send(self, message: bytes) -> None:
+        """Send one line. Raises `OSError` when the peer has gone, and for all that would follow a torn line."""
+        assert b"\n" not in message, "wire.jsonrpc.encode makes one line"
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._broken:
+            raise BrokenPipeError("the stream broke, or broke off, in the line before")
+        # A task that is cancelled within `send_all` cannot know how much of the line has left.
+        self._broken = True
+        try:
+            await self._sink.send_all(message + b"\n")
+        except _GONE as error:
+            self._facts.note_once("output_broken")
+            raise BrokenPipeError("the peer does not read any more") from error
+        self._broken = False
+
+
+class _LineCutter:
+    """Cuts bytes into lines. Holds a line that is not too long, and what came with its end.
+
+    `note` hears of line ends and lines that are not as they should be.
+    """
+
+    def __init__(self, most: int, note: Callable[[StdioChange], None]) -> None:
+        self._most = most
+        self._note = note
+        self._rest = bytearray()
+        # Up to where there is no newline, so that a long line in many pieces is not searched again for each.
+        self._searched = 0
+        self._skipping = False
+
+    def feed(self, piece: bytes | bytearray) -> None:
+        """Add bytes. The caller then takes messages until there are none left."""
+        self._rest += piece
+
+    def end(self) -> None:
+        """No more bytes will come: what is left is a line."""
+        if self._rest:
+            self._note("no_final_newline")
+            self._rest += b"\n"
+
+    def take(self) -> bytes | None:
+        """The next whole line that is not empty; None when there is none. Raises `TooLargeError` once per line."""
+        while (line := self._cut()) is not None:
+            if self._skipping:
+                self._skipping = False
+            elif len(line) > self._most:
+                raise TooLargeError(line, len(line), self._most)
+            elif line:
+                return line
+            else:
+                self._note("empty_line")
+        if self._skipping:
+            self._forget()
+        # One more byte may be the CR of a line that has just the size.
+        elif len(self._rest) > self._most + 1:
+            self._skipping = True
+            error = TooLargeError(bytes(self._rest[:SHOWN_BYTES]), len(self._rest), self._most)
+            self._forget()
+            raise error
+        return None
+
+    def _cut(self) -> bytes | None:
+        end = self._rest.find(b"\n", self._searched)
+        if end < 0:
+            self._searched = len(self._rest)
+            return None
+        line = bytes(self._rest[:end])
+        del self._rest[: end + 1]
+        self._searched = 0
+        if line.endswith(b"\r"):
+            self._note("crlf")
+        return line.removesuffix(b"\r")
+
+    def _forget(self) -> None:
+        self._rest.clear()
+        self._searched = 0
+
+
+@contextmanager
+def standard_streams() -> Iterator[tuple[ReceiveStream, SendStream]]:
+    """Take standard input and output away from everybody else, for the rest of this process's life.
+
+    From here on whoever reads standard input finds it empty, and what any code or child process writes to standard
+    output goes to standard error: "The server MUST NOT write anything to its stdout that is not a valid MCP message."
+    The block owns the streams that it gets; they are closed at its end, and what they share with other processes is
+    blocking again if it was before. Raises `StreamsClosedError`.
+    """
+    # Not the descriptors: something else may be open where there was nothing at the start.
+    if sys.__stdin__ is None or sys.__stdout__ is None:
+        raise StreamsClosedError("standard input and standard output must be open")
+    with ExitStack() as opened:
+        # Last made, first closed: where both are one socket, the first has seen how it was.
+        source = _stream(opened, _own(_STDIN, os.O_RDONLY))
+        sink = _stream(opened, _own(_STDOUT, os.O_WRONLY))
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, _STDIN)
+        os.dup2(nothing if sys.__stderr__ is None else _STDERR, _STDOUT)
+        os.close(nothing)
+        yield source, sink
+
+
+def _own(fd: int, flags: int) -> int:
+    """A private descriptor of a standard stream."""
+    if os.isatty(fd):
+        # A terminal is opened again: otherwise the shell and standard error would stop blocking with it.
+        with suppress(OSError):
+            return os.open(os.ttyname(fd), flags | os.O_NOCTTY)
+    return os.dup(fd)
+
+
+def _stream(opened: ExitStack, fd: int) -> FdStream:
+    # trio warns of files on disk, as they are never "not ready"; for this use, that is the same as always ready.
+    stream = FdStream(fd)
+    opened.callback(stream.close)
+    return stream

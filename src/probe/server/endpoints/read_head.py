@@ -1,0 +1,52 @@
+"""The head of an HTTP request as the endpoints read it: once for all requests that have the same head."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+from ...core.client_label import client_label
+from ...core.modern_inbound import Era
+from ...log import redaction
+from ...log.redaction import SESSION_HEADER
+from .asgi import Scope, http_head
+
+NOTES: Final = "probe.notes"
+"""The ASGI extension of a listener that knows a head when it comes again.
+
+`scope["extensions"]["probe.notes"]` is a mapping for what is made of the head alone. The next request with the same
+head, byte for byte, mostly has the same mapping, which the listener keeps and bounds.
+"""
+
+
+class ReadHead:
+    """Everything that follows from the head of a request alone.
+
+    `headers` and `hidden` are those of an `http.request` without a query. `label` is the `?client=` of the query,
+    whatever it is. `sessions` are the values of `Mcp-Session-Id`. `judged`: it has passed the rungs before the body,
+    and then `length` is the Content-Length of a POST, if that is a number, and `era` the one that its head decides.
+    """
+
+    __slots__ = ("era", "head", "headers", "hidden", "judged", "label", "length", "query", "sessions")
+
+    def __init__(self, scope: Scope) -> None:
+        self.head = http_head(scope)
+        self.query: str = scope["query_string"].decode("latin-1")
+        self.headers = redaction.decoded_headers(self.head.headers)
+        self.hidden = redaction.hidden_names(self.headers, "")
+        self.label = client_label(self.query) if self.query else None
+        self.sessions = self.head.each(SESSION_HEADER)
+        self.judged = False
+        self.length: int | None = None
+        self.era: Era | None = None
+
+
+def read_head(scope: Scope) -> ReadHead:
+    """The head of the request of an ASGI scope."""
+    notes: MutableMapping[str, Any] | None = scope.get("extensions", {}).get(NOTES)
+    if notes is None:
+        return ReadHead(scope)
+    known: ReadHead | None = notes.get("read")
+    if known is None:
+        known = notes["read"] = ReadHead(scope)
+    return known

@@ -1,0 +1,123 @@
+"""WebSockets for programs that know a secret of this server: tool hosts, and forwarders of logs.
+
+A handshake is judged before the upgrade, so that a program learns by an HTTP status what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import trio
+
+from ...core.inbound import HostPolicy, HttpHead
+from ...engine.protocols import ServedEngine
+from ...engine.shares import Limit, LimitError
+from ...wire.errors import Rejection
+from .asgi import Headers, Receive, Scope, Send, host_policy, http_head
+from .exchange import EndpointExchanges, Exchange
+from .pipes.upgrade import upgrade_required
+from .pipes.websocket_wire import WebSocketWire
+from .problem_details import RefusedError, refuse
+
+_RETRY: Final[Headers] = ((b"retry-after", b"5"),)
+
+Converse: TypeAlias = Callable[[Exchange, WebSocketWire], Awaitable[None]]
+"""Serves a connection that was let in, until it is over, and closes it. Raises nothing for what its program does."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretDoor:
+    """The credentials that a program has to bring: the secret of a setting, and the subprotocol. `who` is its name.
+
+    With an empty secret nobody comes in. `what` are the connections, as the refusal calls them then.
+    """
+
+    secret: str = field(repr=False)
+    setting: str
+    protocol: str
+    who: str
+    what: str
+
+    @property
+    def off(self) -> RefusedError:
+        """The refusal of a server that has no such secret."""
+        return RefusedError(404, f"{self.what} are off; start the server with --{self.setting.replace('_', '-')}")
+
+    def judge(self, head: HttpHead, policy: HostPolicy, subprotocols: Collection[str]) -> None:
+        """Raise `RefusedError` for a request that may not pass."""
+        if not self.secret:
+            raise self.off
+        try:
+            policy.check(head)
+            origin, credentials = head.get("origin"), head.get("authorization")
+        except Rejection as rejection:
+            raise RefusedError(rejection.refusal.status, rejection.message) from None
+        if origin is not None:
+            raise RefusedError(403, f"a request with Origin comes from a web page, and no web page is a {self.who}")
+        if not self._knows_secret(credentials):
+            # RFC 6750, section 3.
+            challenge = [(b"www-authenticate", f'Bearer realm="{self.who.replace(" ", "")}"'.encode())]
+            why = f"the secret is missing or not this server's ({self.setting}): Authorization is Bearer and the secret"
+            raise RefusedError(401, why, challenge)
+        if self.protocol not in subprotocols:
+            raise RefusedError(400, f'Sec-WebSocket-Protocol must offer "{self.protocol}"')
+
+    def _knows_secret(self, credentials: str | None) -> bool:
+        scheme, _, given = (credentials or "").partition(" ")
+        same = hmac.compare_digest(given.strip(" ").encode(), self.secret.encode())
+        return same and scheme.lower() == "bearer"
+
+
+class SecretEndpoint:
+    """One path of one engine behind a door. `places` bounds its connections; `wait_idle` tells when there is none."""
+
+    def __init__(self, engine: ServedEngine, door: SecretDoor, places: Limit, converse: Converse) -> None:
+        self._engine = engine
+        self._door = door
+        self._places = places
+        self._converse = converse
+        self._policy = host_policy(engine.settings)
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
+        self._changed = trio.lowlevel.ParkingLot()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection, from its handshake to its end, or refuse an HTTP request that is no handshake."""
+        door = self._door
+        if scope["type"] == "http":
+            await refuse(send, http_head(scope), upgrade_required(door.protocol) if door.secret else door.off)
+            return
+        await receive()
+        exchange = self._exchanges.upgrade(scope, receive, send)
+        try:
+            self._judge(scope, exchange)
+        except RefusedError as refused:
+            try:
+                await exchange.refuse(refused)
+            except OSError:
+                exchange.close("client")
+            return
+        try:
+            if await exchange.accept(send, door.protocol):
+                await self._converse(exchange, WebSocketWire(receive, send))
+        finally:
+            self._places.release(None)
+            self._changed.unpark_all()
+
+    async def wait_idle(self) -> None:
+        """Wait until no program is connected."""
+        while self._places.held:
+            await self._changed.park()
+
+    def _judge(self, scope: Scope, exchange: Exchange) -> None:
+        """Take a place for a program that may connect. Raises `RefusedError`."""
+        self._door.judge(exchange.head, self._policy, scope["subprotocols"])
+        if self._engine.draining:
+            raise RefusedError(503, "the server is shutting down", _RETRY)
+        try:
+            # It knows the secret of this server, so no share of an address bounds it.
+            self._places.acquire(None, exchange.recorder)
+        except LimitError as full:
+            raise RefusedError(503, full.message, _RETRY) from None

@@ -1,0 +1,66 @@
+"""Connections for HTTP, for the event log: what a listener tells of them below HTTP.
+
+The number of a connection is the one in the ASGI extension `exchange.CONNECTION` of its requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...core.addresses import client_key, endpoint
+from ...core.budgets.rates import Rates
+from ...log.context import Recorder
+from ...log.event_log import EventLog
+from ...log.events import SocketClosed, SocketOpened, SocketRefused
+from ...settings.limits import Limits
+
+_MOST_CLIENTS = 10_000
+
+
+class SocketFacts:
+    """Records the connections of one listener, which calls these methods; none of them waits.
+
+    A connection is recorded with its first request, or at its end where it has none. One that carries only requests of
+    observers, such as the dashboard's, is not: else a page that shows the log would add to it with each look.
+
+    To connect costs a client less than a request, so of one address no more connections are recorded than it may send
+    requests (`requests_per_second`, `request_burst`). Of a connection that is not, nothing is: its requests are. `now`
+    is a monotonic clock, in seconds.
+    """
+
+    def __init__(self, log: EventLog, limits: Limits, now: Callable[[], float]) -> None:
+        self._log = log
+        self._rates = Rates(limits.requests_per_second, limits.request_burst, _MOST_CLIENTS)
+        self._now = now
+        # The address of each open connection, and once it is recorded its recorder. The listener bounds their number.
+        self._addresses: dict[int, tuple[str, int | None]] = {}
+        self._open: dict[int, Recorder] = {}
+
+    def opened(self, number: int, address: str, port: int | None) -> None:
+        """A connection was accepted; `number` counts from 1 and does not repeat."""
+        self._addresses[number] = address, port
+
+    def carries(self, number: int) -> None:
+        """A request came on it that is no observer's."""
+        if number in self._addresses:
+            address, port = self._addresses.pop(number)
+            key = client_key(address)
+            if key is None or not self._rates.take(key, self._now()).wait_s:
+                recorder = Recorder(self._log).bind(connection=f"tcp{number}")
+                self._open[number] = recorder.having(SocketOpened(endpoint(address, port)))
+
+    def refused(self, number: int, status: int | None, why: str) -> None:
+        """The bytes on it were refused with `status`, None where the connection was closed without an answer."""
+        self.carries(number)
+        recorder = self._open.get(number)
+        if recorder is not None:
+            recorder.append(SocketRefused(status, why))
+
+    def closed(self, number: int, by: str, requests: int) -> None:
+        """It is closed: by `client`, or why by the server. It has carried so many requests."""
+        if not requests:
+            self.carries(number)
+        self._addresses.pop(number, None)
+        recorder = self._open.pop(number, None)
+        if recorder is not None:
+            recorder.append(SocketClosed(by, requests))

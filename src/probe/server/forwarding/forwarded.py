@@ -1,0 +1,203 @@
+"""Logs of other processes in that of this one: what `mcp-probe stdio --forward` sends, with ids and times from here.
+
+A gateway starts a server on standard streams for each of its sessions. Each of them has a log of its own, whose
+connection is `i1` and whose first session is `s1`. Here each process is one connection (`r17`), its exchanges,
+sessions, clients and calls get numbers that nobody else has, and its tasks and streams the connection before their ids.
+So a reader of this log reads them as clients of this server; only the judge leaves them out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from ...engine.protocols import ServedEngine
+from ...log import events
+from ...log.bounded import Newest
+from ...log.context import Context, Recorder
+from ...log.entry_reading import LATEST
+from ...log.event_log import Entry
+from ...wire.forwarding import ForwarderHello, ForwardingError
+
+# These are about a client of the process. The rest is about the process as a server: its state, its pages, its files.
+_TAKEN: Final = frozenset(
+    {
+        events.ConnectionOpened,
+        events.ConnectionClosed,
+        events.StdioChanged,
+        events.MessageReceived,
+        events.MessageUnreadable,
+        events.MessageRefused,
+        events.MessageEmitted,
+        events.MessagesDelivered,
+        events.MessageDropped,
+        events.SessionOpened,
+        events.SessionClosed,
+        events.ClientSeen,
+        events.ClientMisuse,
+        events.LimitReached,
+        events.CallStarted,
+        events.CallProgressed,
+        events.CallCancelled,
+        events.CallSettled,
+        events.DispatchSent,
+        events.DispatchExtended,
+        events.DispatchExpired,
+        events.DispatchSettled,
+        events.TaskChanged,
+        events.TaskRemoved,
+        events.StreamOpened,
+        events.StreamEnded,
+        events.StreamResumed,
+        events.StreamLost,
+        events.StreamControl,
+    }
+)
+# Far fewer are in use at the same time. A name that comes again after it was forgotten gets another number.
+_MOST_NAMES: Final = 20_000
+# A process that is away may never come again, so only its latest names are kept.
+_MOST_KEPT: Final = 500
+# A process on standard streams has one connection and one session.
+_MOST_OPEN: Final = 16
+# `by` of what is recorded as closed in place of a process that did not say it: it may have been killed.
+_SILENT: Final = "its process sends no more"
+_SAME_CLOCK_S: Final = 1.0
+
+_Theirs = TypeVar("_Theirs", bound=Hashable)
+_Ours = TypeVar("_Ours")
+
+
+@dataclass(slots=True)
+class _Opened:
+    """An entry of this log, such as one that opened a connection or a session."""
+
+    fact: events.Event
+    context: Context
+    seq: int
+
+
+class ForwardingProcess:
+    """One process, from its first connection on. `taken` is up to which number of its log it is here.
+
+    `recorder` is that of the request that it came with first.
+    """
+
+    def __init__(self, engine: ServedEngine, recorder: Recorder, hello: ForwarderHello, taken: int = 0) -> None:
+        self.taken = taken
+        self._log = engine.log
+        number = recorder.context.exchange
+        self._connection = f"r{number}"
+        self._label = hello.label
+        wall, mono = engine.clock.both()
+        ahead = wall - hello.at
+        # Processes of one machine share its clock, and what is left is how long the message took.
+        self._ahead = 0.0 if abs(ahead) < _SAME_CLOCK_S else ahead
+        self._epoch = wall - mono
+        self._exchanges: Newest[int, int] = Newest(_MOST_NAMES)
+        self._sessions: Newest[str, str] = Newest(_MOST_NAMES)
+        self._calls: Newest[str, str] = Newest(_MOST_NAMES)
+        self._causes: Newest[int, int] = Newest(_MOST_NAMES)
+        # The connection, by None, and its sessions, by their labels, in the order in which they were opened.
+        self._open: Newest[str | None, _Opened] = Newest(_MOST_OPEN)
+        self._sent = 0
+        self._engine = engine
+        self._begun: int | None = None
+
+    def begin(self, recorder: Recorder, hello: ForwarderHello, address: str) -> None:
+        """It is connected, for the first time or again. Its connection and its session go on."""
+        fact = events.ForwardingBegun(hello.run, hello.program, hello.pid, address, self.taken)
+        self._begun = recorder.bind(connection=self._connection, label=self._label).append(fact)
+        for opened in self._open.values():
+            opened.seq = self._log.append(opened.fact, opened.context, None)
+
+    def end(self, by: str) -> None:
+        """It sends nothing more for now, and only its latest names are kept.
+
+        Its connection and its sessions are recorded as closed, unless it has said so itself.
+        """
+        for opened in reversed(self._open.values()):
+            if isinstance(opened.fact, events.ConnectionOpened):
+                closed = events.ConnectionClosed(None, _SILENT, self._sent)
+                self._log.append(closed, opened.context, opened.seq)
+            else:
+                self._log.append(events.SessionClosed(_SILENT), opened.context, None)
+        context = Context(connection=self._connection, label=self._label)
+        self._log.append(events.ForwardingEnded(by, self.taken), context, self._begun)
+        for names in (self._exchanges, self._sessions, self._calls, self._causes):
+            _shorten(names)
+
+    def reach(self, last: int) -> None:
+        """Its log is told up to this number. Entries that are missing up to there are recorded as missing."""
+        if last > self.taken:
+            context = Context(connection=self._connection, label=self._label)
+            self._log.append(events.ForwardingMissed(last - self.taken), context, self._begun)
+            self.taken = last
+
+    def take(self, entry: Entry) -> None:
+        """One more entry of its log. One that was taken before is left out. Raises `ForwardingError` for its time."""
+        if entry.seq <= self.taken:
+            return
+        at = entry.at + self._ahead
+        if not 0 <= at <= LATEST:
+            raise ForwardingError(f"at of entry {entry.seq} is no time between 1970 and 9999 by the clock of its hello")
+        self.reach(entry.seq - 1)
+        self.taken = entry.seq
+        if type(entry.fact) not in _TAKEN or (entry.context.connection or "i")[0] != "i":
+            return
+        cause = None if entry.cause is None else self._causes.get(entry.cause)
+        when = (at, at - self._epoch)
+        context = self._context(entry.context)
+        seq = self._log.append(entry.fact, context, cause, when)
+        self._causes.store(entry.seq, seq)
+        self._note(_Opened(entry.fact, context, seq))
+
+    def _note(self, told: _Opened) -> None:
+        """Know what is open, and how many messages the client was sent."""
+        match told.fact:
+            case events.ConnectionOpened():
+                self._open.store(None, told)
+            case events.ConnectionClosed():
+                self._open.pop(None, None)
+            case events.SessionOpened():
+                self._open.store(told.context.session, told)
+            case events.SessionClosed():
+                self._open.pop(told.context.session, None)
+            case events.MessagesDelivered(first=first, last=last):
+                self._sent += last - first + 1
+
+    def _context(self, theirs: Context) -> Context:
+        return Context(
+            self._connection,
+            _named(self._exchanges, theirs.exchange, self._engine.services.exchanges.__next__),
+            self._label,
+            _named(self._sessions, theirs.session, self._session_of(theirs.session)),
+            _named(self._calls, theirs.call, self._engine.runs.new_id),
+            self._prefixed(theirs.task),
+            self._prefixed(theirs.stream),
+        )
+
+    def _prefixed(self, id: str | None) -> str | None:
+        """Its task or stream here: `r17.` and the id that stands in its messages, so that people find that again."""
+        return None if id is None else f"{self._connection}.{id}"
+
+    def _session_of(self, theirs: str | None) -> Callable[[], str]:
+        modern = theirs is not None and theirs.startswith("m")
+        return self._engine.clients.next_label if modern else self._engine.sessions.next_label
+
+
+def _shorten(names: OrderedDict[Any, Any]) -> None:
+    while len(names) > _MOST_KEPT:
+        names.popitem(last=False)
+
+
+def _named(known: Newest[_Theirs, _Ours], theirs: _Theirs | None, new: Callable[[], _Ours]) -> _Ours | None:
+    """Our name for theirs; the same one each time."""
+    if theirs is None:
+        return None
+    ours = known.get(theirs)
+    if ours is None:
+        ours = new()
+    known.store(theirs, ours)
+    return ours

@@ -1,0 +1,481 @@
+"""hypercorn's HTTP/2 protocol with its defects contained.
+
+hypercorn's own are the work per stream (`HTTPStream`), the sending task and the order of sending; the buffers of bytes,
+the effect of each frame from the peer and the end of a stream are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, ClassVar
+
+import trio
+from h2 import events
+from h2.errors import ErrorCodes
+from h2.exceptions import DenialOfServiceError, FrameTooLargeError, ProtocolError
+from h2.settings import SettingCodes
+from h2.settings import Settings as H2Settings
+from hpack.exceptions import HPACKError
+from hpack.struct import NeverIndexedHeaderTuple
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
+from hypercorn.utils import filter_pseudo_headers
+from priority.priority import MissingStreamError, PriorityTree
+
+from ....settings import Settings
+from ..calls import WRITE_TIMEOUT, Inbox
+from ..outbox import CONTROL_ROOM, HIGH_WATER, Outbox, PeerGoneError
+from ..request_head import KnownHeads, RequestHead
+from ..turnstile import Entrance
+from .app_tasks import AppTasks
+from .frame_sizes import FrameSizes
+from .request_stream import RequestStream
+from .stream_backlog import Unbegun
+from .stream_buffer import BoundedBuffer, StreamStalledError
+
+HARD_HEADERS = 4
+"""A header block of more than this many times `max_header_bytes` ends the connection; up to there it is a 431."""
+
+UNBEGUN_S = 0.5
+"""How long requests of a peer that has gone may still begin; then they are forgotten. Else it could leave work here as
+fast as it can connect."""
+
+PARSED_BYTES = 4 * 1024
+"""The bytes that are parsed in one go: some hundred of the smallest frames, so that others wait for milliseconds."""
+
+
+class ContainedH2(H2Protocol):
+    """One HTTP/2 connection. Feeding it never waits for the application or the peer.
+
+    `run` begins the requests in their turn, so that what comes behind them, such as the reset of another one, is heard
+    while they wait; whoever made this starts it and cancels it.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        tasks: AppTasks,
+        outbox: Outbox,
+        settings: Settings,
+        entrance: Entrance,
+        known: KnownHeads,
+    ) -> None:
+        super().__init__(*args)
+        limits = settings.limits
+        self.lingers = False
+        """Whether the peer may still be sending when we close: closing at once would destroy our GOAWAY on its way."""
+        self.violation: ErrorCodes | None = None
+        """The error code of RFC 9113 with which the peer's frames were refused, if they were."""
+        self._tasks = tasks
+        self._entrance = entrance
+        self._known = known
+        self._outbox = outbox
+        self._limits = limits
+        self._stall_s = settings.write_timeout_s
+        self._receiving: set[int] = set()
+        # The bytes that bodies still lack of their content-length, by stream.
+        self._missing: dict[int, int] = {}
+        self._unbegun = Unbegun()
+        self._begun = 0
+        # So many parts of bodies wait for the peer.
+        self._pushing = 0
+        self._frames = FrameSizes(self.config.h2_max_inbound_frame_size)
+        # Cancelled streams hold their place until their application calls have ended, and are then refused no longer.
+        self.priority = PriorityTree(maximum_streams=limits.max_streams_per_connection + 1)
+
+    async def initiate(self, headers: Any = None, settings: bytes | None = None) -> None:
+        """Announce our settings and start the sending task."""
+        limits = self._limits
+        self.connection.local_settings = _announced(limits.max_streams_per_connection, limits.max_header_bytes)
+        await super().initiate(headers, settings)
+        # h2 ends the connection of a peer that opens one stream too many; here that stream is refused instead.
+        self.connection.local_settings = _announced(2**31 - 1, limits.max_header_bytes)
+        self.connection.decoder.max_header_list_size = HARD_HEADERS * limits.max_header_bytes
+
+    async def run(self) -> None:
+        """Begin the requests, each in its turn; until cancelled."""
+        while True:
+            request = await self._unbegun.first()
+            await self._entrance.enter(request.headers)
+            self._begun = request.stream_id
+            while (event := self._unbegun.take(request.stream_id)) is not None:
+                await self._REACTIONS[type(event)](self, event)
+            self._flush_now()
+
+    async def begun(self) -> None:
+        """Wait until what was read before the peer left has begun, or for `UNBEGUN_S`: then it is forgotten."""
+        with trio.move_on_after(UNBEGUN_S):
+            await self._unbegun.begun()
+
+    @property
+    def full(self) -> bool:
+        """Whether the answers to what was read (acknowledgements, resets) do not fit into the outbox."""
+        return len(self._outbox) > HIGH_WATER + CONTROL_ROOM
+
+    async def readable(self) -> None:
+        """Wait until they fit."""
+        await self._outbox.room(HIGH_WATER + CONTROL_ROOM)
+
+    def goodbye(self) -> None:
+        """Say which streams were begun: a GOAWAY, unless one was sent. Clients may ask again for later ones."""
+        with suppress(ProtocolError):
+            self.connection.close_connection(last_stream_id=self._begun)
+        self._flush_now()
+
+    def check(self, now: float) -> None:
+        """Find the streams to which the peer has granted no window for too long; that is no reason to cut all off."""
+        for buffer in self.stream_buffers.values():
+            if isinstance(buffer, BoundedBuffer):
+                buffer.check(now)
+
+    async def handle(self, event: Event) -> None:
+        """Take bytes and act on them, or learn that the connection is over."""
+        if not isinstance(event, RawData):
+            self._unbegun.clear()
+            await super().handle(event)
+            for stream_id in list(self.stream_buffers):
+                self._discard(stream_id)
+            return
+        for start in range(0, len(event.data), PARSED_BYTES):
+            if start:
+                # A peer that says so much at once lets others go in between.
+                await self._entrance.go_on()
+            await self._unbegun.room()
+            if not self.closed:
+                await self._take(event.data[start : start + PARSED_BYTES])
+
+    async def _take(self, data: bytes) -> None:
+        try:
+            if not self._frames.acceptable(data):
+                raise FrameTooLargeError("a frame is larger than announced")
+            received = self.connection.receive_data(data)
+        except ProtocolError as error:
+            await self._violated(error)
+        else:
+            await self._react(received)
+
+    async def _violated(self, error: ProtocolError) -> None:
+        # h2 may have prepared a GOAWAY of its own, which names neither this code nor the last request that began.
+        self.violation = _connection_error(error)
+        self.connection.clear_outbound_data_buffer()
+        self.connection.close_connection(self.violation, last_stream_id=self._begun)
+        self.lingers = True
+        self._flush_now()
+        await self.send(Closed())
+
+    async def _react(self, received: list[events.Event]) -> None:
+        for event in received:
+            if self._unbegun.keep(event):
+                continue
+            reaction = self._REACTIONS.get(type(event))
+            if reaction is not None:
+                await reaction(self, event)
+        self._flush_now()
+
+    def _flush_now(self) -> None:
+        self._outbox.write(self.connection.data_to_send())
+
+    # -- what the peer's frames cause
+
+    async def _requested(self, event: events.RequestReceived) -> None:
+        head = self._head_of(event)
+        if self._tasks.running >= self._limits.max_streams_per_connection:
+            # Counted in running calls, not in open streams: a peer that opens and resets at once fills no queue.
+            self._reset(event.stream_id, ErrorCodes.REFUSED_STREAM)
+        elif isinstance(head, int):
+            self._refuse(event.stream_id, head, still_sending=event.stream_ended is None)
+        elif event.stream_ended is not None and _content_length(head):
+            self._malformed(event.stream_id)
+        else:
+            await self._begin(event.stream_id, head)
+
+    def _malformed(self, stream_id: int) -> None:
+        # RFC 9113 section 8.1.1: "A request or response is also malformed if the value of a content-length header field
+        # does not equal the sum of the DATA frame payload lengths that form the content", and "Malformed requests or
+        # responses that are detected MUST be treated as a stream error (Section 5.4.2) of type PROTOCOL_ERROR".
+        self._reset(stream_id, ErrorCodes.PROTOCOL_ERROR)
+
+    def _head_of(self, event: events.RequestReceived) -> RequestHead | int:
+        """The head of a request, or the status with which it is refused."""
+        fields = tuple(event.headers)
+        known = self._known.find(fields)
+        if known is not None:
+            return known.head
+        size = _size(fields)
+        pseudo = dict(pair for pair in fields if pair[0].startswith(b":"))
+        status = _refusal(pseudo, len(fields) > self._limits.max_headers or size > self._limits.max_header_bytes)
+        if status:
+            return status
+        head = RequestHead(
+            method=pseudo[b":method"].decode("ascii").upper(),
+            target=pseudo[b":path"],
+            http_version="2",
+            headers=filter_pseudo_headers(event.headers),
+            keeps_alive=True,
+        )
+        # RFC 7541 section 7.1.3: such a field is sent so to protect it; it does not stay in a table of ours either.
+        if not any(isinstance(field, NeverIndexedHeaderTuple) for field in fields):
+            self._known.keep(fields, size, head)
+        return head
+
+    def _refuse(self, stream_id: int, status: int, *, still_sending: bool) -> None:
+        # The peer may have reset the stream in the same breath.
+        with suppress(ProtocolError):
+            self.connection.send_headers(stream_id, [(b":status", b"%d" % status)], end_stream=True)
+        if still_sending:
+            self._reset(stream_id, ErrorCodes.NO_ERROR)
+
+    async def _begin(self, stream_id: int, head: RequestHead) -> None:
+        more: dict[str, Any] = {"probe.notes": head.notes}
+        if self._unbegun.is_whole(stream_id):
+            more["probe.whole_body"] = {}
+        place = (self.task_group, self.ssl, self.client, self.server)
+        stream = RequestStream(self.app, self.config, self.context, *place, self.stream_send, stream_id, more=more)
+        self.streams[stream_id] = stream
+        self._receiving.add(stream_id)
+        if length := _content_length(head):
+            self._missing[stream_id] = length
+        self.stream_buffers[stream_id] = BoundedBuffer(self._stall_s)
+        # A copy of the headers: the head may come again.
+        about = (head.http_version, head.method, head.target)
+        await stream.handle(Request(stream_id, [*head.headers], *about, self.connection_state))
+        if isinstance(stream.app_put, Inbox):
+            stream.app_put.taken = partial(self._taken, stream_id)
+
+    async def _received(self, event: events.DataReceived) -> None:
+        stream = self.streams.get(event.stream_id)
+        if stream is None or not event.data:
+            # Data for a call that has ended: hypercorn looks the stream up and dies. Its window is given back.
+            self._taken(event.stream_id, event.flow_controlled_length)
+        else:
+            self._taken(event.stream_id, event.flow_controlled_length - len(event.data))
+            if event.stream_id in self._missing:
+                self._missing[event.stream_id] -= len(event.data)
+            await stream.handle(Body(event.stream_id, event.data))
+
+    def _taken(self, stream_id: int, size: int) -> None:
+        # An application that does not read stops its peer by flow control, not by stopping our reader.
+        if size and not self.closed:
+            with suppress(ProtocolError):
+                self.connection.acknowledge_received_data(size, stream_id)
+            self._flush_now()
+
+    async def _request_ended(self, event: events.StreamEnded) -> None:
+        self._receiving.discard(event.stream_id)
+        stream = self.streams.get(event.stream_id)
+        if self._missing.pop(event.stream_id, 0):
+            # h2 notices that where the last frame is DATA, and not where it is HEADERS.
+            await self._close_stream(event.stream_id)
+            self._malformed(event.stream_id)
+        elif stream is not None:
+            await stream.handle(EndBody(event.stream_id))
+
+    async def _reset_by_peer(self, event: events.StreamReset) -> None:
+        await self._close_stream(event.stream_id)
+        self._discard(event.stream_id)
+
+    async def _window_grown(self, event: events.WindowUpdated) -> None:
+        await self._window_updated(event.stream_id)
+
+    async def _peer_settings(self, event: events.RemoteSettingsChanged) -> None:
+        if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+            await self._window_updated(None)
+
+    async def _terminated(self, _event: events.ConnectionTerminated) -> None:
+        # h2 sends nothing more after the peer's GOAWAY, so the streams that are open cannot be finished.
+        await self.send(Closed())
+
+    # Of the class, because a table of bound methods would be a cycle.
+    _REACTIONS: ClassVar[Mapping[type[events.Event], Callable[[ContainedH2, Any], Awaitable[None]]]] = {
+        events.RequestReceived: _requested,
+        events.DataReceived: _received,
+        events.StreamEnded: _request_ended,
+        events.StreamReset: _reset_by_peer,
+        events.WindowUpdated: _window_grown,
+        events.RemoteSettingsChanged: _peer_settings,
+        events.ConnectionTerminated: _terminated,
+    }
+
+    # -- what the application causes
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """hypercorn's way out for a response.
+
+        Returns for a body when the socket has taken it, and raises `PeerGoneError` when it will not; never raises for
+        anything else.
+        """
+        if isinstance(event, Body):
+            await self._send_body(event)
+            return
+        if isinstance(event, StreamClosed):
+            self._abandon(event.stream_id)
+        try:
+            if isinstance(event, EndBody) and not self._unsent(event.stream_id):
+                await self._end(event.stream_id)
+            else:
+                await super().stream_send(event)
+        except StreamStalledError:
+            await self._give_up(event.stream_id)
+
+    async def _send_body(self, body: Body) -> None:
+        buffer = self.stream_buffers.get(body.stream_id)
+        if not isinstance(buffer, BoundedBuffer):
+            raise PeerGoneError("the stream is over")
+        try:
+            if not self._send_at_once(body, buffer):
+                await self._push(body, buffer)
+        except (MissingStreamError, ProtocolError):
+            self._discard(body.stream_id)
+            raise PeerGoneError("the stream is over") from None
+        except StreamStalledError:
+            await self._give_up(body.stream_id)
+            raise PeerGoneError("the peer grants the stream no window") from None
+        await self._outbox.delivered()
+
+    def _send_at_once(self, body: Body, buffer: BoundedBuffer) -> bool:
+        """Send a part for which there is room and window, while nothing else waits for them; whether it was sent.
+
+        So a response that is ready leaves in one write with its head and its end, and passes through no other task.
+        """
+        window = self.connection.local_flow_control_window(body.stream_id)
+        room = min(window, self.connection.max_outbound_frame_size)
+        if self._pushing or buffer.buffer or len(self._outbox) > HIGH_WATER or len(body.data) > room:
+            return False
+        stream = self.streams.get(body.stream_id)
+        ends = isinstance(stream, RequestStream) and stream.ends
+        self.connection.send_data(body.stream_id, body.data, end_stream=ends)
+        if ends:
+            self._finish(body.stream_id)
+        self._flush_now()
+        return True
+
+    async def _push(self, body: Body, buffer: BoundedBuffer) -> None:
+        """Have the sending task send a part, in the order that it keeps among the streams."""
+        if not buffer.queued:
+            self.priority.insert_stream(body.stream_id)
+            buffer.queued = True
+        self._pushing += 1
+        try:
+            view = memoryview(body.data)
+            for at in range(0, len(view), HIGH_WATER):
+                # A large part is not copied whole, and the sending task has stopped when a piece of it was sent.
+                self.priority.unblock(body.stream_id)
+                await self.has_data.set()
+                await buffer.push(view[at : at + HIGH_WATER])
+        finally:
+            self._pushing -= 1
+
+    async def _window_updated(self, stream_id: int | None) -> None:
+        """A window has grown: of one stream, or with none or 0 that of the connection."""
+        waiting = [each for each in ([stream_id] if stream_id else self.stream_buffers) if self._unsent(each)]
+        for each in waiting:
+            self.priority.unblock(each)
+        if waiting:
+            await self.has_data.set()
+
+    async def _close_stream(self, stream_id: int) -> None:
+        """Tell the call of a stream that it is over. hypercorn wakes its sending task too, which has nothing to do."""
+        stream = self.streams.pop(stream_id, None)
+        if stream is not None:
+            await stream.handle(StreamClosed(stream_id))
+
+    def _unsent(self, stream_id: int) -> bool:
+        buffer = self.stream_buffers.get(stream_id)
+        return buffer is not None and bool(buffer.buffer)
+
+    async def _end(self, stream_id: int) -> None:
+        # An end alone needs no window and no turn. When the server ends, the sending task may have gone before.
+        if stream_id in self.stream_buffers:
+            self.stream_buffers[stream_id].set_complete()
+            await self._send_data(stream_id)
+
+    async def _give_up(self, stream_id: int) -> None:
+        """Reset a stream that has stalled."""
+        put = getattr(self.streams.get(stream_id), "app_put", None)
+        if isinstance(put, Inbox):
+            put.cut_off = WRITE_TIMEOUT
+        await self._close_stream(stream_id)
+        self._reset(stream_id, ErrorCodes.CANCEL)
+
+    def _abandon(self, stream_id: int) -> None:
+        # A call that ends without ending its response: hypercorn leaves the stream open and the client waiting.
+        buffer = self.stream_buffers.get(stream_id)
+        if isinstance(buffer, BoundedBuffer) and not buffer.ended:
+            self._reset(stream_id, ErrorCodes.INTERNAL_ERROR)
+
+    async def _send_data(self, stream_id: int) -> None:
+        try:
+            await self._send_some(stream_id, self.stream_buffers[stream_id])
+        except (KeyError, ProtocolError):
+            self._discard(stream_id)
+        await self._flush()
+
+    async def _send_some(self, stream_id: int, buffer: StreamBuffer) -> None:
+        window = self.connection.local_flow_control_window(stream_id)
+        data = await buffer.pop(max(0, min(window, self.connection.max_outbound_frame_size)))
+        if data or buffer.complete:
+            self.connection.send_data(stream_id, data, end_stream=buffer.complete)
+        else:
+            self.priority.block(stream_id)
+        if buffer.complete:
+            self._finish(stream_id)
+
+    def _finish(self, stream_id: int) -> None:
+        if stream_id in self._receiving:
+            # RFC 9113 section 8.1: "a server MAY request that the client abort transmission of a request without
+            # error by sending a RST_STREAM with an error code of NO_ERROR after sending a complete response".
+            self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+        self._discard(stream_id)
+
+    def _reset(self, stream_id: int, code: ErrorCodes) -> None:
+        with suppress(ProtocolError):
+            self.connection.reset_stream(stream_id, code)
+        self._discard(stream_id)
+        self._flush_now()
+
+    def _discard(self, stream_id: int) -> None:
+        self._receiving.discard(stream_id)
+        self._missing.pop(stream_id, None)
+        buffer = self.stream_buffers.pop(stream_id, None)
+        if isinstance(buffer, BoundedBuffer):
+            buffer.finish()
+            if buffer.queued:
+                self.priority.remove_stream(stream_id)
+
+
+def _connection_error(error: ProtocolError) -> ErrorCodes:
+    """The code of the GOAWAY for what h2 has raised."""
+    # RFC 9113 section 4.3: "A decoding error in a field block MUST be treated as a connection error (Section 5.4.1) of
+    # type COMPRESSION_ERROR." h2 has another code for it. A block that is too large, though well encoded, keeps its
+    # own.
+    undecodable = isinstance(error.__cause__, HPACKError) and not isinstance(error, DenialOfServiceError)
+    return ErrorCodes.COMPRESSION_ERROR if undecodable else error.error_code
+
+
+def _announced(max_streams: int, max_header_bytes: int) -> H2Settings:
+    # No ENABLE_CONNECT_PROTOCOL: WebSocket is served on HTTP/1.1, where one that does not read blocks no other stream.
+    values = {SettingCodes.MAX_CONCURRENT_STREAMS: max_streams, SettingCodes.MAX_HEADER_LIST_SIZE: max_header_bytes}
+    return H2Settings(client=False, initial_values=values)
+
+
+def _size(fields: Iterable[tuple[bytes, bytes]]) -> int:
+    # RFC 9113 section 6.5.2: the size of a list is that of names and values "plus an overhead of 32 octets for each".
+    return sum(len(name) + len(value) + 32 for name, value in fields)
+
+
+def _content_length(head: RequestHead) -> int:
+    """The length that a head announces, 0 without one; h2 has refused values that are no number."""
+    return next((int(value) for name, value in head.headers if name == b"content-length"), 0)
+
+
+def _refusal(pseudo: Mapping[bytes, bytes], too_large: bool) -> int:
+    """The status of a request that does not reach the application, or 0."""
+    if too_large:
+        return 431
+    if pseudo[b":method"] == b"CONNECT":
+        return 501
+    return 0 if pseudo[b":method"].isascii() and pseudo[b":path"].isascii() else 400

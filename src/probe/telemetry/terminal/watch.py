@@ -1,0 +1,75 @@
+"""`mcp-probe serve --watch`: the lines of a server on its own standard output."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from ...engine.protocols import WatchedEngine
+from ...log.event_log import Entry
+from ...log.follower import LogFollower
+from .exchanges import Exchanges, Line
+
+if TYPE_CHECKING:
+    from .screen import Screen
+
+# The end of the server waits so long until its last lines are written.
+_FINAL_S: Final = 1.0
+
+
+@asynccontextmanager
+async def watching(engine: WatchedEngine, screen: Screen) -> AsyncIterator[None]:
+    """Show what happens while the block runs, and the rest within a second afterwards."""
+    shown = _ScreenLines(engine, screen)
+    try:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(shown.follower.serve)
+            try:
+                yield
+            finally:
+                nursery.cancel_scope.cancel()
+    finally:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_S):
+            await shown.follower.reach(engine.log.last)
+
+
+class _ScreenLines:
+    """Lines wait for a thread that writes them: who reads standard output may be slow, and then the log waits."""
+
+    def __init__(self, engine: WatchedEngine, screen: Screen) -> None:
+        self._screen = screen
+        self._exchanges = Exchanges()
+        self._wall = engine.clock.wall
+        self._waiting: list[Line] = []
+        self.follower = LogFollower(engine.log, self._take, self._missed, pause=self._write)
+
+    def _take(self, entry: Entry) -> None:
+        self._waiting.extend(self._exchanges.take(entry))
+
+    def _missed(self, first: int, last: int) -> None:
+        self._waiting.append(missing(self._wall(), first, last))
+
+    async def _write(self) -> None:
+        if not self._waiting:
+            await trio.lowlevel.checkpoint()
+            return
+        lines, self._waiting = self._waiting, []
+        # "can't start new thread": an exhausted system loses lines, not its server.
+        with suppress(RuntimeError):
+            # A reader that reads nothing would hold the thread for ever; it is left behind.
+            await trio.to_thread.run_sync(self._show, lines, abandon_on_cancel=True)
+
+    def _show(self, lines: list[Line]) -> None:
+        # The reader of the lines may have gone, as `head` does, and the file may be closed.
+        with suppress(OSError, ValueError):
+            for line in lines:
+                self._screen.show(line)
+
+
+def missing(at: float, first: int | None, last: int | None) -> Line:
+    """The line that says that entries are not told."""
+    which = "an earlier run" if first is None else f"{first} to {last}"
+    return Line(at, "", "missing", f"entries of {which}" if first is None else f"entries {which}", "warn", finding=True)

@@ -1,0 +1,123 @@
+"""The conditions that the words of a filter line put on exchanges and on their entries.
+
+An **exchange** passes where, for each word, one of its entries has what the word asks for, and for each negated word
+none has; of kinds that are not wanted it needs an entry on the wire that is none of them.
+
+An **entry** passes where its exchange has the client, the tool, the outcome and the status that are asked for, and it
+has all else itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from ...log.event_filter import RowText, direction_of
+from ...log.event_log import Entry
+from ..tables.problems import problem_of
+from .exchanges import ExchangeFold, LoggedExchange, is_on_wire
+from .words import Key, Word, matcher
+
+_OF_EXCHANGE: Final = frozenset[Key]({"client", "tool", "outcome", "status"})
+
+_Values: TypeAlias = Callable[[Entry], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One word about entries that needs no text: `has` tells whether an entry has what it asks for."""
+
+    has: Callable[[Entry], bool]
+    negated: bool
+    of_kind: bool
+
+    def met(self, found: bool) -> bool:
+        """Whether an exchange passes, where `finds` has found one of its entries, or none."""
+        return found != (self.negated and not self.of_kind)
+
+    def finds(self, entries: Iterable[Entry]) -> bool:
+        """Whether one of some entries has it; of kinds that are not wanted, whether one on the wire is none of them."""
+        if self.negated and self.of_kind:
+            return any(is_on_wire(entry.fact) and not self.has(entry) for entry in entries)
+        return any(map(self.has, entries))
+
+
+class Conditions:
+    """The words of one line, for the exchanges of one fold. `asks` are about entries, `texts` about their texts."""
+
+    def __init__(self, words: Sequence[Word], fold: ExchangeFold) -> None:
+        self._of_exchange = [(word, matcher(word)) for word in words if word.key in _OF_EXCHANGE]
+        values = _values_in(fold)
+        self.asks = [
+            Ask(_having(values[word.key], matcher(word)), word.negated, word.key == "kind")
+            for word in words
+            if word.key in values
+        ]
+        self.texts = [word for word in words if word.key == "text"]
+
+    def around(self, exchange: LoggedExchange) -> bool:
+        """Whether an exchange has the client, the tool, the outcome and the status that are asked for."""
+        return all(any(map(matches, exchange.named(word.key))) != word.negated for word, matches in self._of_exchange)
+
+    def names(self, entry: Entry) -> bool:
+        """Whether an entry has itself what is asked for but texts."""
+        return all(ask.has(entry) != ask.negated for ask in self.asks)
+
+    def passes_entry(self, entry: Entry, exchange: LoggedExchange) -> bool:
+        """Whether an entry of an exchange passes."""
+        if not (self.around(exchange) and self.names(entry)):
+            return False
+        row = RowText(entry.encoded()) if self.texts else None
+        return row is None or all(_has_text(row, word) != word.negated for word in self.texts)
+
+    def look(self, entry: Entry, found: set[int]) -> None:
+        """Add to `found` the words about entries and texts of which this entry has what they look for."""
+        found.update(place for place, ask in enumerate(self.asks) if place not in found and ask.finds((entry,)))
+        texts = [pair for pair in enumerate(self.texts, len(self.asks)) if pair[0] not in found]
+        if texts:
+            row = RowText(entry.encoded())
+            found.update(place for place, word in texts if _has_text(row, word))
+
+    def passes_exchange(self, exchange: LoggedExchange, found: Collection[int]) -> bool:
+        """Whether an exchange passes, in whose entries `look` has found these words."""
+        asked = all(ask.met(place in found) for place, ask in enumerate(self.asks))
+        texts = enumerate(self.texts, len(self.asks))
+        return asked and all((place in found) != word.negated for place, word in texts) and self.around(exchange)
+
+
+def _has_text(row: RowText, word: Word) -> bool:
+    return any(map(row.has, word.values))
+
+
+def _having(values: _Values, matches: Callable[[str], bool]) -> Callable[[Entry], bool]:
+    return lambda entry: any(map(matches, values(entry)))
+
+
+def _values_in(fold: ExchangeFold) -> Mapping[Key, _Values]:
+    """How the values of an entry are found that a word of a key is compared with."""
+    return {
+        "kind": lambda entry: (entry.fact.kind,),
+        "method": lambda entry: _some(fold.method(entry)),
+        "direction": lambda entry: _some(direction_of(entry.fact)),
+        "problem": _problem,
+        "stream": _stream,
+        "call": lambda entry: _some(entry.context.call),
+        "task": lambda entry: _some(entry.context.task),
+        "exchange": lambda entry: () if entry.context.exchange is None else (str(entry.context.exchange),),
+        "connection": lambda entry: _some(entry.context.connection),
+    }
+
+
+def _problem(entry: Entry) -> tuple[str, ...]:
+    problem = problem_of(entry.fact)
+    return () if problem is None else (problem, "any")
+
+
+def _stream(entry: Entry) -> tuple[str, ...]:
+    context = entry.context
+    return () if context.stream is None else (context.stream, f"{context.session}/{context.stream}")
+
+
+def _some(value: str | None) -> tuple[str, ...]:
+    return () if value is None else (value,)

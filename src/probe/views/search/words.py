@@ -1,0 +1,219 @@
+r"""The words of a filter line, such as `client:m1 tool:progress -kind:dispatch status:>=400 "step 3"`.
+
+    text  "two words"     anywhere in an entry, upper and lower case alike; in quotes, `\"` is a quote, `\\` a backslash
+    key:value             of what the key names, one of the values, with commas between them; `*` stands for anything
+    -word                 not that
+
+A key that stands several times has all its values. `dashboard/src/filter/words.ts` reads the same lines; tests of both
+read `dashboard/src/testing/filter-lines.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+from ...log.query import QueryError
+from ...wire.jsonrpc import clip
+
+Key: TypeAlias = Literal[
+    "client",
+    "tool",
+    "method",
+    "outcome",
+    "status",
+    "kind",
+    "direction",
+    "problem",
+    "call",
+    "task",
+    "stream",
+    "exchange",
+    "connection",
+    "text",
+]
+KEYS: Final = get_args(Key)
+
+PROBLEMS: Final = ("mistake", "asked", "lost", "limit", "other", "any")
+OUTCOMES: Final = (
+    "running",
+    "completed",
+    "tool_error",
+    "protocol_error",
+    "cancelled",
+    "timed_out",
+    "disconnected",
+    "input_required",
+)
+_DIRECTIONS: Final = ("in", "out")
+KIND_HEADS: Final = (
+    "audit",
+    "call",
+    "client",
+    "connection",
+    "dispatch",
+    "forwarding",
+    "host",
+    "http",
+    "limit",
+    "message",
+    "request",
+    "server",
+    "session",
+    "socket",
+    "stdio",
+    "stream",
+    "task",
+    "websocket",
+)
+"""The beginnings of kinds, up to the first dot."""
+
+# A long line costs as much for each entry of the log as it has values.
+_MOST_VALUES: Final = 50
+
+_STATUS = re.compile(r"(<=|>=|<|>)?(\d{3})")
+_COMPARE: Mapping[str, Callable[[int, int], bool]] = {
+    "": lambda mine, asked: mine == asked,
+    "<": lambda mine, asked: mine < asked,
+    ">": lambda mine, asked: mine > asked,
+    "<=": lambda mine, asked: mine <= asked,
+    ">=": lambda mine, asked: mine >= asked,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """The condition of a key: one of the `values`, or none of them where it is `negated`. Values are in lower case."""
+
+    key: Key
+    values: tuple[str, ...]
+    negated: bool = False
+
+
+def read(line: str) -> tuple[Word, ...]:
+    """The words of a line, each key once and once more negated; each text is a word of its own. Raises `QueryError`."""
+    found: dict[tuple[Key, bool, int], list[str]] = {}
+    for place, (negated, key, values) in enumerate(_tokens(line)):
+        known = _checked(key, values)
+        found.setdefault((known, negated, place if known == "text" and not negated else 0), []).extend(values)
+    if sum(map(len, found.values())) > _MOST_VALUES:
+        raise QueryError(f"a filter has at most {_MOST_VALUES} values")
+    return tuple(
+        Word(key, tuple(dict.fromkeys(value.casefold() for value in values)), negated)
+        for (key, negated, _), values in found.items()
+    )
+
+
+def _tokens(line: str) -> Iterator[tuple[bool, str, list[str]]]:
+    """Each word: whether it is negated, its key, and its values as they stand."""
+    at = 0
+    while at < len(line):
+        if line[at].isspace():
+            at += 1
+            continue
+        negated = line[at] == "-" and at + 1 < len(line) and not line[at + 1].isspace()
+        at += negated
+        begins = re.compile(r"[A-Za-z_]+:").match(line, at)
+        key = "text" if begins is None else begins[0][:-1].lower()
+        at = at if begins is None else begins.end()
+        values: list[str] = []
+        while True:
+            value, at = _value(line, at, commas=begins is not None)
+            values.append(value)
+            if begins is None or at >= len(line) or line[at] != ",":
+                break
+            at += 1
+        yield negated, key, values
+
+
+def _value(line: str, at: int, *, commas: bool) -> tuple[str, int]:
+    """A value from a place on, in quotes or up to a space (or a comma), and where it ends."""
+    if at < len(line) and line[at] == '"':
+        value = ""
+        at += 1
+        while at < len(line) and line[at] != '"':
+            at += line[at] == "\\" and at + 1 < len(line) and line[at + 1] in '"\\'
+            value += line[at]
+            at += 1
+        if at >= len(line):
+            raise QueryError(f'a quotation that begins with "{clip(value)} has no end')
+        return value, at + 1
+    begin = at
+    while at < len(line) and not line[at].isspace() and not (commas and line[at] == ","):
+        at += 1
+    return line[begin:at], at
+
+
+def _checked(key: str, values: list[str]) -> Key:
+    if key not in KEYS:
+        what = f'known are {", ".join(KEYS)}; a text with a colon stands in quotes: "{clip(key)}:{clip(values[0])}"'
+        raise QueryError(f"{clip(key)}: is no word of the filter; {what}", KEYS, key)
+    for value in values:
+        if not value:
+            raise QueryError(f"{key}: has no value")
+        _check_value(cast("Key", key), value)
+    return cast("Key", key)
+
+
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"direction": _DIRECTIONS, "problem": PROBLEMS, "outcome": OUTCOMES}
+
+
+def completions(begun: str) -> list[str]:
+    """The words of a line that begin like this: keys, and the values of those that have few."""
+    sign, word = ("-", begun[1:]) if begun.startswith("-") else ("", begun)
+    key, colon, value = word.partition(":")
+    if not colon:
+        return [f"{sign}{name}:" for name in KEYS if name != "text" and name.startswith(word.lower())]
+    *before, last = value.split(",")
+    values = {**_CHOICES, "kind": KIND_HEADS}.get(key.lower(), ())
+    given = "".join(f"{one}," for one in before)
+    return [f"{sign}{key}:{given}{each}" for each in values if each.startswith(last.lower())]
+
+
+def _check_value(key: Key, value: str) -> None:
+    choices = _CHOICES.get(key)
+    if choices is not None and "*" not in value and value.lower() not in choices:
+        raise QueryError(f"{key}:{clip(value)} is not known; {key} is one of {', '.join(choices)}", choices, value)
+    if key == "status" and _STATUS.fullmatch(value) is None:
+        raise QueryError(f"status:{clip(value)} is no status; it would be 404, >=400 or <300")
+    head = value.lower().split(".", 1)[0]
+    if key == "kind" and "*" not in value and head not in KIND_HEADS:
+        raise QueryError(f"kind:{clip(value)} is not known; kinds begin with {', '.join(KIND_HEADS)}", KIND_HEADS, head)
+
+
+def matcher(word: Word) -> Callable[[str], bool]:
+    """Whether a name, or a number as a text, is one of the values of a word; of a `kind`, also what begins with one."""
+    if word.key == "status":
+        return _status(word.values)
+    if word.key == "text":
+        return lambda mine: any(value in mine for value in word.values)
+    exact = frozenset(value for value in word.values if "*" not in value)
+    patterns = [value.split("*") for value in word.values if "*" in value]
+    heads = tuple(f"{value}." for value in exact) if word.key == "kind" else ()
+
+    def matches(mine: str) -> bool:
+        name = mine.casefold()
+        return name in exact or name.startswith(heads) or any(_fits(name, parts) for parts in patterns)
+
+    return matches
+
+
+def _fits(name: str, parts: Sequence[str]) -> bool:
+    """Whether a name has these parts in their order, the first at its beginning and the last at its end."""
+    first, *middle, last = parts
+    if not name.startswith(first):
+        return False
+    at = len(first)
+    for part in middle:
+        found = name.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return name.endswith(last) and len(name) - len(last) >= at
+
+
+def _status(values: tuple[str, ...]) -> Callable[[str], bool]:
+    asked = [(found[1] or "", int(found[2])) for found in map(_STATUS.fullmatch, values) if found is not None]
+    return lambda mine: any(_COMPARE[sign](int(mine), number) for sign, number in asked)

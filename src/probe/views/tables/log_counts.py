@@ -1,0 +1,103 @@
+"""How many entries of each group the log keeps. They are counted when somebody asks."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+from ...log.event_filter import direction_of
+from ...log.event_log import Entry
+from ...log.events import Event
+from .changes import Changes
+from .groups import Group, groups_of
+from .problems import Problem, problem_of
+from .rows import CountsRow
+
+LOG: Final = "log"
+"""The id of the only row."""
+
+_Name: TypeAlias = Group | Literal["received", "sent"]
+_WAYS: Final[dict[str, _Name]] = {"in": "received", "out": "sent"}
+
+
+class LogCounts:
+    """Fed with every entry of the log in order by `take`, and with what the log still keeps."""
+
+    def __init__(self) -> None:
+        self.changes = Changes(1)
+        # One for each entry that is kept and was counted: few different sets, which all entries share.
+        self._kept: deque[tuple[int, frozenset[_Name]]] = deque()
+        self._uncounted: deque[Entry] = deque()
+        self.take: Final[Callable[[Entry], None]] = self._uncounted.append
+        self._shared: dict[frozenset[_Name], frozenset[_Name]] = {}
+        self._counts: Counter[_Name] = Counter()
+        # The entries that are problems, and how many of each kind an exchange has. Below zero: an entry without one.
+        self._problems: deque[tuple[int, Problem, int]] = deque()
+        self._in_exchange: Counter[tuple[Problem, int]] = Counter()
+        self._exchanges: Counter[Problem] = Counter()
+
+    def forget_before(self, first: int) -> None:
+        """The log keeps no entry before this one, and more are coming."""
+        while self._kept and self._kept[0][0] < first:
+            self._counts.subtract(self._kept.popleft()[1])
+        while self._problems and self._problems[0][0] < first:
+            self._forget_problem(*self._problems.popleft()[1:])
+        uncounted = self._uncounted
+        while uncounted and uncounted[0].seq < first:
+            uncounted.popleft()
+        self.changes.note(LOG)
+
+    def row(self) -> CountsRow | None:
+        """The counts as they are now; None before the first entry."""
+        while self._uncounted:
+            self._count(self._uncounted.popleft())
+        if not self._kept:
+            return None
+        counts = self._counts
+        return CountsRow(
+            id=LOG,
+            first=self._kept[0][0],
+            last=self._kept[-1][0],
+            entries=len(self._kept),
+            received=counts["received"],
+            sent=counts["sent"],
+            deliveries=counts["deliveries"],
+            messages=counts["messages"],
+            http=counts["http"],
+            calls=counts["calls"],
+            tasks=counts["tasks"],
+            streams=counts["streams"],
+            sessions=counts["sessions"],
+            hosts=counts["hosts"],
+            server=counts["server"],
+            problems=counts["problems"],
+            mistakes=self._exchanges["mistake"],
+            asked=self._exchanges["asked"],
+            lost=self._exchanges["lost"],
+            limits=self._exchanges["limit"],
+            others=self._exchanges["other"],
+        )
+
+    def _count(self, entry: Entry) -> None:
+        names = _names(entry.fact)
+        self._kept.append((entry.seq, self._shared.setdefault(names, names)))
+        self._counts.update(names)
+        problem = problem_of(entry.fact) if "problems" in names else None
+        if problem is not None:
+            exchange = entry.context.exchange
+            where = -entry.seq if exchange is None else exchange
+            self._problems.append((entry.seq, problem, where))
+            self._in_exchange[problem, where] += 1
+            self._exchanges[problem] += self._in_exchange[problem, where] == 1
+
+    def _forget_problem(self, problem: Problem, where: int) -> None:
+        self._in_exchange[problem, where] -= 1
+        if not self._in_exchange[problem, where]:
+            del self._in_exchange[problem, where]
+            self._exchanges[problem] -= 1
+
+
+def _names(event: Event) -> frozenset[_Name]:
+    groups, way = groups_of(event), direction_of(event)
+    return groups if way is None or "deliveries" in groups else groups | {_WAYS[way]}

@@ -1,0 +1,103 @@
+"""`/api/calls`: tool calls, page by page, one with its evidence, and all of them as lines of JSON or as a table."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Final
+
+import trio
+from quart import Response
+from quart_trio import QuartTrio
+
+from ...engine.audit.kept_calls import AuditUnreadableError, CallRows, CallStore, CursorError
+from ...engine.protocols import WatchedEngine
+from ...engine.turns import Turns
+from ...views import call_filter
+from ...views.call_filter import CallFilter
+from . import call_table, listing, media, responses
+from .problems import not_found, problem
+from .queries import Query, read
+from .responses import array, json_answer
+
+_DEFAULT_LIMIT: Final = 50
+# The bytes of an export that are in memory at once, beside those that a socket has not taken.
+_PIECE_ROWS: Final = 200
+_PIECE_BYTES: Final = 64 * 1024
+
+
+def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
+    """Add the pages of one engine. A page is made under the lock `making`, and counted when that is released."""
+    store, limits = engine.audit.calls, engine.settings.limits
+
+    @app.get(listing.CALLS.rule)
+    async def calls() -> Response:
+        query, wanted = _asked(listing.CALLS)
+        limit = min(query.number("limit", _DEFAULT_LIMIT, low=1), limits.api_page)
+        async with making:
+            page = await store.page(wanted, query.own.get("cursor"), limit, limits.api_page_bytes)
+            return json_answer({"next": page.next}, {"calls": array(page.rows)})
+
+    @app.get(listing.CALL.rule)
+    async def call(id: str) -> Response:
+        read()
+        async with making:
+            found = await store.get(id, limits.api_page_bytes)
+            if found is None:
+                return not_found("there is no such call, or it is kept no longer")
+            complete = b"true" if found.complete else b"false"
+            # Each copy of some megabytes takes a millisecond, so there are two.
+            events = b",".join(found.events)
+            body = b'{"call":%b,"evidence":{"complete":%b,"events":[%b]}}' % (found.row, complete, events)
+            return responses.stable(Response(body, content_type=media.JSON), found.tag)
+
+    @app.get(listing.CALLS_NDJSON.rule)
+    async def lines() -> Response:
+        _, wanted = _asked(listing.CALLS_NDJSON)
+        rows = await _export(store, wanted, b"", lambda row: row + b"\n")
+        return responses.streamed(rows, media.NDJSON, f"calls-{engine.run}.ndjson")
+
+    @app.get(listing.CALLS_CSV.rule)
+    async def table() -> Response:
+        _, wanted = _asked(listing.CALLS_CSV)
+        rows = await _export(store, wanted, call_table.header(), call_table.line)
+        return responses.streamed(rows, f"{media.CSV}; charset=utf-8; header=present", f"calls-{engine.run}.csv")
+
+    @app.errorhandler(CursorError)
+    async def bad_cursor(error: CursorError) -> Response:
+        return problem(400, str(error))
+
+    @app.errorhandler(AuditUnreadableError)
+    async def unreadable(error: AuditUnreadableError) -> Response:
+        response = problem(503, str(error))
+        response.headers["retry-after"] = "5"
+        return response
+
+
+def _asked(page: listing.Route) -> tuple[Query, CallFilter]:
+    query = read(page.own, page.filters)
+    return query, call_filter.parse(query.filters, [item.name for item in page.own])
+
+
+async def _export(
+    store: CallStore, wanted: CallFilter, head: bytes, write: Callable[[bytes], bytes]
+) -> AsyncGenerator[bytes, None]:
+    """All rows that pass, newest first. A row that starts or changes meanwhile is not there twice.
+
+    The first page is read at once: if none can be, the answer is still to be a refusal.
+    """
+    first = await store.page(wanted, None, _PIECE_ROWS, _PIECE_BYTES)
+    return responses.joined(_parts(store, wanted, first, head, write))
+
+
+async def _parts(
+    store: CallStore, wanted: CallFilter, page: CallRows, head: bytes, write: Callable[[bytes], bytes]
+) -> AsyncGenerator[bytes, None]:
+    turns = Turns()
+    yield head
+    while True:
+        for row in page.rows:
+            yield write(row)
+            await turns.done(len(row))
+        if page.next is None:
+            return
+        page = await store.page(wanted, page.next, _PIECE_ROWS, _PIECE_BYTES)

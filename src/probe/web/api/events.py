@@ -1,0 +1,191 @@
+"""`/api/events`: the event log, page by page, one entry, and all of it as lines of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import trio
+from quart import Response
+from quart_trio import QuartTrio
+
+from ...engine.protocols import WatchedEngine
+from ...log import event_filter, ndjson
+from ...log.event_filter import EventFilter
+from ...log.event_log import Entry, EventLog, Gap
+from ...log.header import End, Header, Why
+from ...log.query import QueryError, whole_number
+from ...settings.limits import Limits
+from . import listing, media, responses
+from .problems import not_found
+from .queries import Query, read
+
+# Entries that are looked at between two checkpoints, where nothing has to be encoded.
+_PIECE = 100
+
+
+@dataclass(slots=True)
+class Scan:
+    """One page in the making: the `gap` in it, and `next`, where the following page begins.
+
+    It is `full` when it has as many rows or bytes as it may, or when enough entries have been looked at.
+    """
+
+    wanted: EventFilter
+    limit: int
+    limits: Limits
+    next: int | None = None
+    gap: Gap | None = None
+    looked: int = 0
+    full: bool = False
+    _rows: int = 0
+    _bytes: int = 0
+    _encoded: bool = False
+
+    @property
+    def piece(self) -> int:
+        """How many entries to look at next."""
+        return min(_PIECE, self.limits.api_scan - self.looked)
+
+    def row(self, entry: Entry) -> bytes | None:
+        """Look at one more entry: its row, empty where the filter does not pass it, None where the page is full."""
+        if self.full:
+            return None
+        row = entry.encoded() if self.wanted.fits(entry) else b""
+        self._encoded = bool(row)
+        if not (row and self.wanted.finds(row)):
+            row = b""
+        elif self._rows and self._bytes + len(row) > self.limits.api_page_bytes:
+            self.full = True
+            return None
+        else:
+            self._rows += 1
+            self._bytes += len(row)
+        self.looked += 1
+        self.full = self._rows >= self.limit or self.looked >= self.limits.api_scan
+        return row
+
+    async def pause(self) -> None:
+        """Let others run, behind an entry that was looked at."""
+        # An entry that was encoded has taken long enough; of the others it is many that do.
+        if self._encoded or self.looked % _PIECE == 0:
+            await trio.lowlevel.checkpoint()
+
+
+async def forward(log: EventLog, scan: Scan, since: int) -> AsyncGenerator[bytes, None]:
+    """The rows after `since`, oldest first. A gap stands before a page's first entry, never within a page."""
+    scan.next = since
+    while not scan.full:
+        page = log.since(scan.next, scan.piece)
+        if page.gap is not None and scan.looked:
+            return
+        scan.gap, before, scan.next = scan.gap or page.gap, scan.next, max(scan.next, log.first - 1)
+        if page.next == before:
+            return
+        for entry in page.entries:
+            if (row := scan.row(entry)) is None:
+                return
+            scan.next = entry.seq
+            if row:
+                yield row
+            await scan.pause()
+        scan.next = page.next
+
+
+async def backward(log: EventLog, scan: Scan, before: int) -> AsyncGenerator[bytes, None]:
+    """The rows before `before`, newest first; what is older than the log keeps is a gap at the end."""
+    upper = min(before, log.last + 1)
+    while not scan.full and upper > log.first:
+        found = log.until(upper - 1, scan.piece)
+        if not found:
+            # A file may leave out numbers.
+            upper = log.first
+        for entry in reversed(found):
+            if (row := scan.row(entry)) is None:
+                break
+            upper = entry.seq
+            if row:
+                yield row
+            await scan.pause()
+    scan.next = upper if upper > log.first else None
+    if scan.next is None and upper > 1:
+        scan.gap = Gap(1, upper - 1)
+
+
+async def lines(engine: WatchedEngine, wanted: EventFilter, since: int) -> AsyncGenerator[bytes, None]:
+    """The log as it stands, line by line, with one for what was pushed out before it was read, and one at the end."""
+    why: Why = "complete" if wanted.passes_all and since == 0 else "filtered"
+    last = end = engine.log.last
+    yield ndjson.header(_header(engine))
+    while since < end:
+        page = engine.log.since(since, min(_PIECE, end - since))
+        if page.gap is not None:
+            yield ndjson.line(page.gap)
+        for entry in page.entries:
+            row = entry.encoded() if wanted.fits(entry) else b""
+            if row and wanted.finds(row):
+                yield row + b"\n"
+            if row:
+                await trio.lowlevel.checkpoint()
+        since = page.next
+        # A gap may reach beyond the end: entries that came while this was read, and have gone again.
+        last = max(last, since)
+        await trio.lowlevel.checkpoint()
+    yield ndjson.line(End(last, why))
+
+
+def _header(engine: WatchedEngine) -> Header:
+    return engine.header()
+
+
+def register(app: QuartTrio, engine: WatchedEngine) -> None:
+    """Add the pages of one engine."""
+    log, limits = engine.log, engine.settings.limits
+
+    @app.get(listing.EVENTS.rule)
+    async def events() -> Response:
+        query, wanted = _asked(listing.EVENTS)
+        limit = min(query.number("limit", limits.api_page, low=1), limits.api_page)
+        scan = Scan(wanted, limit, limits)
+        if "before" in query.own:
+            if "since" in query.own:
+                raise QueryError("since and before exclude each other")
+            rows = backward(log, scan, query.number("before", 0))
+        else:
+            rows = forward(log, scan, query.number("since", 0))
+
+        def others() -> Mapping[str, Any]:
+            gap = None if scan.gap is None else asdict(scan.gap)
+            return {"run": engine.run, "gap": gap, "next": scan.next, "last": log.last}
+
+        return responses.streamed_json("events", rows, others)
+
+    @app.get(listing.EVENT.rule)
+    async def event(seq: str) -> Response:
+        read()
+        number = whole_number(seq) or 0
+        entry = log.entry(number)
+        if entry is None:
+            return not_found(_missing(log, number))
+        response = Response(entry.encoded(), content_type=media.JSON)
+        return responses.stable(response, f"{engine.run}-{number}")
+
+    @app.get(listing.EVENTS_NDJSON.rule)
+    async def all_events() -> Response:
+        query, wanted = _asked(listing.EVENTS_NDJSON)
+        body = responses.joined(lines(engine, wanted, query.number("since", 0)))
+        return responses.streamed(body, media.NDJSON, f"events-{engine.run}.ndjson")
+
+
+def _asked(page: listing.Route) -> tuple[Query, EventFilter]:
+    query = read(page.own, page.filters)
+    return query, event_filter.parse(query.filters, [item.name for item in page.own])
+
+
+def _missing(log: EventLog, number: int) -> str:
+    if number == 0:
+        return "an entry is named by its number, which counts from 1"
+    if number < log.first:
+        return f"entry {number} was pushed out of the log; the oldest is {log.first}"
+    return f"there is no entry {number} yet; the newest is {log.last}"

@@ -1,0 +1,258 @@
+"""`/api/export…`: the log, or its entries about one client or one call, as a file for somebody else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+import trio
+from quart import Response
+from quart_trio import QuartTrio
+
+from ...engine.protocols import WatchedEngine
+from ...engine.turns import Turns
+from ...judge.reports.as_json import ALL_VERDICTS, as_json, subject_row
+from ...log.event_log import Entry, Gap, cost_of
+from ...log.header import End
+from ...log.query import QueryError
+from ...log.stored import encode_with
+from ...wire.jsonrpc import clip, encode
+from ..exports import har
+from ..exports.archive import SUFFIX, Archive
+from ..exports.extract import ClientEntries, Extract
+from ..exports.har import HarExchanges
+from ..exports.overview import OverviewTally
+from ..exports.page import ShownSession, WireLog, page
+from . import answers, listing, media, responses
+from .live_report import encoded, without_subjects
+from .problems import not_found
+from .queries import read
+
+# Entries that are looked at in one piece: half a millisecond, which is a turn.
+_PIECE: Final = 250
+_PIECE_COST: Final = 64 * 1024
+_CHUNK_BYTES: Final = 16 * 1024
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]")
+_LONGEST_NAME: Final = 64
+
+
+class NothingToExportError(Exception):
+    """The log has nothing about what was asked for; the message says what that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The numbers of the entries to export, what is lost among them, the end of the export, and whom it is about.
+
+    Its work is done in `turns`: others run between its pieces, and of all exports one makes a piece at a time.
+    """
+
+    extract: Extract
+    numbers: list[int]
+    lost: list[Gap]
+    end: End | None
+    about: str | None
+    turns: Turns
+
+
+def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
+    """Add the pages of one engine. Of all work in turns on this `turnstile`, one goes on at a time."""
+
+    async def find(page: listing.Route) -> Chosen:
+        return await _find(engine, _asked(page), Turns(turnstile))
+
+    @app.get(listing.EXPORT.rule)
+    async def export() -> Response:
+        found, tally = await find(listing.EXPORT), OverviewTally()
+        turns = found.turns
+        for item in _items(engine, found):
+            _count(tally, item)
+            await turns.done(0)
+        extract, judged = found.extract, engine.judging is not None
+        seen = answers.ExportOverview(engine.run, extract.client, extract.call, judged, tally.overview())
+        return responses.json_answer(asdict(seen))
+
+    @app.get(listing.EXPORT_FILE.rule)
+    async def export_file() -> Response:
+        found = await find(listing.EXPORT_FILE)
+        return responses.streamed(_archived(engine, found), media.ZIP, f"{_stem(engine, found)}{SUFFIX}")
+
+    @app.get(listing.EXPORT_HAR.rule)
+    async def export_har() -> Response:
+        found = await find(listing.EXPORT_HAR)
+        return responses.streamed(_har(engine, found), media.JSON, f"{_stem(engine, found)}.har")
+
+    @app.get(listing.EXPORT_HTML.rule)
+    async def export_html() -> Response:
+        found = await find(listing.EXPORT_HTML)
+        kind = f"{media.HTML}; charset=utf-8"
+        return responses.streamed(_page(engine, found), kind, f"{_stem(engine, found)}.html")
+
+    @app.errorhandler(NothingToExportError)
+    async def nothing(error: NothingToExportError) -> Response:
+        return not_found(str(error))
+
+
+def _asked(page: listing.Route) -> Extract:
+    query = read(page.own)
+    if len(query.own) > 1:
+        raise QueryError("client and call exclude each other")
+    if "" in query.own.values():
+        raise QueryError("client or call is empty; leave it out to have all")
+    return Extract(query.own.get("client"), query.own.get("call"))
+
+
+async def _find(engine: WatchedEngine, extract: Extract, turns: Turns) -> Chosen:
+    """Raises `NothingToExportError`."""
+    lost, end = _bounds(engine, extract)
+    if extract.call is not None:
+        # Its id is known with the run before it, and without.
+        run, _, call = extract.call.rpartition(".")
+        record = engine.records.get(call) if run in ("", engine.run) else None
+        view = engine.observer.call(call)
+        if record is None or view is None:
+            raise NothingToExportError(f"there is no call {clip(extract.call)!r}, or the log keeps it no longer")
+        lost = lost if view.cut else []
+        extract = replace(extract, call=call)
+        return Chosen(extract, view.in_order(), lost, end, record.label or record.session, turns)
+    last = engine.log.last
+    if extract.client is None:
+        return Chosen(extract, [entry.seq async for entry in _all(engine, last, turns)], lost, end, None, turns)
+    client = ClientEntries(extract.client)
+    async for entry in _all(engine, last, turns):
+        client.look(entry)
+    if not client:
+        raise NothingToExportError(f"no client {clip(extract.client)!r} is in the log")
+    numbers = [entry.seq async for entry in _all(engine, last, turns) if client.has(entry)]
+    return Chosen(extract, numbers, lost, end, extract.client, turns)
+
+
+def _bounds(engine: WatchedEngine, extract: Extract) -> tuple[list[Gap], End | None]:
+    """The losses of the log, and the end of an export of it: that of a file that was cut off has no end either."""
+    log, opened = engine.log, engine.opened
+    if opened is None:
+        lost = [Gap(1, log.first - 1)] if log.first > 1 else []
+        return lost, End(log.last, "complete" if extract.is_all else "filtered")
+    end = opened.log.end
+    if end is not None and not extract.is_all:
+        end = End(end.last, "filtered")
+    return opened.log.gaps, end
+
+
+async def _all(engine: WatchedEngine, last: int, turns: Turns) -> AsyncIterator[Entry]:
+    """The entries of the log up to one of them; others run meanwhile."""
+    after = 0
+    while after < last:
+        page = engine.log.since(after, min(_PIECE, last - after))
+        for entry in page.entries:
+            yield entry
+        after = page.next
+        await turns.done(_PIECE_COST)
+
+
+def _items(engine: WatchedEngine, found: Chosen) -> Iterator[Entry | Gap]:
+    """The entries that were found, as far as the log still has them, and the losses, in order."""
+    lost = [*found.lost]
+    for number in found.numbers:
+        while lost and lost[0].first < number:
+            yield lost.pop(0)
+        yield engine.log.entry(number) or Gap(number, number)
+    yield from lost
+
+
+def _count(tally: OverviewTally, item: Entry | Gap) -> None:
+    if isinstance(item, Gap):
+        tally.miss(item)
+    else:
+        tally.take(item)
+
+
+async def _archived(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
+    turns = found.turns
+    with closing(Archive(found.extract, engine.header(), engine.clock.wall())) as archive:
+        for item in _items(engine, found):
+            line = None if isinstance(item, Gap) else item.encoded()
+            archive.add(item, line)
+            if packed := archive.take():
+                yield packed
+            await turns.done(0 if line is None else len(line))
+        archive.end_log(found.end)
+        for call in sorted(archive.calls):
+            record = engine.records.get(call)
+            if record is not None:
+                row = record.encoded()
+                archive.add_call(row)
+                if packed := archive.take():
+                    yield packed
+                await turns.done(len(row))
+        archive.finish(await _report(engine, found.about, turns))
+        yield archive.take()
+
+
+async def _har(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
+    exchanges, turns = HarExchanges(), found.turns
+    for item in _items(engine, found):
+        if isinstance(item, Entry):
+            exchanges.take(item)
+        await turns.done(0)
+    yield har.begin()
+    comma = b""
+    for archived in exchanges.entries(engine.log.entry):
+        yield comma + archived
+        comma = b",\n"
+        await turns.done(len(archived))
+    yield har.END
+
+
+async def _page(engine: WatchedEngine, found: Chosen) -> AsyncIterator[bytes]:
+    tally, wire, turns = OverviewTally(), WireLog(), found.turns
+    for item in _items(engine, found):
+        _count(tally, item)
+        if isinstance(item, Entry):
+            wire.take(item)
+        # A message was parsed for its line.
+        await turns.done(cost_of(item.fact) if isinstance(item, Entry) else 0)
+    report = None if _is_part_of_file(engine) or engine.judging is None else await engine.judging.report(found.about)
+    why = _why_no_report(engine)
+    session = ShownSession(found.extract, engine.header(), tally.overview(), report, engine.clock.wall(), why)
+    chunk = bytearray()
+    for part in page(session, wire, engine.log.entry):
+        chunk += part.encode()
+        if len(chunk) >= _CHUNK_BYTES:
+            yield bytes(chunk)
+            chunk.clear()
+        await turns.done(len(part))
+    yield bytes(chunk)
+
+
+async def _report(engine: WatchedEngine, about: str | None, turns: Turns) -> bytes | None:
+    if _is_part_of_file(engine):
+        stored = engine.opened and engine.opened.report
+        return None if stored is None else encode(stored)
+    if engine.judging is None:
+        return None
+    judged = (subject_row(each, ALL_VERDICTS) for each in await engine.judging.subjects(about))
+    rows = [row async for row in encoded(judged, turns)]
+    return encode_with(without_subjects(as_json(engine.judging.frame())), [("subjects", responses.array(rows))])
+
+
+def _why_no_report(engine: WatchedEngine) -> str:
+    if not _is_part_of_file(engine):
+        return "There is no report: the server did not judge."
+    if engine.opened is None or engine.opened.report is None:
+        return "There is no report: a part of a log cannot be judged."
+    return "The report on this part of a log is in the session file; a part cannot be judged again for this page."
+
+
+def _is_part_of_file(engine: WatchedEngine) -> bool:
+    """Whether entries were left out of the log, so that it cannot be judged."""
+    return engine.opened is not None and engine.opened.is_filtered
+
+
+def _stem(engine: WatchedEngine, found: Chosen) -> str:
+    """The name of the file, without its suffix; `client` may be any text."""
+    part = found.extract.client or found.extract.call
+    return f"mcp-probe-{engine.run}" + ("" if part is None else f"-{_UNUSUAL.sub('_', part)[:_LONGEST_NAME]}")

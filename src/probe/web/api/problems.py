@@ -1,0 +1,45 @@
+"""Refusals, as problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quart import Response
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException
+
+from ...log.query import QueryError
+from ...server.endpoints import problem_details
+
+
+def problem(status: int, detail: str, known: Iterable[str] = ()) -> Response:
+    """A refusal; `known` is what there is, for one that asked for something unknown."""
+    return Response(problem_details.body(status, detail, known), status=status, content_type=problem_details.MEDIA)
+
+
+def not_found(detail: str) -> Response:
+    """404."""
+    return problem(404, detail)
+
+
+def register(app: QuartTrio, known_paths: str) -> None:
+    """Answer what goes wrong on any page; `known_paths` is told to who asks for one that there is not."""
+
+    @app.errorhandler(QueryError)
+    async def bad_query(error: QueryError) -> Response:
+        return problem(400, str(error), error.known)
+
+    @app.errorhandler(404)
+    async def no_page(error: Exception) -> Response:
+        return not_found(known_paths)
+
+    @app.errorhandler(405)
+    async def not_allowed(error: Exception) -> Response:
+        allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))
+        response = problem(405, f"this page takes {allowed}")
+        response.headers["allow"] = allowed
+        return response
+
+    @app.errorhandler(HTTPException)
+    async def refused(error: HTTPException) -> Response:
+        return problem(error.code or 500, error.description or error.name)

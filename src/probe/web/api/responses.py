@@ -1,0 +1,98 @@
+"""Answers of the pages: JSON put together from rows that are encoded already, bodies in pieces, and 304."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any, Final
+
+from quart import Response, request
+from quart_trio import QuartTrio
+
+from ...log.stored import encode_with
+from ...wire.jsonrpc import encode
+from .media import HTML, JSON
+
+# Half of what an answer holds of `max_unsent_bytes` in any case.
+_CHUNK_BYTES: Final = 32 * 1024
+
+
+def json_answer(value: Mapping[str, Any], rows: Mapping[str, bytes] | None = None) -> Response:
+    """An object with at least one member; the values of `rows` are JSON already."""
+    return Response(encode_with(value, (rows or {}).items()), content_type=JSON)
+
+
+def array(rows: Iterable[bytes]) -> bytes:
+    """Rows as one JSON array."""
+    return b"[" + b",".join(rows) + b"]"
+
+
+def stable(response: Response, tag: str) -> Response:
+    """An answer that stays as it is while its tag is the same: who has it already gets 304 and no body."""
+    if request.if_none_match.contains_weak(tag):
+        response = Response(b"", status=304)
+        del response.headers["content-type"]
+    response.set_etag(tag)
+    # May be kept, and is asked for again each time: 304 costs next to nothing.
+    response.headers["cache-control"] = "no-cache"
+    return response
+
+
+def streamed(parts: AsyncIterator[bytes], content_type: str, filename: str | None = None) -> Response:
+    """A body that is made while it is sent; the client's going ends it. With `filename` a browser saves it."""
+    headers = {} if filename is None else {"content-disposition": f'attachment; filename="{filename}"'}
+    if request.method == "HEAD":
+        head = Response(b"", content_type=content_type, headers=headers)
+        # It is not known without making the body.
+        del head.headers["content-length"]
+        return head
+    return Response(parts, content_type=content_type, headers=headers)
+
+
+def streamed_json(name: str, rows: AsyncGenerator[bytes, None], others: Callable[[], Mapping[str, Any]]) -> Response:
+    """An object that is made while it is sent, so that of its rows only few are in memory.
+
+    It has the array `name` of rows that are JSON already, and behind it at least one member, which `others` gives when
+    all rows are made.
+    """
+
+    async def parts() -> AsyncGenerator[bytes, None]:
+        yield b'{"%b":[' % name.encode()
+        comma = b""
+        async with aclosing(rows):
+            async for row in rows:
+                yield comma + row
+                comma = b","
+        yield b"]," + encode(others())[1:]
+
+    return streamed(joined(parts()), JSON)
+
+
+async def joined(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The parts of a body, small ones put together; a large one goes out by itself."""
+    chunk = bytearray()
+    async with aclosing(parts):
+        async for part in parts:
+            if chunk and len(chunk) + len(part) > _CHUNK_BYTES:
+                yield bytes(chunk)
+                chunk.clear()
+            chunk += part
+    yield bytes(chunk)
+
+
+def register(app: QuartTrio) -> None:
+    """Set the headers and limits of every answer."""
+    # Else a body that takes longer than a minute would be cut without a sign; a peer that reads nothing is disconnected
+    # by the listener.
+    app.config["RESPONSE_TIMEOUT"] = None
+
+    @app.after_request
+    async def finish(response: Response) -> Response:
+        response.headers.setdefault("cache-control", "no-store")
+        if response.mimetype == HTML:
+            response.headers.setdefault("cross-origin-opener-policy", "same-origin")
+        if request.method == "HEAD" and "content-length" in response.headers:
+            length = response.headers["content-length"]
+            response.set_data(b"")
+            response.headers["content-length"] = length
+        return response

@@ -1,0 +1,80 @@
+"""`/api/search`: the part of the log that a filter line passes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import cast, get_args
+
+import trio
+from quart import Response
+from quart_trio import QuartTrio
+
+from ...engine.protocols import WatchedEngine
+from ...engine.turns import Turns
+from ...log.event_log import Entry
+from ...log.query import QueryError
+from ...views.search.search import By, Search, SearchRequest, SearchResult
+from ...views.search.words import read as read_line
+from ...wire.jsonrpc import clip
+from . import listing
+from .queries import Query, read
+from .responses import streamed_json
+
+
+def register(app: QuartTrio, engine: WatchedEngine, turnstile: trio.Lock) -> None:
+    """Add the page of one engine. Its work goes through the turnstile of the exports."""
+    log, limits = engine.log, engine.settings.limits
+    searching = trio.Lock()
+
+    @app.get(listing.SEARCH.rule)
+    async def search() -> Response:
+        query = read(listing.SEARCH.own)
+        # A page has more of them than others where that is asked for: each looks at all of the log.
+        limit = min(query.number("limit", limits.api_page), limits.api_scan)
+        # One more than any entry has: all of the log.
+        before = query.number("before", log.last + 1)
+        wanted = SearchRequest(read_line(query.own.get("filter", "")), _by(query), before, limit)
+        last = log.last
+        turns = Turns(turnstile)
+        # The work of a search takes as much memory as the log has entries.
+        async with searching:
+            found = await Search(log, engine.observer.tables.client_names(), wanted, turns.done).run()
+            entries, next, left_out = await _fitting(found, limits.api_page_bytes, turns) if limit else ([], None, 0)
+        counts = {"run": engine.run, "matched": found.matched, "total": found.total, "last": last}
+        return streamed_json("events", _rows(entries, turns), lambda: {**counts, "next": next, "left_out": left_out})
+
+
+def _by(query: Query) -> By:
+    by = query.own.get("by", "exchange")
+    if by not in get_args(By):
+        raise QueryError(f"by must be exchange or entry, got {clip(by)!r}", get_args(By))
+    return cast("By", by)
+
+
+async def _fitting(found: SearchResult, max_bytes: int, turns: Turns) -> tuple[list[Entry], int | None, int]:
+    """The entries that an answer has room for, where the rest begins, and how many entries of the first had no room.
+
+    What was encoded for its size is encoded again when it is sent: an answer that is read slowly keeps no bytes.
+    """
+    entries: list[Entry] = []
+    size = 0
+    for place, part in enumerate(found.parts):
+        for at, entry in enumerate(part):
+            row_bytes = len(entry.encoded())
+            size += row_bytes
+            if size > max_bytes and place:
+                return entries, found.parts[place - 1][0].seq, 0
+            if size > max_bytes and at:
+                rest = part[0].seq if len(found.parts) > 1 else found.next
+                return list(part[:at]), rest, len(part) - at
+            await turns.done(row_bytes)
+        entries += part
+    return entries, found.next, 0
+
+
+async def _rows(entries: Sequence[Entry], turns: Turns) -> AsyncGenerator[bytes, None]:
+    """The entries in JSON. Others run between two of them: a large answer would hold up every call."""
+    for entry in entries:
+        row = entry.encoded()
+        yield row
+        await turns.done(len(row))

@@ -1,0 +1,79 @@
+"""`/api/sessions`, `/api/tasks`, `/api/streams`, `/api/hosts`, `/api/refusals`, `/api/counts`: the live tables."""
+
+from __future__ import annotations
+
+import trio
+from quart import Response
+from quart_trio import QuartTrio
+
+from ...engine.protocols import WatchedEngine
+from ...log.query import QueryError
+from ...views.tables.tables import TableName, Tables
+from . import listing
+from .queries import read
+from .responses import array, json_answer
+
+
+def register(app: QuartTrio, engine: WatchedEngine, making: trio.Lock) -> None:
+    """Add the pages of one engine. A page is made under the lock `making`, and counted when that is released."""
+
+    async def table(name: TableName, page: listing.Route) -> Response:
+        query = read(page.own)
+        async with making:
+            # Rows that change while others are encoded are newer than that, and come again with what is read from there
+            # on.
+            seq, tables = engine.log.last, engine.observer.tables
+            ids = _before(tables.all(name), query.own.get("cursor"))
+            rows, next = await _newest(tables, name, ids, engine.settings.limits.api_page_bytes)
+            return json_answer({"run": engine.run, "seq": seq, "next": next}, {name: array(rows)})
+
+    @app.get(listing.SESSIONS.rule)
+    async def sessions() -> Response:
+        return await table("sessions", listing.SESSIONS)
+
+    @app.get(listing.TASKS.rule)
+    async def tasks() -> Response:
+        return await table("tasks", listing.TASKS)
+
+    @app.get(listing.STREAMS.rule)
+    async def streams() -> Response:
+        return await table("streams", listing.STREAMS)
+
+    @app.get(listing.HOSTS.rule)
+    async def hosts() -> Response:
+        return await table("hosts", listing.HOSTS)
+
+    @app.get(listing.REFUSALS.rule)
+    async def refusals() -> Response:
+        return await table("refusals", listing.REFUSALS)
+
+    @app.get(listing.COUNTS.rule)
+    async def counts() -> Response:
+        return await table("counts", listing.COUNTS)
+
+
+def _before(ids: list[str], cursor: str | None) -> list[str]:
+    """The rows before that of a cursor, or all. Raises `QueryError`."""
+    if cursor is None:
+        return ids
+    if cursor not in ids:
+        raise QueryError("the cursor must be `next` of a page before; its row is gone, and so are all before it")
+    return ids[: ids.index(cursor)]
+
+
+async def _newest(tables: Tables, name: TableName, ids: list[str], max_bytes: int) -> tuple[list[bytes], str | None]:
+    """The last rows, as many as a page has room for and one at least, and the cursor of those before.
+
+    Others run between two of them: a large page would hold up every call.
+    """
+    found: list[bytes] = []
+    oldest, size = None, 0
+    for id in reversed(ids):
+        for row in tables.rows(name, [id]):
+            size += len(row)
+            if found and size > max_bytes:
+                return found[::-1], oldest
+            found.append(row)
+            oldest = id
+        await trio.lowlevel.checkpoint()
+    return found[::-1], None

@@ -1,0 +1,278 @@
+"""HTTP requests with their responses as a HAR file (HTTP Archive 1.2), for the tools of people who work with HTTP.
+
+The log has messages, not bytes: a body is written again from the messages that were received, or that a socket took.
+The log does not have cookies, the sizes of heads, and of the headers of a response those that tell a client nothing;
+they are left out as HAR says it, with -1 or an empty list. The messages of a WebSocket are `_webSocketMessages` of its
+request, as browsers write them. Standard streams are no HTTP and have no place in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, quote
+
+from ... import __version__
+from ...log.context import Context
+from ...log.event_log import Entry
+from ...log.events import (
+    HttpClosed,
+    HttpRequest,
+    HttpResponse,
+    MessageEmitted,
+    MessageReceived,
+    MessagesDelivered,
+    MessageUnreadable,
+    StreamControl,
+)
+from ...wire.jsonrpc import Json, encode
+
+_Lane: TypeAlias = tuple[str | None, str] | int | None
+_Sent: TypeAlias = tuple[Entry, str | None]
+Lookup: TypeAlias = Callable[[int], Entry | None]
+"""The entry of a number; None where the log does not have it any more."""
+
+_NOT_KNOWN: Final = -1
+_EVENT_STREAM: Final = "text/event-stream"
+# Of a stream that lasted for hours only the beginning has room: an entry is made in one piece, between calls.
+_MOST_BODY: Final = 1024 * 1024
+# A message costs so much beside its bytes.
+_MESSAGE_OVERHEAD: Final = 32
+# A path and a query may have these characters as they are (RFC 3986, sections 3.3 and 3.4).
+_IN_PATH: Final = "/:@!$&'()*+,;=~-._%"
+_IN_QUERY: Final = _IN_PATH + "?"
+
+
+def begin() -> bytes:
+    """The beginning of the file, up to its first entry."""
+    creator = {"name": "MCP Probe", "version": __version__}
+    comment = "Made from an event log: bodies are written again from their messages, and secrets are hidden."
+    return b'{"log":{"version":"1.2","creator":%b,"comment":%b,"entries":[' % (encode(creator), encode(comment))
+
+
+END: Final = b"]}}\n"
+"""The end of the file, behind its last entry."""
+
+
+@dataclass(slots=True)
+class _HarExchange:
+    """Where the entries of one HTTP request are."""
+
+    request: int
+    pipe: str | None = None
+    places: list[int] = field(default_factory=list)
+
+
+class HarExchanges:
+    """Finds the HTTP requests among entries, which are given in their order; keeps only where they are."""
+
+    def __init__(self) -> None:
+        self._exchanges: dict[int, _HarExchange] = {}
+        self._pipes: dict[str, list[int]] = {}
+        self._emitted: dict[_Lane, dict[int, int]] = {}
+        self._counted: Counter[int | None] = Counter()
+
+    def take(self, entry: Entry) -> None:
+        """One more entry."""
+        context, fact = entry.context, entry.fact
+        if isinstance(fact, MessageEmitted):
+            self._emitted.setdefault(_lane(context), {})[self._position(context, fact)] = entry.seq
+        if context.pipe is not None and isinstance(fact, MessageReceived | MessageEmitted):
+            self._pipes.setdefault(context.pipe, []).append(entry.seq)
+        if context.exchange is None:
+            return
+        if isinstance(fact, HttpRequest):
+            self._exchanges[context.exchange] = _HarExchange(entry.seq, context.pipe)
+        elif (known := self._exchanges.get(context.exchange)) is not None:
+            known.pipe = known.pipe or context.pipe
+            known.places.append(entry.seq)
+
+    def _position(self, context: Context, fact: MessageEmitted) -> int:
+        """The position of a message; in an answer in one piece messages have none, and are counted."""
+        if fact.position is not None:
+            return fact.position
+        self._counted[context.exchange] += 1
+        return self._counted[context.exchange]
+
+    def entries(self, lookup: Lookup) -> Iterator[bytes]:
+        """An entry of the archive in JSON for each request whose head the log still has, in their order."""
+        # A file may claim that a socket took any range of positions; only those that were emitted are looked at.
+        positions = {lane: sorted(emitted) for lane, emitted in self._emitted.items()}
+        for known in self._exchanges.values():
+            head = lookup(known.request)
+            if head is not None and isinstance(head.fact, HttpRequest):
+                found = [entry for entry in map(lookup, known.places) if entry is not None]
+                taken = _room(self._messages(found, positions, lookup))
+                piped = _room((entry, None) for entry in map(lookup, self._pipes.get(known.pipe or "", ())) if entry)
+                yield encode(_archived(head, head.fact, found, piped, taken))
+
+    def _messages(
+        self, entries: Sequence[Entry], positions: Mapping[_Lane, Sequence[int]], lookup: Lookup
+    ) -> Iterator[_Sent]:
+        """The messages that the sockets of an exchange took, in order, each with the id of its event."""
+        for entry in entries:
+            if isinstance(entry.fact, MessagesDelivered):
+                lane = _lane(entry.context)
+                known = positions.get(lane, ())
+                for at in range(bisect_left(known, entry.fact.first), bisect_right(known, entry.fact.last)):
+                    position = known[at]
+                    message = lookup(self._emitted[lane][position])
+                    if message is not None:
+                        yield message, f"{entry.context.stream}-{position}" if entry.fact.event_ids else None
+            elif isinstance(entry.fact, StreamControl) and entry.fact.what != "comment":
+                yield entry, entry.fact.event_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Messages that have room in an archive, and whether there were more."""
+
+    messages: list[_Sent]
+    cut: bool
+
+
+def _room(messages: Iterable[_Sent]) -> _Taken:
+    taken: list[_Sent] = []
+    size = 0
+    for message in messages:
+        size += _MESSAGE_OVERHEAD + len(getattr(message[0].fact, "message", b""))
+        if taken and size > _MOST_BODY:
+            return _Taken(taken, cut=True)
+        taken.append(message)
+    return _Taken(taken, cut=False)
+
+
+def _lane(context: Context) -> _Lane:
+    """Where messages have positions: a stream with its session; an answer in one piece has its exchange instead."""
+    return context.exchange if context.stream is None else (context.session, context.stream)
+
+
+def _archived(
+    head: Entry,
+    request: HttpRequest,
+    entries: Sequence[Entry],
+    piped: _Taken,
+    taken: _Taken,
+) -> Json:
+    response = next((entry for entry in entries if isinstance(entry.fact, HttpResponse)), None)
+    last = max((entry.mono for entry in entries), default=head.mono)
+    wait = max(0.0, (response.mono if response else last) - head.mono) * 1000
+    receive = max(0.0, last - response.mono) * 1000 if response else 0.0
+    archived: Json = {
+        "startedDateTime": _iso(head.at),
+        "time": wait + receive,
+        "request": _request(request, entries),
+        "response": _response(request, response, entries, taken.messages),
+        "cache": {},
+        "timings": {"send": 0, "wait": wait, "receive": receive},
+        "connection": head.context.connection or "",
+        "comment": _comment(head, response, entries, cut=taken.cut or piped.cut),
+    }
+    if piped.messages:
+        archived["_webSocketMessages"] = [_frame(entry) for entry, _ in piped.messages]
+    return archived
+
+
+def _request(fact: HttpRequest, entries: Sequence[Entry]) -> Json:
+    received = [entry.fact for entry in entries if isinstance(entry.fact, MessageReceived | MessageUnreadable)]
+    host = next((value for name, value in fact.headers if name == "host"), "localhost")
+    query = f"?{quote(fact.query, safe=_IN_QUERY)}" if fact.query else ""
+    request: Json = {
+        "method": fact.method,
+        "url": f"http://{quote(host, safe=':[]')}{quote(fact.path, safe=_IN_PATH)}{query}",
+        "httpVersion": f"HTTP/{fact.http_version}",
+        "cookies": [],
+        "headers": _pairs(fact.headers),
+        "queryString": _pairs(parse_qsl(fact.query, keep_blank_values=True)),
+        "headersSize": _NOT_KNOWN,
+        "bodySize": _NOT_KNOWN,
+    }
+    if received and fact.method == "POST":
+        mime = next((value for name, value in fact.headers if name == "content-type"), "")
+        request["postData"] = {"mimeType": mime, "text": _body(received)}
+    return request
+
+
+def _body(received: Sequence[MessageReceived | MessageUnreadable]) -> str:
+    first = received[0]
+    if isinstance(first, MessageUnreadable):
+        return first.head
+    return _joined([fact.message for fact in received if isinstance(fact, MessageReceived)], first.batch is not None)
+
+
+def _joined(messages: Sequence[bytes], batch: bool) -> str:
+    whole = b"[%b]" % b",".join(messages) if batch else messages[0]
+    return whole.decode(errors="replace")
+
+
+def _response(
+    request: HttpRequest,
+    head: Entry | None,
+    entries: Sequence[Entry],
+    messages: Sequence[_Sent],
+) -> Json:
+    fact = head.fact if head is not None and isinstance(head.fact, HttpResponse) else None
+    status = 0 if fact is None else fact.status
+    kind = "" if fact is None else fact.content_type
+    batch = any(isinstance(entry.fact, MessageReceived) and entry.fact.batch is not None for entry in entries)
+    if kind.startswith(_EVENT_STREAM):
+        text = "".join(_event(entry, id) for entry, id in messages)
+    else:
+        bodies = [entry.fact.message for entry, _ in messages if isinstance(entry.fact, MessageEmitted)]
+        text = _joined(bodies, batch) if bodies else ""
+    headers = (("content-type", kind),) if kind else ()
+    return {
+        "status": status,
+        "statusText": HTTPStatus(status).phrase if status in _STATUSES else "",
+        "httpVersion": f"HTTP/{request.http_version}",
+        "cookies": [],
+        "headers": _pairs([*headers, *(fact.headers if fact is not None else ())]),
+        "content": {"size": len(text.encode()), "mimeType": kind or "x-unknown", "text": text},
+        "redirectURL": "",
+        "headersSize": _NOT_KNOWN,
+        "bodySize": _NOT_KNOWN,
+    }
+
+
+_STATUSES: Final = frozenset(HTTPStatus)
+
+
+def _event(entry: Entry, id: str | None) -> str:
+    named = "" if id is None else f"id: {id}\n"
+    fact: Any = entry.fact
+    if isinstance(fact, StreamControl):
+        again = "" if fact.retry_ms is None else f"retry: {fact.retry_ms}\n"
+        return f"{named}{again}data:\n\n"
+    return f"{named}data: {fact.message.decode(errors='replace')}\n\n"
+
+
+def _frame(entry: Entry) -> Json:
+    fact: Any = entry.fact
+    way = "send" if isinstance(fact, MessageReceived) else "receive"
+    return {"type": way, "time": entry.at, "opcode": 1, "data": fact.message.decode(errors="replace")}
+
+
+def _comment(head: Entry, response: Entry | None, entries: Sequence[Entry], *, cut: bool) -> str:
+    context = head.context
+    sessions = {entry.context.session for entry in entries} | {context.session}
+    who = [f"client {name}" for name in (*sorted(filter(None, sessions)), context.label) if name]
+    said = [f"entries from {head.seq} of the log", *who]
+    if response is not None and isinstance(response.fact, HttpResponse) and response.fact.problem:
+        said.append(response.fact.problem)
+    said += [f"ended by {entry.fact.by}" for entry in entries if isinstance(entry.fact, HttpClosed)]
+    if cut:
+        said.append("later messages have no room here; the log has them")
+    return "; ".join(said)
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> list[Json]:
+    return [{"name": name, "value": value} for name, value in pairs]
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

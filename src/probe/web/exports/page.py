@@ -1,0 +1,177 @@
+"""A session as one HTML page for a bug report: what is in it, the report of the judge, and the wire, line by line.
+
+The page needs nothing else and has no script; each exchange opens to its messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Template
+
+from ...judge.report import Judgement
+from ...judge.reports import wording
+from ...judge.reports.card import card_values, entry_shown, templates
+from ...log.event_log import Entry
+from ...log.events import HttpRequest, MessagesDelivered, StreamControl
+from ...log.header import Header
+from ...telemetry.terminal.exchanges import Exchanges, Line
+from .extract import Extract
+from .overview import Overview
+
+_NAME: Final = "session.html"
+# A page for people: more would open in no browser in a reasonable time. The session file has everything.
+_MOST_EXCHANGES: Final = 2000
+_MOST_ENTRIES: Final = 100
+_MOST_CHARACTERS: Final = 8 * 1024 * 1024
+# An entry takes so many characters beside its message.
+_OVERHEAD: Final = 200
+# Facts that a reader of the wire learns from their neighbours.
+_UNTOLD: Final = (MessagesDelivered, StreamControl)
+
+Lookup = Callable[[int], Entry | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownExchange:
+    """An exchange on the page: the time it began, its lines, and `what` in their place; then its entries.
+
+    Each entry is made when it is asked for, so that others can run in between. `more` counts entries that have no room.
+    """
+
+    at: str
+    lines: Sequence[Line]
+    what: str
+    entries: Iterator[Mapping[str, str]]
+    more: int
+
+
+@dataclass(slots=True)
+class _Places:
+    """Where the entries of an exchange are, and the lines that they make."""
+
+    places: list[int] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    more: int = 0
+
+
+class WireLog:
+    """Finds the exchanges among entries, which are given in their order; of entries it keeps only where they are."""
+
+    def __init__(self) -> None:
+        self._exchanges: dict[int, _Places] = {}
+        self._lines = Exchanges()
+        self._left_out: set[int] = set()
+        self._room = _MOST_CHARACTERS
+
+    def take(self, entry: Entry) -> None:
+        """One more entry."""
+        number = entry.context.exchange
+        lines = list(self._lines.take(entry))
+        if number is None:
+            # An entry outside a request, as that of a tool host which connects, stands by itself; no exchange has its
+            # number.
+            number = -entry.seq
+            if not lines:
+                return
+        known = self._exchanges.get(number)
+        if known is None:
+            if len(self._exchanges) == _MOST_EXCHANGES:
+                self._left_out.add(number)
+                return
+            known = self._exchanges[number] = _Places()
+        known.lines += lines
+        if isinstance(entry.fact, _UNTOLD):
+            return
+        if len(known.places) == _MOST_ENTRIES:
+            known.more += 1
+        else:
+            known.places.append(entry.seq)
+
+    def shown(self, lookup: Lookup) -> Iterator[ShownExchange]:
+        """The exchanges with their entries, as far as the log still has them and the page has room."""
+        self._room = _MOST_CHARACTERS
+        for number, known in self._exchanges.items():
+            found = [entry for entry in map(lookup, known.places) if entry is not None]
+            if not found:
+                continue
+            if self._room <= 0:
+                self._left_out.add(number)
+                continue
+            begin = found[0]
+            yield ShownExchange(_time(begin.at), known.lines, _what(begin), self._entries(found), known.more)
+
+    def _entries(self, found: Sequence[Entry]) -> Iterator[Mapping[str, str]]:
+        begin = found[0]
+        for entry in found:
+            shown = entry_shown(entry.seq, entry)
+            self._room -= len(shown["body"]) + _OVERHEAD
+            yield {**shown, "after": f"+{(entry.mono - begin.mono) * 1000:.1f} ms"}
+
+    def rest(self) -> str:
+        """The sentence behind the exchanges, once all were shown; empty where nothing was left out."""
+        count = len(self._left_out)
+        return f"{count} further exchanges have no room here; a session file has them." if count else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSession:
+    """The contents of a page: the part of a log, its overview, and the report of the judge.
+
+    Without a report, `no_report` is the sentence that says why there is none.
+    """
+
+    extract: Extract
+    header: Header
+    overview: Overview
+    report: Judgement | None
+    saved_at: float
+    no_report: str = ""
+
+
+def page(session: ShownSession, wire: WireLog, lookup: Lookup) -> Iterator[str]:
+    """The page in pieces; `lookup` finds the entries of the log."""
+    overview = session.overview
+    values: dict[str, Any] = {} if session.report is None else card_values(session.report, lookup)
+    values |= {
+        "title": _title(session.extract),
+        "report": session.report,
+        "no_report": session.no_report,
+        "header": session.header,
+        "overview": overview,
+        "saved": _day(session.saved_at),
+        "first": "" if overview.first_at is None else _day(overview.first_at),
+        "last": "" if overview.last_at is None else _day(overview.last_at),
+        "exchanges": wire.shown(lookup),
+        "rest": wire.rest,
+    }
+    return map(wording.harmless, _template().generate(values))
+
+
+def _title(extract: Extract) -> str:
+    if extract.call is not None:
+        return f"Call {extract.call} on MCP Probe"
+    return "A session of MCP Probe" if extract.client is None else f"{extract.client} on MCP Probe"
+
+
+def _what(begin: Entry) -> str:
+    fact = begin.fact
+    return f"{fact.method} {fact.path}" if isinstance(fact, HttpRequest) else fact.kind
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+@cache
+def _template() -> Template:
+    return templates(**{_NAME: files(__package__).joinpath(_NAME).read_text()}).get_template(_NAME)

@@ -1,0 +1,287 @@
+"""`GET /dashboard/events`: the live feed, as server-sent events (docs/observation.md).
+
+One loop for each reader: wait for something new, sleep until the next tick, send all of it in one piece. All readers
+wake at the same ticks, so they ask for the same pieces, which are made once. A reader that does not read holds one
+chunk and its place in the log, nothing else; the listener disconnects it. A reader that reads gets the log up
+to the entry `stopped`, and then its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import trio
+
+from ... import __version__
+from ...core.inbound import HttpHead
+from ...engine.protocols import WatchedEngine
+from ...server.endpoints.asgi import Headers, Receive, Scope, Send, start
+from ...server.endpoints.exchange import EVENT_HEADERS
+from ...views.search.following import FollowedExchanges, LineFilter
+from ...views.tables.tables import TableName
+from ...wire import sse
+from ...wire.jsonrpc import encode
+from .feed_answers import FeedHello, FeedReader
+from .feed_pieces import NEWEST_CALLS, FeedFrame, Pieces, tail_start
+from .feed_query import Wishes, place, read
+from .packing import PACKED_BEGIN, PackedEnd
+from .position import FeedCursor, Missed
+from .readers import Readers, write
+
+# Bytes that are sent at once. These keep a socket busy; more would only wait in the buffer of a connection.
+_CHUNK_BYTES = 64 * 1024
+
+_HEADERS: Headers = (*EVENT_HEADERS, (b"vary", b"accept-encoding"))
+_PACKED_HEADERS: Headers = (*_HEADERS, (b"content-encoding", b"gzip"))
+
+
+class Feed:
+    """The feed of one engine, one of the streams of `readers`."""
+
+    def __init__(self, engine: WatchedEngine, readers: Readers) -> None:
+        self._engine = engine
+        self._pieces = Pieces(engine.run, engine.log, engine.observer.tables)
+        self._ticks = _Ticks(engine)
+        self._readers = readers
+        self._exchanges = FollowedExchanges(engine.log, engine.observer.tables.client_names)
+
+    @property
+    def readers(self) -> list[FeedReader]:
+        """The readers that are there now, the one that came first first."""
+        states = [reader.state for reader in self._readers.open if isinstance(reader, _Reader)]
+        return sorted(states, key=lambda state: state.since)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, until its reader goes or the server has stopped."""
+        await self._readers.serve(scope, receive, send, self._open)
+
+    def _open(self, head: HttpHead, query: str, send: Send) -> _Reader:
+        wishes = read(head, query)
+        wanted = LineFilter(wishes.wanted, wishes.words, self._exchanges)
+        return _Reader(self._engine, self._pieces, self._ticks, wishes, wanted, send)
+
+
+class _Ticks:
+    """The moments at which readers are sent what is new, the same for all, and where the log ends at each of them.
+
+    Each reader wakes a little later than the one before; with an end of its own it would ask for a piece of its own.
+    """
+
+    def __init__(self, engine: WatchedEngine) -> None:
+        self._log = engine.log
+        self._observer = engine.observer
+        self._every_s = engine.settings.feed_tick_s
+        self._number = -1.0
+        self._end = 0
+        # trio runs all that is ready before it looks at the sockets again. One reader for each such turn, so that calls
+        # wait for the piece of one reader, not for those of all.
+        self._turnstile = trio.Semaphore(1)
+
+    @property
+    def end(self) -> int:
+        """The last entry that is sent at this tick; the tables are as far."""
+        number = trio.current_time() // self._every_s
+        if number != self._number:
+            self._number, self._end = number, self._log.last
+            self._observer.catch_up()
+        return self._end
+
+    async def next(self) -> None:
+        """Sleep until the next one, and for this reader's turn."""
+        now = trio.current_time()
+        at = (now // self._every_s + 1) * self._every_s
+        # 0.8 // 0.1 is 7, but 8 * 0.1 is 0.8 again.
+        await trio.sleep_until(at if at > now else at + self._every_s)
+        async with self._turnstile:
+            pass
+
+
+@dataclass(slots=True)
+class _Table:
+    """How far a reader has come with the rows of one table; below 0 it has none yet."""
+
+    name: TableName
+    version: int = -1
+
+
+class _Reader:
+    """One reader: its place in the log and in the tables it asked for, and how its response is written."""
+
+    def __init__(
+        self,
+        engine: WatchedEngine,
+        pieces: Pieces,
+        ticks: _Ticks,
+        wishes: Wishes,
+        wanted: LineFilter,
+        send: Send,
+    ) -> None:
+        settings = engine.settings
+        self._engine = engine
+        self._log = engine.log
+        self._observer = engine.observer
+        self._pieces = pieces
+        self._ticks = ticks
+        self._wishes = wishes
+        self._wanted = wanted
+        self._send = send
+        self._since = engine.clock.both()[0]
+        self._tables = [_Table(name) for name in wishes.tables]
+        # Kept, so that all readers see the tables as of the same tick, and not as of the moment in which each asks.
+        self._rows = engine.observer.tables
+        self._keep_alive_s = settings.keep_alive_s
+        self._sent_at = trio.current_time()
+        self._cursor = self._cursor_at(engine.log.last)
+        self._chunk: list[FeedFrame] = []
+        # Of the chunk as it is sent.
+        self._chunk_bytes = 0
+        self._packed_begin = PACKED_BEGIN if wishes.packed else b""
+        self._packed_end = PackedEnd()
+
+    @property
+    def headers(self) -> Headers:
+        """The headers of its response: packed, where it asked for that."""
+        return _PACKED_HEADERS if self._wishes.packed else _HEADERS
+
+    @property
+    def state(self) -> FeedReader:
+        """The reader as `/api/server` shows it."""
+        return FeedReader(self._since, self._cursor.position, self._log.last - self._cursor.position)
+
+    async def run(self) -> None:
+        """Write up to the entry `stopped`, or until cancelled, which is how the reader's going ends it."""
+        await start(self._send, 200, self.headers)
+        await self._begin()
+        await self._send_new()
+        while not self._has_all:
+            if trio.current_time() >= self._sent_at + self._keep_alive_s:
+                self._say(sse.comment("keep-alive", id=self._pieces.id(self._cursor.position)))
+                await self._flush()
+            # The end of a server that shows a file is not in the log.
+            if self._log.last <= self._cursor.position and not self._unsent_rows() and not self._has_all:
+                with trio.move_on_at(self._sent_at + self._keep_alive_s):
+                    await self._log.wait_beyond(self._cursor.position)
+            await self._ticks.next()
+            await self._send_new()
+        if self._wishes.packed:
+            await write(self._send, self._packed_end.encoded())
+
+    @property
+    def _has_all(self) -> bool:
+        stopped = self._engine.stopped
+        return stopped is not None and self._cursor.position >= stopped
+
+    async def _begin(self) -> None:
+        asked = self._wishes.since
+        await self._wanted.reach(self._log.last)
+        known = None if asked is None else place(asked, self._engine.run, self._log.last)
+        self._cursor = self._cursor_at(await self._tail() if known is None else known)
+        # The first rows are as far as the `last` that is told here.
+        self._observer.catch_up()
+        first, last = self._log.first, self._log.last
+        hello = FeedHello(
+            self._engine.run, __version__, self._engine.started_at, first, last, resumed=known is not None
+        )
+        self._say(sse.event(encode(hello), id=self._pieces.id(self._cursor.position), name="hello"))
+        if asked is not None and known is None:
+            self._tell(Missed("restarted", None, None))
+
+    def _cursor_at(self, position: int) -> FeedCursor:
+        limits = self._engine.settings.limits
+        rate, burst = limits.feed_events_per_second, limits.feed_burst
+        return FeedCursor(position, trio.current_time(), per_second=rate, burst=burst)
+
+    async def _tail(self) -> int:
+        """Find the place from which as many entries follow as were asked for, unless finding them costs too much."""
+        wishes, at = self._wishes, self._log.last
+        if self._wanted.passes_all:
+            return self._log.tail(wishes.tail)
+        left, may = wishes.tail, float(self._engine.settings.limits.feed_burst)
+        while left and may > 0 and at >= self._log.first:
+            at, found, cost = tail_start(self._log, self._wanted, at, left)
+            left, may = left - found, may - cost
+            await trio.lowlevel.checkpoint()
+        # Entries that went while this looked were never promised.
+        return max(at, self._log.first - 1)
+
+    async def _send_new(self) -> None:
+        """All that is new and may be read now, in as few chunks as may be."""
+        while await self._take_entries():
+            await self._flush()
+        for table in self._tables:
+            await self._take_rows(table)
+        await self._flush()
+
+    async def _take_entries(self) -> bool:
+        """Fill the chunk; whether it is full, and not yet all is in it."""
+        await self._wanted.reach(self._ticks.end)
+        while self._chunk_bytes < _CHUNK_BYTES:
+            step = self._cursor.next(self._log.first, self._ticks.end, trio.current_time())
+            if step is None:
+                return False
+            if isinstance(step, Missed):
+                self._tell(step)
+                continue
+            piece = self._pieces.entries(step, self._wanted)
+            self._cursor.took(piece.reached, piece.cost)
+            self._append(piece)
+            await self._pieces.let_others_run()
+        return True
+
+    def _tell(self, missed: Missed) -> None:
+        self._append(self._pieces.gap(missed, self._cursor.position))
+
+    def _say(self, text: bytes) -> None:
+        """Put what is for this reader alone into the chunk."""
+        self._append(FeedFrame(text))
+
+    async def _take_rows(self, table: _Table) -> None:
+        """The next rows of a table: a piece of what changed, or all of it for who has nothing or missed something."""
+        changes = self._rows.changes[table.name]
+        if table.version < max(0, changes.lost):
+            ids = self._rows.all(table.name)
+            ids = ids[-NEWEST_CALLS:] if table.name == "calls" else ids
+            table.version = changes.version
+            while ids:
+                text, count = self._pieces.named(table.name, ids)
+                del ids[:count]
+                await self._add(FeedFrame(text))
+        piece = self._pieces.rows(table.name, table.version)
+        table.version = piece.reached
+        await self._add(piece)
+
+    async def _add(self, piece: FeedFrame) -> None:
+        self._append(piece)
+        if self._chunk_bytes >= _CHUNK_BYTES:
+            await self._flush()
+        await self._pieces.let_others_run()
+
+    def _append(self, piece: FeedFrame) -> None:
+        if piece.text:
+            self._chunk.append(piece)
+            self._chunk_bytes += len(self._pieces.packed(piece).blocks if self._wishes.packed else piece.text)
+
+    def _unsent_rows(self) -> bool:
+        if not self._tables:
+            return False
+        # A reader may be ahead of the tick, with entries that the tables have not taken: if they take them while it
+        # sleeps, nothing wakes it.
+        changes = self._observer.tables.changes
+        return any(table.version < changes[table.name].version for table in self._tables)
+
+    async def _flush(self) -> None:
+        """Send the chunk; returns when the connection has taken it."""
+        if self._chunk:
+            await write(self._send, self._body())
+            self._sent_at = trio.current_time()
+
+    def _body(self) -> bytes:
+        """The chunk as it is sent. A reader that does not read holds these bytes and nothing that they are made of."""
+        frames = tuple(self._chunk)
+        self._chunk, self._chunk_bytes = [], 0
+        if not self._wishes.packed:
+            return b"".join([frame.text for frame in frames])
+        packed = self._pieces.chunk(frames)
+        self._packed_end.count(packed)
+        body, self._packed_begin = self._packed_begin + packed.blocks, b""
+        return body

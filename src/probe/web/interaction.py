@@ -1,0 +1,58 @@
+"""`/interaction/ID`: the page that URL mode elicitation sends a person to. One button; nothing is typed or kept."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+
+from quart import Response
+from quart_trio import QuartTrio
+
+from ..engine.interactions import Interactions
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>MCP Probe: {title}</title>
+<style>{style}</style>
+<h1>{title}</h1>
+<p>{text}</p>
+{form}
+"""
+_STYLE = "body { font: 1.1rem/1.5 system-ui; max-width: 36rem; margin: 4rem auto; padding: 0 1rem }"
+_FORM = '<form method="post"><button>Confirm</button></form>'
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+_HEADERS = {
+    # A page that others could frame could be clicked by mistake. The style's digest lets in this one and no other.
+    "content-security-policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "cache-control": "no-store",
+    # Its address is what lets somebody confirm. Not `no-referrer`, with which browsers say `Origin: null` when the form
+    # is sent (Fetch standard, "append a request Origin header"): then the button could not be told from a stranger's.
+    "referrer-policy": "same-origin",
+}
+
+
+def register(app: QuartTrio, interactions: Interactions) -> None:
+    """Add the page of one engine."""
+
+    @app.get("/interaction/<id>")
+    async def show(id: str) -> Response:
+        if not interactions.is_open(id):
+            return _page(404, "Nothing to confirm", "This page has been confirmed, or its call is long over.")
+        text = "A tool of MCP Probe asked your client to open this page. The tool goes on when you confirm."
+        return _page(200, "Confirm the interaction", text, _FORM)
+
+    @app.post("/interaction/<id>")
+    async def confirm(id: str) -> Response:
+        if not interactions.confirm(id):
+            return _page(404, "Nothing to confirm", "The call that asked for this is long over.")
+        return _page(200, "Confirmed", "The tool goes on. You can close this page and return to your client.")
+
+
+def _page(status: int, title: str, text: str, form: str = "") -> Response:
+    body = _PAGE.format(style=_STYLE, title=title, text=text, form=form)
+    return Response(body, status, headers=_HEADERS, content_type="text/html; charset=utf-8")

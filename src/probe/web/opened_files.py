@@ -1,0 +1,266 @@
+"""`/opened`: session files that are dropped on the dashboard, each shown by pages of its own: `/opened/N/dashboard`.
+
+    POST /opened?name=NAME    the file; the answer says its number, or in one line why it is not shown
+    /opened/N/...             what `mcp-probe open` serves of it at `/...`
+
+A file is read in memory and has an engine whose log is that of the file, so the pages and their API are the same, and
+nothing that happens there changes the log of this server. Only a browser on this machine may send one, and only while
+nothing says that others reach the server (`reached.is_private`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final, Protocol
+from urllib.parse import parse_qsl
+
+import trio
+
+from ..core.inbound import HttpHead
+from ..engine.protocols import ServedEngine, WatchedEngine
+from ..log.opened import OpenedFile
+from ..server.endpoints.asgi import (
+    App,
+    Body,
+    ClientGoneError,
+    Receive,
+    Scope,
+    Send,
+    despite_half_close,
+    http_head,
+    respond,
+    wait_disconnect,
+)
+from ..server.endpoints.problem_details import RefusedError, refuse
+from ..server.endpoints.reached import is_private
+from ..wire.errors import Refusal, Rejection
+from ..wire.jsonrpc import encode
+from .api import media
+
+PATH: Final = "/opened"
+
+# One file and another to compare it with; the next one closes the one that was opened first.
+_MOST_FILES: Final = 2
+# Twice what a log of this server takes by default. In memory a file takes some times that, so two leave it alive.
+_MOST_BYTES: Final = 128 * 1024 * 1024
+# A person waits for it, on the same machine.
+_BODY_S: Final = 60.0
+# The readers of a file that is closed may take so long to read that their stream has ended.
+_FLUSH_S: Final = 2.0
+_LONGEST_NAME: Final = 200
+_WHY_NOT: Final = "This server takes no files: it may be reached by others. `mcp-probe open FILE` shows one"
+
+_NOT_STORED: Final = (b"cache-control", b"no-store")
+# Addresses of pages have fewer parts.
+_DEEPEST: Final = 16
+_BELOW: Final = re.compile(rf"({PATH}/([1-9][0-9]{{0,8}}))(/.*)", re.DOTALL)
+
+
+class FileEngine(WatchedEngine, Protocol):
+    """An engine whose log is that of a file."""
+
+    async def serve(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Run until cancelled."""
+
+    async def drain(self) -> None:
+        """End the streams of its readers."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePages:
+    """The pages of one file: its engine, which nobody serves yet, and their application."""
+
+    engine: FileEngine
+    app: App
+    wait_idle: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shown:
+    """A file that is to be shown, until `closing`; `ready` once it is."""
+
+    number: int
+    pages: FilePages
+    ready: trio.Event = field(default_factory=trio.Event)
+    closing: trio.Event = field(default_factory=trio.Event)
+
+
+class OpenedFiles:
+    """The files that are shown beside one engine. `show` makes the pages of one; `serve` owns their engines.
+
+    Beyond `_MOST_FILES` the one that was opened first is closed. All are closed when the engine has drained.
+    """
+
+    def __init__(self, engine: ServedEngine, show: Callable[[OpenedFile], FilePages]) -> None:
+        self._engine = engine
+        self._show = show
+        self._numbers = count(1)
+        self._files: dict[int, _Shown] = {}
+        # One at a time is read, as it is in memory twice. Others are refused, not kept waiting: a sender may stall.
+        self._reading = trio.Lock()
+        self._to_serve, self._served = trio.open_memory_channel[_Shown](0)
+        self._left = trio.lowlevel.ParkingLot()
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Show what is opened until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._close_at_the_end)
+            task_status.started()
+            async for shown in self._served:
+                await nursery.start(self._keep, shown)
+
+    async def wait_idle(self) -> None:
+        """Wait until no file is shown."""
+        while self._files:
+            await self._left.park()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request for `PATH` or below it. Host and Origin have been judged."""
+        head = http_head(scope)
+        try:
+            if scope["path"] == PATH:
+                body = await self._take(head, scope, receive)
+                await respond(send, 201, [(b"content-type", media.JSON.encode()), _NOT_STORED], body)
+            else:
+                await self._pass_on(head, scope, receive, send)
+        except RefusedError as refused:
+            await refuse(send, head, refused)
+        except ClientGoneError:
+            return
+
+    async def _pass_on(self, head: HttpHead, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the pages of a file answer, which see the request without what stands before. Raises `RefusedError`."""
+        found = _BELOW.fullmatch(scope["path"])
+        shown = None if found is None else self._files.get(int(found[2]))
+        raw_path: bytes = scope["raw_path"]
+        if found is not None and shown is not None and raw_path.startswith(f"{found[1]}/".encode()):
+            inner = {**scope, "path": found[3], "raw_path": raw_path[len(found[1]) :]}
+            await shown.pages.app(inner, receive, send)
+        elif head.all("sec-fetch-mode") == "navigate" and (above := raw_path.count(b"/") - 1) < _DEEPEST:
+            # Somebody loads a page again, for example after a restart. A gateway may have a path before: so relative.
+            await respond(send, 302, [_NOT_STORED, (b"location", b"../" * above + b"dashboard")])
+        else:
+            raise RefusedError(404, "This file is not open any more")
+
+    async def _take(self, head: HttpHead, scope: Scope, receive: Receive) -> bytes:
+        """Take a file; returns the JSON of the answer. Raises `RefusedError` and `ClientGoneError`."""
+        if head.method != "POST":
+            raise RefusedError(405, "A file is sent by POST", [(b"allow", b"POST")])
+        if not (is_private(self._engine.settings, scope) and _is_from_own_page(head, scope)):
+            raise RefusedError(403, _WHY_NOT)
+        if self._engine.draining:
+            raise RefusedError(503, "This server stops")
+        name = _name(scope)
+        if any(_is_too_large(announced) for announced in head.each("content-length")):
+            raise _too_large(name)
+        try:
+            self._reading.acquire_nowait()
+        except trio.WouldBlock:
+            raise RefusedError(503, f"{name} cannot be opened now: another file is being read; try again") from None
+        try:
+            opened = await self._opened(name, receive)
+        finally:
+            self._reading.release()
+        shown = _Shown(next(self._numbers), self._show(opened))
+        await self._to_serve.send(shown)
+        await shown.ready.wait()
+        return encode({"number": shown.number})
+
+    async def _opened(self, name: str, receive: Receive) -> OpenedFile:
+        try:
+            content = await Body(_MOST_BYTES).read(receive, timeout_s=_BODY_S, count=lambda size: None)
+        except Rejection as rejection:
+            if rejection.refusal is Refusal.BODY_TOO_LARGE:
+                raise _too_large(name) from None
+            why = "it did not arrive in time"
+            raise RefusedError(rejection.refusal.status, f"{name} cannot be opened: {why}") from None
+        return await self._read_while_wanted(name, content, receive)
+
+    async def _read_while_wanted(self, name: str, content: bytes, receive: Receive) -> OpenedFile:
+        """Read a file as long as its sender waits. Raises `RefusedError` and `ClientGoneError`."""
+        refused = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
+            # Its thread looks for the cancellation itself: abandoned, it would go on, and beside it the next one.
+            try:
+                return await trio.to_thread.run_sync(_read, name, content)
+            except RefusedError as error:
+                refused = error
+            finally:
+                nursery.cancel_scope.cancel()
+        if refused is not None:
+            raise refused
+        raise ClientGoneError
+
+    async def _keep(self, shown: _Shown, *, task_status: trio.TaskStatus[None]) -> None:
+        engine = shown.pages.engine
+        async with trio.open_nursery() as nursery:
+            await nursery.start(engine.serve)
+            # Before anybody looks, since a page would have to wait for it in one piece.
+            await engine.observer.reach(engine.log.last)
+            for other in sorted(self._files)[: 1 - _MOST_FILES]:
+                self._files[other].closing.set()
+            self._files[shown.number] = shown
+            if self._engine.drained.is_set():
+                # It was still being sent or read then, so `_close_at_the_end` has not met it.
+                shown.closing.set()
+            shown.ready.set()
+            task_status.started()
+            try:
+                await shown.closing.wait()
+                await engine.drain()
+                with trio.move_on_after(_FLUSH_S):
+                    await shown.pages.wait_idle()
+            finally:
+                del self._files[shown.number]
+                self._left.unpark_all()
+            nursery.cancel_scope.cancel()
+
+    async def _close_at_the_end(self) -> None:
+        await self._engine.drained.wait()
+        for shown in self._files.values():
+            shown.closing.set()
+
+
+async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
+    await wait_disconnect(despite_half_close(receive))
+    scope.cancel()
+
+
+def _read(name: str, content: bytes) -> OpenedFile:
+    """Raises `RefusedError`, and `trio.Cancelled` when nobody waits for it any more."""
+    # A tenth of a second of imports that most servers do not need.
+    from .exports.opening import OpeningError, read_file
+
+    try:
+        return read_file(name, io.BytesIO(content), _MOST_BYTES, trio.from_thread.check_cancelled)
+    except OpeningError as error:
+        raise RefusedError(422, f"{name} cannot be opened: {error}") from None
+
+
+def _is_too_large(announced: str) -> bool:
+    """Whether a Content-Length is beyond the limit; of one with twenty digits the number is not even read."""
+    return announced.isdecimal() and (len(announced) >= 20 or int(announced) > _MOST_BYTES)
+
+
+def _too_large(name: str) -> RefusedError:
+    why = f"it has more than {_MOST_BYTES >> 20} MiB; `mcp-probe open` reads larger ones"
+    return RefusedError(Refusal.BODY_TOO_LARGE.status, f"{name} cannot be opened: {why}")
+
+
+def _name(scope: Scope) -> str:
+    """The name of a file as its sender says it: for people alone."""
+    given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("name", "")
+    return given.rpartition("/")[2][:_LONGEST_NAME] or "the file"
+
+
+def _is_from_own_page(head: HttpHead, scope: Scope) -> bool:
+    """Whether a page of this server sent it: one of another port of this machine is another program's."""
+    try:
+        return head.get("origin") == f"{scope['scheme']}://{head.get('host')}"
+    except Rejection:
+        return False

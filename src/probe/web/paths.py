@@ -1,0 +1,235 @@
+"""Finds the endpoint of a request by its path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
+import trio
+
+from ..core.addresses import client_key
+from ..core.inbound import HttpHead
+from ..engine.pipes.pipe import serve_pipe
+from ..engine.protocols import WholeEngine
+from ..log.events import LimitReached
+from ..log.opened import OpenedFile
+from ..server.endpoints.asgi import (
+    App,
+    Receive,
+    Scope,
+    Send,
+    before_upgrade,
+    despite_half_close,
+    host_policy,
+    http_head,
+)
+from ..server.endpoints.browsers import Browsers, check_purpose
+from ..server.endpoints.doorman import Doorman, turn_away
+from ..server.endpoints.exchange import CONNECTION, EndpointExchanges, Exchange
+from ..server.endpoints.mcp_http import McpHttp
+from ..server.endpoints.monitoring import Health
+from ..server.endpoints.pipes.websocket import WebSocketEndpoint
+from ..server.endpoints.problem_details import RefusedError, refuse
+from ..server.endpoints.reached import is_private
+from ..server.endpoints.socket_facts import SocketFacts
+from ..server.endpoints.toolhost import tool_host_endpoint
+from ..server.forwarding.endpoint import forwarding_endpoint
+from ..wire.errors import Rejection, busy
+from .dashboard import Dashboard
+from .feed.feed import Feed
+from .feed.readers import Readers
+from .opened_files import FilePages, OpenedFiles
+from .page_answer import PageAnswer
+
+_PROTOCOL = ("/mcp", "/ws")
+_WITH_SECRET = ("/toolhost", "/forward")
+# An observer is not observed: else a page that shows the log would add to it with each look.
+_OBSERVERS = ("/dashboard/", "/api/", "/opened/", "/health/", "/ready/", "/metrics/")
+_NO_CONNECTION = {"number": 0}
+_RETRY_S = 5
+_ELSEWHERE = "This server speaks MCP on its standard input and output; here are only pages about it: /dashboard, /api"
+_NOWHERE = "This server shows a file and speaks no MCP; here are only pages about it: /dashboard, /api"
+
+
+class Paths:
+    """The ASGI application of one engine.
+
+    `mcp` and `websocket` are its protocol endpoints, `toolhost` that of tool hosts, `forwarding` that of processes
+    that forward their logs, `feed` what its dashboards read, and `readers` are those of all lasting answers. With
+    `pages_only`, and for a file, no protocol is served. `metrics` serves `/metrics`, which is not there without. With
+    `show`, which makes the pages of a file, files are `opened` beside, whose service is the caller's to run. `beyond`
+    is the application for connections that have no place. The listener tells `sockets` of its connections.
+
+    Requests beside the endpoints, such as those of browsers and of whoever looks around, are in the event log with
+    their heads.
+    """
+
+    def __init__(
+        self,
+        engine: WholeEngine,
+        *,
+        pages_only: bool = False,
+        metrics: App | None = None,
+        show: Callable[[OpenedFile], FilePages] | None = None,
+    ) -> None:
+        settings = engine.settings
+        self.opened = None if show is None else OpenedFiles(engine, show)
+        self.mcp = McpHttp(engine)
+        self._doorman = Doorman(engine.services)
+        self._browsers = Browsers(settings)
+        self.websocket = WebSocketEndpoint(engine, partial(serve_pipe, engine), self._doorman.pace)
+        self.toolhost = tool_host_endpoint(engine)
+        self.forwarding = forwarding_endpoint(engine)
+        self.readers = Readers(engine.services)
+        self.feed = Feed(engine, self.readers)
+        self._health = Health(lambda: not engine.draining)
+        self._policy = host_policy(settings)
+        self._dashboard = Dashboard()
+        self._metrics = metrics
+        self._exchanges = EndpointExchanges(engine.services, engine.sessions.label)
+        self.sockets = SocketFacts(engine.log, settings.limits, engine.clock.now)
+        self._engine = engine
+        self._pages_only = pages_only or engine.opened is not None
+        self._pages: App | None = None
+        self._loading = trio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request of any kind."""
+        await self._admit(self._serve, scope, receive, send)
+
+    async def beyond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request on a connection beyond `max_connections`: health and pages; the protocols are busy."""
+        await self._admit(self._serve_pages, scope, receive, send)
+
+    async def _admit(self, serve: App, scope: Scope, receive: Receive, send: Send) -> None:
+        send = self._browsers.instruct(scope, send)
+        admitted = await self._doorman.admit(scope, receive, send)
+        if admitted is not None:
+            await serve(*admitted, send)
+
+    async def _serve_pages(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket" and scope["path"] not in (*_PROTOCOL, *_WITH_SECRET):
+            await self._serve(scope, receive, send)
+            return
+        most = self._engine.settings.limits.max_connections
+        self._engine.log.append(LimitReached("max_connections", most))
+        rejection = busy(f"There are {most} connections already (max_connections)", _RETRY_S)
+        await turn_away(scope, receive, send, rejection)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if _is_observer(path):
+            await self._respond(scope, receive, send)
+            return
+        self.sockets.carries(scope.get("extensions", {}).get(CONNECTION, _NO_CONNECTION)["number"])
+        if path == "/mcp" and scope["type"] == "http" and not self._pages_only:
+            await self.mcp(scope, receive, send)
+            return
+        if not self._is_beside(scope):
+            await self._respond(scope, receive, send)
+            return
+        request = scope if scope["type"] == "http" else {**scope, "method": "GET"}
+        exchange = Exchange(self._exchanges, request, receive, send)
+        by = "the server gave it up"
+        try:
+            await self._respond(scope, receive, exchange.passing)
+            # An application that returns without a response found nobody left to respond to.
+            by = "client"
+        finally:
+            exchange.close(by)
+
+    def _is_beside(self, scope: Scope) -> bool:
+        """Whether no endpoint records the request, which is not that of an observer."""
+        path = scope["path"]
+        recorded = ("/ws", *_WITH_SECRET) if scope["type"] == "websocket" else ("/mcp",)
+        return path not in recorded or (self._pages_only and path in _PROTOCOL)
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/toolhost":
+            await self.toolhost(scope, receive, send)
+        elif self._pages_only and (scope["type"] == "websocket" or scope["path"] in _PROTOCOL):
+            await _served_elsewhere(_ELSEWHERE if self._engine.opened is None else _NOWHERE, scope, receive, send)
+        elif scope["path"] == "/forward" and not self._pages_only:
+            await self.forwarding(scope, receive, send)
+        elif scope["path"] == "/ws":
+            await self.websocket(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await _refuse_websocket(receive, send, RefusedError(404, "There is no WebSocket here; MCP is at /ws"))
+        elif scope["path"] in ("/health", "/ready"):
+            await self._health(scope, receive, send)
+        else:
+            await self._page(scope, receive, send)
+
+    async def wait_idle(self) -> None:
+        """Wait until no response or connection of the protocol is open, no feed is read and no file is shown."""
+        await self.mcp.wait_idle()
+        await self.websocket.wait_idle()
+        await self.toolhost.wait_idle()
+        await self.forwarding.wait_idle()
+        await self.readers.wait_idle()
+        if self.opened is not None:
+            await self.opened.wait_idle()
+
+    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = http_head(scope)
+        try:
+            self._policy.check(head)
+            check_purpose(head)
+            services = self._engine.services
+            holder = client_key((scope.get("client") or ("", 0))[0])
+            await PageAnswer(services.unsent, holder, services.recorder, send).serve(self._answer_page, scope, receive)
+        except Rejection as rejection:
+            await refuse(send, head, RefusedError(rejection.refusal.status, rejection.message, rejection.headers))
+
+    async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/dashboard/events":
+            await self.feed(scope, receive, send)
+        elif scope["path"] == "/metrics" and self._metrics is not None:
+            await self._metrics(scope, receive, send)
+        elif self.opened is not None and f"{scope['path']}/".startswith("/opened/"):
+            await self.opened(scope, receive, send)
+        elif scope["path"] == "/" or f"{scope['path']}/".startswith("/dashboard/"):
+            await self._dashboard(scope, receive, send)
+        else:
+            pages = await self._loaded_pages()
+            await pages(scope, despite_half_close(receive), send)
+
+    async def _loaded_pages(self) -> App:
+        async with self._loading:
+            if self._pages is None:
+                self._pages = await trio.to_thread.run_sync(self._load_pages)
+        return self._pages
+
+    def _load_pages(self) -> App:
+        # Quart is most of this program's import time and no part of the protocol, so the first page asked for pays for
+        # it.
+        from .api.app import create
+        from .api.server import Beside
+
+        beside = Beside(
+            serves_mcp=not self._pages_only,
+            websockets=lambda: self.websocket.open,
+            unsent_bytes=lambda: self._engine.services.unsent.bytes + self._engine.services.piped.bytes,
+            readers=lambda: len(self.readers.open),
+            feed_readers=lambda: self.feed.readers,
+            takes_files=lambda scope: self.opened is not None and is_private(self._engine.settings, scope),
+        )
+        return cast("App", create(self._engine, beside))
+
+
+async def _served_elsewhere(where: str, scope: Scope, receive: Receive, send: Send) -> None:
+    refused = RefusedError(404, where)
+    if scope["type"] == "http":
+        await refuse(send, http_head(scope), refused)
+    else:
+        await _refuse_websocket(receive, send, refused)
+
+
+async def _refuse_websocket(receive: Receive, send: Send, refused: RefusedError) -> None:
+    await receive()
+    await refuse(before_upgrade(send), HttpHead("GET", []), refused)
+
+
+def _is_observer(path: str) -> bool:
+    return path not in _PROTOCOL and (path == "/" or f"{path}/".startswith(_OBSERVERS))

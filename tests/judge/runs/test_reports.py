@@ -1,0 +1,108 @@
+"""Reports: what a client says of itself cannot act on whoever reads them."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from probe.judge.judge import Judge, judge_all
+from probe.judge.outcome.comparison import compare
+from probe.judge.outcome.judgement import report_of
+from probe.judge.report import Judgement
+from probe.judge.reports.badge import badge
+from probe.judge.reports.card import card
+from probe.judge.reports.junit import junit
+from probe.judge.reports.terminal import comparison, terminal
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
+from probe.log.event_log import Entry
+
+from ..logs import HEADER, Log
+
+ACCUSED = "::error ::forged"
+FORGED = f"\n{ACCUSED}\r{ACCUSED}\u2028{ACCUSED}\u2029{ACCUSED}\x85{ACCUSED}\ufffe\uffff"
+NAME = "<script>alert(1)</script>\x1b[31m\x00\x07\u202e&\"'"
+
+
+def judged(name: str, label: str = "acme") -> Judgement:
+    """A client of this name, with one fault."""
+    log = Log()
+    session = log.http(label, name=name, version=name).session()
+    session.post({"jsonrpc": name, "id": 9, "method": "ping"})
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    return report_of(judge)
+
+
+@pytest.fixture
+def report() -> Judgement:
+    """A client with an evil name, and one fault."""
+    return judged(NAME)
+
+
+def test_the_ids_of_rules_are_never_divided(report: Judgement) -> None:
+    for width in range(40, 120):
+        assert not any(line.endswith("-") for line in terminal(report, lambda seq: None, width=width))
+
+
+def test_no_report_obeys_a_client(report: Judgement) -> None:
+    said = "\n".join(terminal(report, lambda seq: None))
+    page = card(report, lambda seq: None)
+    assert "alert(1)" in said
+    assert "alert(1)" in page
+    assert "<script" not in page
+    for text in (said, page, badge(report), junit(report, lambda seq: None).decode()):
+        assert not {"\x00", "\x07", "\x1b"} & set(text)
+    for text in (said, page):
+        assert "\u202e" not in text
+
+
+def test_neither_a_name_nor_a_label_makes_a_line_of_its_own() -> None:
+    forged = judged(FORGED, f"acme{FORGED}")
+    for lines in (terminal(forged, lambda seq: None), comparison(compare(forged, forged), verbose=True)):
+        said = list(lines)
+        assert any(ACCUSED in line for line in said)
+        assert all(len(line.splitlines()) <= 1 for line in said)
+
+
+def test_junit_is_xml_whatever_a_client_and_a_log_call_themselves() -> None:
+    root = fromstring(junit(judged(FORGED, f"acme{FORGED}"), lambda seq: None))
+    assert "\\ufffe\\uffff" in root[0].attrib["name"]
+    assert not {"\ufffe", "\uffff"} & set("".join(root.itertext()))
+
+
+def test_under_each_piece_of_evidence_stands_the_begin_of_its_message() -> None:
+    log = Log()
+    session = log.http("acme").session()
+    wrong = session.post({"jsonrpc": "1.0", "id": 9, "method": "ping", "params": {"_meta": {"x": "y" * 200}}})
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    report, entries = report_of(judge), {each.seq: each for each in log.items if isinstance(each, Entry)}
+    begin = '{"jsonrpc":"1.0","id":9,"method":"ping","params":{"_meta":{"x":"'
+    begin += "y" * (120 - len(begin)) + "…"
+    lines = list(terminal(report, entries.get))
+    at = next(place for place, line in enumerate(lines) if f"#{wrong.seq} message.received ping id 9" in line)
+    assert lines[at + 1] == f"            {begin}"
+    more = [line for line in lines if "--html FILE shows" in line]
+    assert len(more) == 1
+    said = "".join(fromstring(junit(report, entries.get)).itertext())
+    assert f"\n    {begin}\n" in said
+    assert "--html FILE shows" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("mcp", "acme (mcp 0.1.0, User-Agent python-httpx/1.2): "), ("tool", "acme (tool 0.1.0): ")]
+)
+def test_a_default_name_has_the_user_agent_beside_it(name: str, shown: str) -> None:
+    log = Log()
+    client = log.http("acme", name=name, version="0.1.0")
+    request = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
+    client.post(request, headers={"user-agent": "python-httpx/1.2"})
+    client.session()
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    assert any(line.startswith(shown) for line in terminal(report_of(judge), lambda seq: None))

@@ -1,0 +1,266 @@
+"""Saved logs are judged as they are read, whatever their size."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from probe.cli.program import main
+from probe.judge.judge import Judge
+from probe.judge.rules.all import PREDICATES
+from probe.judge.rules.catalogue import catalogue
+from probe.judge.rules.predicate import Predicate
+from probe.judge.runs import saved
+from probe.judge.runs.run import new_judge
+from probe.log import entry_reading, ndjson
+from probe.log.event_log import Entry
+from probe.log.header import End
+
+from ..logs import HEADER, Log
+
+TWO = "two clients use this name, acme 1 and other 1"
+
+
+def written(path: Path, log: Log) -> Path:
+    path.write_bytes(b"".join(ndjson.dump(HEADER, log.items, End(log.seq))))
+    return path
+
+
+def story(calls: int) -> Log:
+    log = Log()
+    session = log.http().session()
+    session.post({"jsonrpc": "1.0", "id": 77, "method": "ping"})
+    for _ in range(calls):
+        session.answer(session.call("echo", {}), {"content": []})
+    return log
+
+
+def test_only_what_a_finding_rests_on_is_read_a_second_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = story(200)
+    path = written(tmp_path / "log.ndjson", log)
+    read = []
+
+    def as_written(text: bytes) -> Entry | None:
+        read.append(text)
+        return entry_reading.as_written(text)
+
+    monkeypatch.setattr(ndjson, "as_written", as_written)
+    found = saved.judge_files(new_judge(), [path])
+    [subject] = found.report.subjects
+    for rule in subject.rules:
+        for evidence in rule.evidence:
+            for seq in evidence.seqs:
+                entry = found.lookup(seq)
+                assert entry is not None
+                assert entry.seq == seq
+    assert len(read) < 1.5 * len(log.items)
+
+
+@pytest.mark.parametrize("label", ["a\n::error ::b", "a\u2028b", "a\x00b", "..", "a" * 65])
+def test_a_label_of_a_log_keeps_the_rule_of_the_option(label: str, tmp_path: Path) -> None:
+    log = Log()
+    log.http(label).session()
+    path = written(tmp_path / "log.ndjson", log)
+    with pytest.raises(ndjson.NdjsonError, match=r"line \d+: label must be 1 to 64 characters"):
+        saved.judge_files(new_judge(), [path])
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_a_report_is_whole_on_an_output_that_cannot_write_it(encoding: str, tmp_path: Path) -> None:
+    log = Log()
+    log.http(name="日本").session().post({"jsonrpc": "1.0", "id": 77, "method": "ping"})
+    path = written(tmp_path / "log.ndjson", log)
+    said = subprocess.run(
+        [sys.executable, "-m", "probe", "judge", "--log", path],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        check=False,
+        capture_output=True,
+        timeout=60,
+    )
+    assert b"(\\u65e5\\u672c 1): " in said.stdout, said.stderr
+    assert b"FAIL    jsonrpc.version" in said.stdout
+
+
+def test_two_logs_are_read_again_each_for_its_own_entries(tmp_path: Path) -> None:
+    first, second = written(tmp_path / "1.ndjson", story(1)), tmp_path / "2.ndjson"
+    second.write_bytes(first.read_bytes().replace(b'"run":"', b'"run":"other'))
+    found = saved.judge_files(new_judge(), [first, second])
+    [subject] = found.report.subjects
+    [wrong] = [rule for rule in subject.rules if rule.rule.id == "jsonrpc.version"]
+    places = [evidence.seqs[0] for evidence in wrong.evidence if evidence.remark]
+    assert [found.lookup(place).fact for place in places] == [found.lookup(places[0]).fact] * 2  # type: ignore[union-attr]
+
+
+def _one(
+    path: Path,
+    run: str,
+    *,
+    comes: bool = True,
+    faults: int = 0,
+    warns: int = 0,
+    left: int | None = None,
+    whole: bool = True,
+) -> str:
+    log = Log()
+    if comes:
+        _use(log, faults, warns)
+    if left is not None:
+        log.process("exited", left)
+    log.idle(10)
+    end = End(log.seq) if whole else None
+    path.write_bytes(b"".join(ndjson.dump(replace(HEADER, run=run), log.items, end)))
+    return str(path)
+
+
+def _use(log: Log, faults: int, warns: int) -> None:
+    session = log.http().session()
+    session.answer(session.request("tools/list"), {"tools": [{"name": "echo", "inputSchema": {}}]})
+    session.answer(session.call("echo", {}), {"content": []})
+    for _ in range(faults):
+        session.post({"jsonrpc": "1.0", "id": session.client.new_id(), "method": "ping"})
+    for _ in range(warns):
+        session.notify("notifications/cancelled", {"requestId": "never", "reason": "x"})
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "options", "status", "said"),
+    [
+        ({}, {}, (), 0, ""),
+        ({"faults": 1}, {}, (), 1, "acme: jsonrpc.version is FAIL, and PASS there"),
+        ({"faults": 1}, {"faults": 1}, (), 0, ""),
+        ({}, {"faults": 1}, (), 0, ""),
+        ({"warns": 1}, {}, (), 0, ""),
+        ({"warns": 1}, {}, ("--strict",), 1, "is WARN, and NOT_OBSERVED there"),
+        ({"warns": 1}, {}, ("--strict", "--require", "cancel.shape"), 2, "--against: cancel.shape was not observed"),
+        ({}, {"whole": False}, (), 2, "--against: the log of run b was cut off"),
+        ({"faults": 1}, {"whole": False}, (), 2, "--against: the log of run b was cut off"),
+        ({"faults": 1}, {"comes": False}, (), 2, "--against: no request of a client came"),
+        ({"faults": 1, "whole": False}, {}, (), 1, "--log: the log of run a was cut off"),
+        ({"left": 0}, {"left": 1}, ("--strict",), 2, "session.deleted is WARN, and INCONCLUSIVE there"),
+        ({"left": 0, "warns": 1}, {"left": 1}, ("--strict",), 1, "session.deleted is WARN, and INCONCLUSIVE there"),
+        ({}, {}, ("--require", "ping.answered"), 2, "--log: ping.answered was not observed"),
+        ({}, {}, ("--json", "-"), 2, "--against prints a comparison"),
+    ],
+)
+def test_a_comparison_finds_what_became_worse(
+    here: Mapping[str, Any],
+    there: Mapping[str, Any],
+    options: Sequence[str],
+    status: int,
+    said: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    first, second = _one(tmp_path / "1.ndjson", "a", **here), _one(tmp_path / "2.ndjson", "b", **there)
+    found = main(["judge", "--log", first, "--against", second, *options])
+    err = capfd.readouterr().err
+    assert (found, said in err) == (status, True), err
+    assert bool(err) == bool(said)
+
+
+def test_a_comparison_says_rule_by_rule_what_became_of_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    first, second = _one(tmp_path / "1.ndjson", "a", faults=1), _one(tmp_path / "2.ndjson", "b", warns=1)
+    main(["judge", "--log", first, "--against", second])
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if "jsonrpc.version" in line] == ["worse"]
+    assert any(line.startswith("only there") for line in lines)
+    assert not any(line.startswith("same") for line in lines)
+    main(["judge", "--log", first, "--against", second, "--verbose"])
+    assert any(line.startswith("same ") for line in capfd.readouterr().out.splitlines())
+
+
+def test_somebody_hears_how_far_the_reading_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved, "_TOLD_BYTES", 1000)
+    path = written(tmp_path / "log.ndjson", story(20))
+    read: list[int] = []
+    saved.judge_files(new_judge(), [path], read.append)
+    assert sum(read) == path.stat().st_size
+    assert len(read) > 5
+
+
+def test_a_person_at_a_terminal_sees_how_far_the_reading_is(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.ndjson", story(20))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "probe", "judge", "--log", str(path), "--require", "none"]
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        try:
+            ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=False, timeout=60)
+        finally:
+            os.close(theirs)
+        shown = terminal.read(10_000)
+    assert ended.returncode == 1
+    assert b"mcp-probe: reading" in shown
+    assert b"100%" in shown
+    assert b"reading" not in ended.stdout
+
+
+def test_a_short_session_costs_only_the_rules_that_hear_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    plain = Predicate.__init__
+
+    def counted(self: Predicate, *given: object) -> None:
+        plain(self, *given)  # type: ignore[arg-type]
+        made.append(self.rule.id)
+
+    monkeypatch.setattr(Predicate, "__init__", counted)
+    judge = Judge(catalogue(), PREDICATES)
+    judge.begin(HEADER)
+    log = Log()
+    log.http(None).session()
+    for item in log.items:
+        judge.take(item)
+    assert 0 < len(made) < len(PREDICATES) / 2
+    [subject] = judge.subjects
+    assert len(subject.predicates) == len(PREDICATES)
+
+
+@pytest.mark.parametrize(
+    ("other", "lost", "status", "said"),
+    [
+        ("acme", False, 0, ""),
+        ("acme", True, 1, "mcp-probe: acme: FAIL http.session-header\n"),
+        ("other", False, 0, ""),
+        (
+            "other",
+            True,
+            2,
+            f"mcp-probe: acme: {TWO}, so http.session-header is not decided; give each its own name\n",
+        ),
+    ],
+)
+def test_what_may_be_of_another_client_under_the_same_name_is_not_decided(
+    other: str, lost: bool, status: int, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = Log()
+    _use(log, 0, 0)
+    log.http(name=other).session()
+    if lost:
+        client = log.http()
+        asked = client.post({"jsonrpc": "2.0", "id": 9, "method": "tools/list"}, connection="tcp1")
+        client.refuse(asked, 400, "MISSING_SESSION")
+    found = main(["judge", "--log", str(written(tmp_path / "log.ndjson", log))])
+    out, err = capfd.readouterr()
+    assert (found, err) == (status, said)
+    assert (f"More than one client may be judged here: {TWO}." in " ".join(out.split())) is (other != "acme")
+
+
+def test_what_can_be_read_once_is_no_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["judge", "--log", str(tmp_path / "pipe")]) == 2
+    assert capfd.readouterr().err.endswith("is no regular file: a log is read several times, so save it first\n")
+
+
+def test_a_connection_without_a_name_is_no_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = Log()
+    _use(log, 0, 0)
+    log.items = [structs.replace(item, context=structs.replace(item.context, connection="")) for item in log.items]  # type: ignore[union-attr]
+    assert main(["judge", "--log", str(written(tmp_path / "log.ndjson", log))]) == 0, capfd.readouterr().err

@@ -1,1 +1,0 @@
-"""Mirrors `probe.observe`."""
