@@ -1,1 +1,1 @@
-"""The trio side: one nursery and one cancel scope per call, tasks that outlive requests, sessions, and their limits."""
+"""Calls, tasks, sessions and streams on trio: one nursery and one cancel scope for each call, and all limits."""

@@ -1,1 +1,1 @@
-"""Verdicts on a client, drawn from the event log alone: pure, without clock, chance or I/O."""
+"""Verdicts on clients, drawn from the event log alone: pure, but for `live` and `runs`, which run it."""

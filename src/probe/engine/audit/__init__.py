@@ -1,1 +1,1 @@
-"""The audit of tool calls in a SQLite file."""
+"""The audit of tool calls: the SQLite file, the service that writes it, and the queries of both."""

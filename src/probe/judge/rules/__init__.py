@@ -1,1 +1,1 @@
-"""One predicate for each rule of the catalogue, a module for each of its groups."""
+"""The catalogue of rules, and one predicate for each: a module for each group of rules."""

@@ -1,1 +1,1 @@
-"""The ASGI application: MCP over HTTP and WebSocket, and the pages beside it. It does not know its server."""
+"""MCP over HTTP, WebSocket and standard streams, and tool hosts, as ASGI. It does not know its listener."""

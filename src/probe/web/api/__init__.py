@@ -1,1 +1,1 @@
-"""The pages under `/api`, and those to confirm under `/interaction`. Nothing under `/api` changes anything."""
+"""The pages under `/api`. Nothing there changes anything."""
