@@ -1,8 +1,8 @@
-import { Suspense, lazy } from "react";
+import { Component, lazy, type ReactNode, Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
+import { Button } from "~/ui/button";
 import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
-import { ErrorBoundary } from "./error-boundary";
 
 const Live = lazy(() => import("~/views/trace/live-view"));
 const Tasks = lazy(() => import("~/views/calls/tasks-view"));
@@ -50,4 +50,27 @@ export function Routes() {
       </Suspense>
     </ErrorBoundary>
   );
+}
+
+interface Props {
+  children: ReactNode;
+}
+
+/** A view that fails leaves the header and the other views usable. Give it a `key` that changes with the view. */
+class ErrorBoundary extends Component<Props, { error: unknown }> {
+  override state = { error: undefined as unknown };
+
+  static getDerivedStateFromError(error: unknown) {
+    return { error: error ?? new Error("unknown") };
+  }
+
+  override render(): ReactNode {
+    if (this.state.error === undefined) return this.props.children;
+    return (
+      <EmptyState title="This view failed">
+        <p>{String(this.state.error)}</p>
+        <Button onClick={() => location.reload()}>Load the page again</Button>
+      </EmptyState>
+    );
+  }
 }

@@ -1,8 +1,7 @@
 import { DASHBOARD } from "~/protocol/address";
 import { parseJson } from "~/protocol/json";
 import type { Entry, FeedGap, FeedHello, FeedRows } from "~/protocol/schema";
-import { type Item, type Rows, TABLES, type Table } from "./entry";
-import { Ring } from "./ring";
+import { type Item, type Rows, type Table, TABLES } from "./entry";
 
 type Tables = { readonly [Name in Table]: readonly Rows[Name][] };
 
@@ -257,5 +256,42 @@ export class Feed {
     this.#changed.clear();
     this.#cleared = false;
     for (const listener of this.#listeners) listener();
+  }
+}
+
+/** The newest items, up to a number; counts all there ever were. */
+class Ring {
+  readonly #capacity: number;
+  #items: Item[] = [];
+  #total = 0;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  push(item: Item): void {
+    this.#items.push(item);
+    this.#total += 1;
+    // thrown away by halves, as moving all of them for each one would be most of the work
+    if (this.#items.length >= 2 * this.#capacity) this.#items = this.#items.slice(-this.#capacity);
+  }
+
+  clear(): void {
+    this.#items = [];
+  }
+
+  /** Forgets what came after the first `total`, as far as it is still here; it counts on from where it is. */
+  forgetSince(total: number): void {
+    const count = Math.min(this.#items.length, this.#total - total);
+    this.#items.length -= count;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** A copy, oldest first. */
+  snapshot(): readonly Item[] {
+    return this.#items.slice(-this.#capacity);
   }
 }

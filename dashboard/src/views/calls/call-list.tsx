@@ -9,15 +9,14 @@ import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { useUrlState } from "~/ui/url-state";
 import { useNarrow } from "~/ui/use-narrow";
+import { NothingYet } from "~/widgets/nothing-yet";
 import { CallFindingsContext, useCallFindings } from "~/widgets/use-call-findings";
 import { callColumns } from "./call-columns";
-import { type Line, callHref, choose, compareHref, isDivider, withDividers } from "./calls";
+import { callHref, choose, compareHref, isDivider, type Line, withDividers } from "./calls";
 import styles from "./calls.module.css";
 import { FilterBar } from "./filter-bar";
 import { fieldOf, questionOf } from "./filters";
-import { NoCalls } from "./no-calls";
-import { useCalls } from "./use-calls";
-import { useKnownTools } from "./use-known-tools";
+import { useCalls, useKnownTools } from "./use-calls";
 
 /** All calls that the server has, before and after a restart; what the API refuses is said at the filter that it is about. */
 export function CallList() {
@@ -136,5 +135,16 @@ function NoneFound({ looking, tool, tools }: NoneFoundProps) {
         )}
       </EmptyState>
     </div>
+  );
+}
+
+/** What stands where no call was made. */
+function NoCalls() {
+  return (
+    <NothingYet title="No calls yet">
+      Each tool call appears here when it starts, and says in the end what came of it. Call <code>progress</code> for one with
+      steps, and cancel it to see who stopped it and how long that took. A server that is started
+      with <code>--audit-db FILE</code> keeps its calls over a restart.
+    </NothingYet>
   );
 }

@@ -5,6 +5,7 @@ import type { CallDetail, CallPage as Page_, CallRow, Entry } from "~/protocol/s
 import { useMcpAddress } from "~/protocol/use-server";
 import { useCallDetail } from "~/trace/call-detail";
 import { useFeed } from "~/trace/use-feed";
+import { CodeBlock } from "~/ui/code-block";
 import { CopyButton } from "~/ui/copy-button";
 import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
@@ -12,16 +13,16 @@ import { Panel, Panels, Stack } from "~/ui/panel";
 import { Time } from "~/ui/time";
 import { StatusBadge } from "~/widgets/badges";
 import { FindingMarks } from "~/widgets/finding-mark";
+import { JsonView } from "~/widgets/json-view";
 import { useCallFindings } from "~/widgets/use-call-findings";
 import { clientOf } from "~/words/client-name";
 import { conclusionOf } from "~/words/conclusion";
 import { curlOf } from "~/words/curl";
 import { stateOf } from "~/words/states";
 import { CallFacts } from "./call-facts";
-import { compareHref, stateOfCall } from "./calls";
+import { compareHref, isCut, stateOfCall } from "./calls";
 import styles from "./calls.module.css";
 import { EvidencePanel } from "./evidence-panel";
-import { JsonPart } from "./json-part";
 import { LadderPanel } from "./ladder-panel";
 
 /** One call with all that is known of it. */
@@ -131,5 +132,22 @@ function Missing({ id, error }: { id: string; error: Error | null }) {
         </p>
       )}
     </EmptyState>
+  );
+}
+
+// the text that a tool answers stands on the fourth level of its result
+const LEVELS = 4;
+
+/** JSON of a row: as a tree, or the beginning of it as text where no more was kept. */
+function JsonPart({ title, value, absent }: { title: string; value: unknown; absent?: string }) {
+  if (value === null && absent !== undefined) return <p>{absent}</p>;
+  if (!isCut(value)) return <JsonView title={title} value={value} open={LEVELS} />;
+  return (
+    <>
+      <p>
+        Cut: only the beginning of its {value.bytes} bytes was kept.
+      </p>
+      <CodeBlock title={`${title}, the beginning`} code={value.cut} wrap />
+    </>
   );
 }

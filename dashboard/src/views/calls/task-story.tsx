@@ -8,7 +8,7 @@ import { Time } from "~/ui/time";
 import { StatusBadge } from "~/widgets/badges";
 import { ProgressBar } from "~/widgets/progress-bar";
 import { describe } from "~/words/summary";
-import { beginning, storyOf } from "./task-moments";
+import { beginning, storyOf } from "./tasks";
 import styles from "./tasks.module.css";
 
 interface StoryProps {

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { entry, progressEntry, sessionRow, taskRow } from "~/testing/rows";
 import { sentAfterCancel } from "~/trace/evidence";
 import { clientName } from "~/words/client-name";
-import { beginning, storyOf } from "./task-moments";
-import { ttlLeft, wantedTasks } from "./tasks";
+import { beginning, storyOf, ttlLeft, wantedTasks } from "./tasks";
 
 const all = { status: "", session: "", text: "" };
 const tasks = [

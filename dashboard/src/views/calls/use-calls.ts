@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { get } from "~/protocol/client";
-import type { CallPage, CallRow } from "~/protocol/schema";
+import type { CallPage, CallRow, ToolList } from "~/protocol/schema";
 import { useRefresh } from "~/protocol/use-refresh";
 import { useFeed } from "~/trace/use-feed";
 import { merged } from "./calls";
@@ -46,4 +46,10 @@ function isTorn(newest: CallPage | undefined, older: readonly CallRow[]): boolea
   if (newest === undefined || newest.next === null || older.length === 0) return false;
   const known = new Set(older.map(({ id }) => id));
   return !newest.calls.some(({ id }) => known.has(id));
+}
+
+/** The names of the tools that the server has, and of those that were called, in the order of the alphabet. */
+export function useKnownTools(calls: readonly CallRow[]): readonly string[] {
+  const { data } = useQuery({ queryKey: ["tools"], queryFn: ({ signal }) => get<ToolList>("/tools", {}, signal) });
+  return useMemo(() => [...new Set([...(data?.tools ?? []).map(({ name }) => name), ...calls.map(({ tool }) => tool)])].toSorted(), [data, calls]);
 }

@@ -2,8 +2,7 @@ import { Link } from "wouter";
 import type { CallRow, SessionRow } from "~/protocol/schema";
 import { Badge } from "~/ui/badge";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
-import { type Exercised, exercised } from "./features";
-import { useResumed } from "./resumed";
+import { exercised, type Exercised, useResumed } from "./features";
 import { callsOf } from "./session-columns";
 import styles from "./sessions.module.css";
 

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type { Entry } from "~/protocol/schema";
 import { callRow, sessionRow } from "~/testing/rows";
-import { capabilityLines, exercised } from "./features";
-import { countResumed } from "./resumed";
+import { capabilityLines, countResumed, exercised } from "./features";
 
 const state = (name: string, more: Partial<Parameters<typeof exercised>[0]>) =>
   exercised({ row: sessionRow(), calls: [], resumed: null, ...more }).find((feature) => feature.name === name);

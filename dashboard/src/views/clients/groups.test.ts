@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { judgedRule, judgedSubject, ruleInfo } from "~/testing/judged";
-import { groupsOf } from "./groups";
+import { groupsOf } from "./rule-words";
 
 const RULES = new Map([ruleInfo(), ruleInfo({ rule: "ping.later", revisions: ["2025-11-25"] }), ruleInfo({ rule: "cache.kept", revisions: ["2026-07-28"] })].map((rule) => [rule.rule, rule]));
 

@@ -4,8 +4,8 @@ import { looksOf } from "~/trace/findings";
 import { Badge } from "~/ui/badge";
 import { Panel } from "~/ui/panel";
 import { PlainTable } from "~/ui/plain-table";
-import { type Cell, type Group, REVISIONS, groupsOf } from "./groups";
 import styles from "./report.module.css";
+import { type Cell, type Group, groupsOf, REVISIONS } from "./rule-words";
 
 const COLUMNS = [
   { key: "group", head: "Rules about", cell: ({ name }: Group) => <code>{name}</code> },

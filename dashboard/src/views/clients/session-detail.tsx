@@ -4,6 +4,7 @@ import type { SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/use-feed";
 import { Drawer } from "~/ui/drawer";
 import { KeyValues } from "~/ui/key-values";
+import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { EraBadge, TransportBadge } from "~/widgets/badges";
 import { Capabilities } from "./capabilities";
@@ -11,8 +12,7 @@ import { useDeclared } from "./declared";
 import { Matrix } from "./feature-matrix";
 import { MisuseList } from "./misuse-list";
 import { RefusalList } from "./refusal-list";
-import { SessionState, nameOf } from "./session-columns";
-import { Counts } from "./session-counts";
+import { nameOf, SessionState } from "./session-columns";
 import styles from "./sessions.module.css";
 import { Verdicts } from "./verdicts";
 
@@ -98,3 +98,24 @@ function Links({ id }: { id: string }) {
     </span>
   );
 }
+
+interface CountsProps {
+  caption: string;
+  head: string;
+  counts: Readonly<Record<string, number>>;
+}
+
+type Line = [name: string, count: number];
+
+/** How often each name came, the most frequent first; nothing when there are none. */
+function Counts({ caption, head, counts }: CountsProps) {
+  const lines: Line[] = Object.entries(counts).toSorted((a, b) => b[1] - a[1]);
+  if (lines.length === 0) return null;
+  const columns: readonly PlainColumn<Line>[] = [
+    { key: "name", head, cell: name },
+    { key: "count", head: "Times", align: "end", cell: ([, count]) => count },
+  ];
+  return <PlainTable caption={caption} columns={columns} rows={lines} rowKey={([each]) => each} />;
+}
+
+const name = ([each]: Line) => <code>{each}</code>;

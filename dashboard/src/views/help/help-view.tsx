@@ -2,14 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useParams } from "wouter";
 import { get } from "~/protocol/client";
-import type { ToolList } from "~/protocol/schema";
+import type { Tool, ToolList } from "~/protocol/schema";
 import { useMcpAddress, useServer } from "~/protocol/use-server";
 import { EmptyState } from "~/ui/empty-state";
 import { Page } from "~/ui/page";
 import { SearchField } from "~/ui/search-field";
 import { useUrlState } from "~/ui/url-state";
 import { ConnectClient } from "~/widgets/connect-client";
-import { Contents } from "./contents";
 import styles from "./help.module.css";
 import { ToolDocs } from "./tool-docs";
 import { Words } from "./words";
@@ -62,5 +61,31 @@ export default function HelpView() {
         </div>
       </div>
     </Page>
+  );
+}
+
+/** What is on the page, with a link to each tool; it stays in view. */
+function Contents({ tools }: { tools: readonly Tool[] }) {
+  const sets = [...new Set(tools.map((tool) => tool.toolset))];
+  return (
+    // what scrolls must be reachable by keyboard, which its links are
+    <nav className={styles["contents"]} aria-label="On this page">
+      <a href="#connect">Connect a client</a>
+      {sets.map((set) => (
+        <div key={set}>
+          <h2>{set}</h2>
+          <ul>
+            {tools
+              .filter((tool) => tool.toolset === set)
+              .map((tool) => (
+                <li key={tool.name}>
+                  <a href={`#${tool.name}`}>{tool.name}</a>
+                </li>
+              ))}
+          </ul>
+        </div>
+      ))}
+      <a href="#words">Words</a>
+    </nav>
   );
 }

@@ -3,13 +3,13 @@ import { Link } from "wouter";
 import type { StreamRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/use-feed";
 import { Badge } from "~/ui/badge";
+import { Segmented } from "~/ui/choice";
 import { Panel } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
 import { useUrlState } from "~/ui/url-state";
 import { StatusBadge } from "~/widgets/badges";
 import { stateOf } from "~/words/states";
-import { Choices } from "./choices";
 import styles from "./server.module.css";
 
 // a page of streams is to be read; all of them are at /api/streams
@@ -82,4 +82,25 @@ function Reader({ row }: { row: StreamRow }) {
   if (row.connected) return <Badge tone="good">connected: {row.connection ?? `exchange ${row.reader}`}</Badge>;
   if (row.closed_by !== null) return <Badge>closed by {row.closed_by}</Badge>;
   return <Badge>{row.ended_at === null ? "none yet" : "nobody"}</Badge>;
+}
+
+interface ChoicesProps {
+  which: string;
+  onChoose: (which: string) => void;
+  all: number;
+  shown: number;
+}
+
+const OPTIONS = [
+  { value: "open", label: "Open" },
+  { value: "all", label: "All" },
+];
+
+/** Which streams are listed, and how many there are. */
+function Choices({ which, onChoose, all, shown }: ChoicesProps) {
+  return (
+    <p className={styles["quiet"]}>
+      <Segmented label="Streams listed" options={OPTIONS} value={which} onChange={onChoose} /> {shown} shown of {all}
+    </p>
+  );
 }

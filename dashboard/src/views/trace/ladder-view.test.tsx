@@ -8,7 +8,7 @@ import { answerApi, openView } from "~/testing/view";
 import { layoutOf } from "~/widgets/ladder/layout";
 import { pictureOf } from "~/widgets/ladder/picture";
 import { rowsOf } from "~/widgets/ladder/rows";
-import { svgOf } from "~/widgets/ladder/save";
+import { svgOf } from "~/widgets/ladder/sheet";
 import LadderView from "./ladder-view";
 
 afterEach(() => {

@@ -2,12 +2,23 @@ import { Link } from "wouter";
 import { quoted } from "~/protocol/filter";
 import type { Entry } from "~/protocol/schema";
 import { titleOf } from "~/words/summary";
-import { What, Line, between } from "./cells";
+import { between, Line, What } from "./cells";
 import { useKnown } from "./known";
 import styles from "./live.module.css";
 import type { Relations } from "./relations";
-import { TOPICS, topicOf } from "./topics";
 import type { LiveUrl } from "./use-live-url";
+
+/** What belongs together, for links such as `call:c7`: ids of the server. */
+const TOPICS = ["client", "call", "task", "exchange", "stream", "connection"] as const;
+type Topic = (typeof TOPICS)[number];
+
+/** What an entry belongs to, as a filter line names it; null for nothing. The id of a stream is unique within its session only. */
+function topicOf(entry: Entry, topic: Topic): string | null {
+  if (topic === "client") return entry.label;
+  const mine = entry[topic];
+  if (mine === null) return null;
+  return topic === "stream" ? `${entry.session}/${mine}` : String(mine);
+}
 
 interface RelatedProps {
   run: string;

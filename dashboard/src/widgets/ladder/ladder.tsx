@@ -1,12 +1,12 @@
 import { type CSSProperties, type KeyboardEvent, type RefObject, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { Button } from "~/ui/button";
 import { useWidth } from "~/ui/use-width";
 import { Bars, Lifelines, RowDrawing, type Scene } from "./drawing";
 import styles from "./ladder.module.css";
-import { type Pace, type Placed, columnsOf, layoutOf, visible } from "./layout";
+import { columnsOf, layoutOf, type Pace, type Placed, visible } from "./layout";
 import { SCREEN } from "./palette";
 import type { Picture } from "./picture";
-import { type Row, indexOf, rowsOf } from "./rows";
-import { Search } from "./search";
+import { indexOf, type Row, rowsOf } from "./rows";
 import type { Step } from "./steps";
 import { hasText, sentenceOf } from "./words";
 
@@ -212,4 +212,30 @@ function Bracket({ scene, rows, seq }: { scene: Scene; rows: readonly Row[]; seq
   const [asks, answers] = here.y < there.y ? [here, there] : [there, here];
   const x = scene.columns.xs[scene.lanes.indexOf(asks.row.steps[0].from)] ?? 0;
   return <path d={`M${x} ${asks.y} V${answers.y}`} stroke={scene.palette.accent} strokeWidth={3} />;
+}
+
+interface SearchProps {
+  /** The places of the rows that have what is searched. */
+  found: readonly number[];
+  /** Where one is, -1 for nowhere. */
+  current: number;
+  onShow: (index: number) => void;
+}
+
+/** How many rows were found, and the way from one to the next. */
+function Search({ found, current, onShow }: SearchProps) {
+  const place = found.indexOf(current);
+  const next = found.find((index) => index > current) ?? found[0];
+  const before = found.findLast((index) => index < current) ?? found.at(-1);
+  return (
+    <div className={styles["found"]} role="group" aria-label="What was found">
+      <span role="status">{found.length === 0 ? "nothing found" : place === -1 ? `${found.length} found` : `${place + 1} of ${found.length}`}</span>
+      <Button small aria-label="Previous one found" disabled={before === undefined} onClick={() => before !== undefined && onShow(before)}>
+        ↑
+      </Button>
+      <Button small aria-label="Next one found" disabled={next === undefined} onClick={() => next !== undefined && onShow(next)}>
+        ↓
+      </Button>
+    </div>
+  );
 }

@@ -1,5 +1,7 @@
+import { flushSync } from "react-dom";
+import { createRoot } from "react-dom/client";
 import { Bars, Lifelines, RowDrawing, type Scene } from "./drawing";
-import { type Layout, type Pace, columnsOf, visible } from "./layout";
+import { columnsOf, type Layout, type Pace, visible } from "./layout";
 import { type Palette, paper } from "./palette";
 import type { Picture } from "./picture";
 import type { Step } from "./steps";
@@ -51,4 +53,25 @@ export function Sheet({ drawn: { title, picture, layout, pace, origin }, top, bo
         ))}
     </svg>
   );
+}
+
+/** The whole ladder as the text of an SVG file. */
+export function svgOf(drawn: Drawn): string {
+  const room = document.createElement("div");
+  const root = createRoot(room);
+  flushSync(() => root.render(<Sheet drawn={drawn} top={0} bottom={drawn.layout.height} />));
+  const svg = room.firstElementChild;
+  const text = svg === null ? "" : new XMLSerializer().serializeToString(svg);
+  root.unmount();
+  return text;
+}
+
+/** Saves the ladder as `NAME.svg`. */
+export function downloadSvg(name: string, drawn: Drawn): void {
+  const url = URL.createObjectURL(new Blob([svgOf(drawn)], { type: "image/svg+xml" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `${name}.svg`;
+  link.click();
+  URL.revokeObjectURL(url);
 }
