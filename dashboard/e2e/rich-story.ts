@@ -4,7 +4,6 @@ import { type Json, LegacyClient, all, modernCall } from "./client.ts";
 export interface Story {
   /** The ids of two calls of `progress`: cancelled by notification, and by closing. */
   cancelled: string;
-  closed: string;
   /** The entry of a request that was answered. */
   event: number;
   /** The id of a task that was cancelled. */
@@ -111,7 +110,6 @@ export async function tell(url: string): Promise<Story> {
   const event = answers.events.find((entry) => entry.rpc === "response")?.cause ?? 1;
   return {
     cancelled: cancelled?.id ?? "",
-    closed: of("disconnected")?.id ?? "",
     event,
     task,
     session: cancelled?.session ?? "",

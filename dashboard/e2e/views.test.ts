@@ -51,7 +51,6 @@ const VIEWS: readonly (readonly [name: string, path: (of: Story) => string, show
   ["Calls", () => "/calls", "disconnected"],
   ["Calls of one tool", () => "/calls?tool=progress", "Export these:"],
   ["Call", ({ cancelled }) => `/calls/${cancelled}`, "call.settled"],
-  ["Compare", ({ cancelled, closed }) => `/calls/compare?a=${cancelled}&b=${closed}`, "differs"],
   ["Sessions", () => "/sessions", "Violations noted"],
   ["Session", ({ session }) => `/sessions/${session}`, /^Exercised: \d+ of/],
   ["Tool hosts", () => "/hosts", "Tool hosts are off"],

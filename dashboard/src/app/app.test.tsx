@@ -24,7 +24,6 @@ test.each([
   ["/tasks", "Tasks"],
   ["/tasks/some-task", "Task some-task"],
   ["/calls", "Calls"],
-  ["/calls/compare?a=1&b=2", "Compare two calls"],
   ["/sessions/s1", "Sessions"],
   ["/report", "Reports"],
   ["/report/acme", "Report on acme"],

@@ -7,7 +7,6 @@ import { Page } from "~/ui/page";
 const Live = lazy(() => import("~/views/trace/live-view"));
 const Tasks = lazy(() => import("~/views/calls/tasks-view"));
 const Calls = lazy(() => import("~/views/calls/calls-view"));
-const Compare = lazy(() => import("~/views/calls/compare"));
 const Sessions = lazy(() => import("~/views/clients/session-list"));
 const Report = lazy(() => import("~/views/clients/report-view"));
 const Hosts = lazy(() => import("~/views/server/hosts-view"));
@@ -30,7 +29,6 @@ export function Routes() {
           </Route>
           <Route path="/live" component={Live} />
           <Route path="/tasks/:id?" component={Tasks} />
-          <Route path="/calls/compare" component={Compare} />
           <Route path="/calls/:id?" component={Calls} />
           <Route path="/sessions/:id?" component={Sessions} />
           <Route path="/report/:client?" component={Report} />

@@ -11,66 +11,44 @@ import { clientOf } from "~/words/client-name";
 import { type Line, isDivider, oneLine, stateOfCall } from "./calls";
 import styles from "./calls.module.css";
 
-interface Choosing {
-  chosen: readonly string[];
-  toggle: (id: string) => void;
-}
-
 // those that fit on a phone; the page of a call has all others
 const NARROW: Readonly<Record<string, string>> = { started: "6.8rem", tool: "minmax(5rem, 1fr)", outcome: "6.8rem" };
 
-/** The columns of the list of calls, or of a narrow one, where none are chosen; the first chooses calls to compare. */
-export function callColumns(choosing: Choosing, narrow: boolean): Column<Line>[] {
-  const columns = columnsOf(choosing).filter(({ key }) => !narrow || NARROW[key] !== undefined);
+/** The columns of the list of calls, or of a narrow one. */
+export function callColumns(narrow: boolean): Column<Line>[] {
+  const columns = COLUMNS.filter(({ key }) => !narrow || NARROW[key] !== undefined);
   return columns.map(({ cell, width, ...rest }) => Object.assign(rest, { width: (narrow && NARROW[rest.key]) || width, cell: (line: Line) => (isDivider(line) ? null : cell(line)) }));
 }
 
 // one column takes what room is left: with two, the heads and the rows of a table that is wider than its page would not agree
-function columnsOf({ chosen, toggle }: Choosing): Column<CallRow>[] {
-  return [
-    {
-      key: "choose",
-      head: "A/B",
-      width: "1.6rem",
-      cell: (call) => (
-        <input
-          type="checkbox"
-          className={styles["choose"]}
-          aria-label={`compare call ${call.id}`}
-          checked={chosen.includes(call.id)}
-          onClick={(event) => event.stopPropagation()}
-          onChange={() => toggle(call.id)}
-        />
-      ),
-    },
-    { key: "started", head: "Started", width: "6.8rem", cell: (call) => <Time at={call.started_at} /> },
-    { key: "tool", head: "Tool", width: "8.4rem", cell: (call) => <span title={call.tool}>{call.tool}</span> },
-    {
-      key: "arguments",
-      head: "Arguments",
-      width: "minmax(6rem, 1fr)",
-      cell: (call) => (
-        <>
-          <CallMarks call={call} />
-          <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>
-        </>
-      ),
-    },
-    { key: "token", head: "Token", width: "5.4rem", cell: (call) => <Token call={call} /> },
-    { key: "client", head: "Client", width: "9.6rem", cell: (call) => <Client call={call} /> },
-    { key: "outcome", head: "Outcome", width: "6.8rem", cell: (call) => <StatusBadge status={stateOfCall(call)} /> },
-    { key: "steps", head: "Steps", width: "6rem", cell: (call) => <Steps call={call} /> },
-    { key: "cancelled", head: "Cancelled by", width: "9rem", cell: (call) => <CancelledBy call={call} /> },
-    {
-      key: "duration",
-      head: "Duration",
-      width: "4.6rem",
-      align: "end",
-      cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />),
-    },
-    { key: "messages", head: "Delivered", width: "5rem", align: "end", cell: (call) => <Messages call={call} /> },
-  ];
-}
+const COLUMNS: readonly Column<CallRow>[] = [
+  { key: "started", head: "Started", width: "6.8rem", cell: (call) => <Time at={call.started_at} /> },
+  { key: "tool", head: "Tool", width: "8.4rem", cell: (call) => <span title={call.tool}>{call.tool}</span> },
+  {
+    key: "arguments",
+    head: "Arguments",
+    width: "minmax(6rem, 1fr)",
+    cell: (call) => (
+      <>
+        <CallMarks call={call} />
+        <code title={oneLine(call.arguments)}>{oneLine(call.arguments)}</code>
+      </>
+    ),
+  },
+  { key: "token", head: "Token", width: "5.4rem", cell: (call) => <Token call={call} /> },
+  { key: "client", head: "Client", width: "9.6rem", cell: (call) => <Client call={call} /> },
+  { key: "outcome", head: "Outcome", width: "6.8rem", cell: (call) => <StatusBadge status={stateOfCall(call)} /> },
+  { key: "steps", head: "Steps", width: "6rem", cell: (call) => <Steps call={call} /> },
+  { key: "cancelled", head: "Cancelled by", width: "9rem", cell: (call) => <CancelledBy call={call} /> },
+  {
+    key: "duration",
+    head: "Duration",
+    width: "4.6rem",
+    align: "end",
+    cell: (call) => (call.outcome === null ? <Running from={call.started_at} /> : <Duration ms={call.duration_ms} />),
+  },
+  { key: "messages", head: "Delivered", width: "5rem", align: "end", cell: (call) => <Messages call={call} /> },
+];
 
 function Client({ call }: { call: CallRow }) {
   return (

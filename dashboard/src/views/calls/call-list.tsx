@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { Link, useLocation, useSearchParams } from "wouter";
+import { useLocation, useSearchParams } from "wouter";
 import { ApiError, apiUrl } from "~/protocol/client";
 import { useFeed } from "~/trace/use-feed";
 import { Button } from "~/ui/button";
@@ -12,7 +12,7 @@ import { useNarrow } from "~/ui/use-narrow";
 import { NothingYet } from "~/widgets/nothing-yet";
 import { CallFindingsContext, useCallFindings } from "~/widgets/use-call-findings";
 import { callColumns } from "./call-columns";
-import { callHref, choose, compareHref, isDivider, type Line, withDividers } from "./calls";
+import { callHref, isDivider, type Line, withDividers } from "./calls";
 import styles from "./calls.module.css";
 import { FilterBar } from "./filter-bar";
 import { fieldOf, questionOf } from "./filters";
@@ -21,7 +21,6 @@ import { useCalls, useKnownTools } from "./use-calls";
 /** All calls that the server has, before and after a restart; what the API refuses is said at the filter that it is about. */
 export function CallList() {
   const [params] = useSearchParams();
-  const [compare, setCompare] = useUrlState("compare");
   const [, navigate] = useLocation();
   const run = useFeed((snapshot) => snapshot.hello?.run ?? "");
   const startedAt = useFeed((snapshot) => snapshot.hello?.started_at ?? 0);
@@ -30,14 +29,13 @@ export function CallList() {
   const { calls, history, rows } = useCalls(question);
   const tools = useKnownTools(rows);
   const findings = useCallFindings();
-  const chosen = useMemo(() => (compare === "" ? [] : compare.split(",")), [compare]);
-  const columns = useMemo(() => callColumns({ chosen, toggle: (id) => setCompare(choose(chosen, id).join(",")) }, narrow), [chosen, setCompare, narrow]);
+  const columns = useMemo(() => callColumns(narrow), [narrow]);
   const lines = useMemo(() => withDividers(calls, run, startedAt), [calls, run, startedAt]);
   const refused = history.error instanceof ApiError && history.error.status === 400 ? history.error.message : null;
   const field = refused === null ? null : fieldOf(refused);
   const empty = history.isSuccess && question.size === 0 ? <NoCalls /> : <NoneFound looking={history.isPending} tool={params.get("tool")} tools={tools} />;
   return (
-    <Page title="Calls" tools={!narrow && <Comparing chosen={chosen} />}>
+    <Page title="Calls">
       <FilterBar known={rows} tools={tools} narrow={narrow} error={field === null ? null : { field, message: refused ?? "" }} />
       {history.error !== null && field === null && (
         <p role="alert" className={styles["alert"]}>
@@ -64,17 +62,6 @@ export function CallList() {
 
 const idOf = ({ id }: Line) => id;
 const across = (line: Line) => (isDivider(line) ? <span className={styles["divider"]}>{line.divides}</span> : undefined);
-
-function Comparing({ chosen }: { chosen: readonly string[] }) {
-  const [a, b] = chosen;
-  if (a === undefined) return <span className={styles["quiet"]}>Check two calls to compare them</span>;
-  if (b === undefined) return <span className={styles["quiet"]}>Check one more call to compare it with {a}</span>;
-  return (
-    <Link href={compareHref(a, b)}>
-      Compare {a} with {b}
-    </Link>
-  );
-}
 
 interface FootProps {
   history: ReturnType<typeof useCalls>["history"];

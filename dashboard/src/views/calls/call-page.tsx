@@ -1,7 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import { ApiError, apiUrl, get } from "~/protocol/client";
-import type { CallDetail, CallPage as Page_, CallRow, Entry } from "~/protocol/schema";
+import { ApiError, apiUrl } from "~/protocol/client";
+import type { CallDetail, CallRow, Entry } from "~/protocol/schema";
 import { useMcpAddress } from "~/protocol/use-server";
 import { useCallDetail } from "~/trace/call-detail";
 import { useFeed } from "~/trace/use-feed";
@@ -20,7 +19,7 @@ import { conclusionOf } from "~/words/conclusion";
 import { curlOf } from "~/words/curl";
 import { stateOf } from "~/words/states";
 import { CallFacts } from "./call-facts";
-import { compareHref, isCut, stateOfCall } from "./calls";
+import { isCut, stateOfCall } from "./calls";
 import styles from "./calls.module.css";
 import { EvidencePanel } from "./evidence-panel";
 import { LadderPanel } from "./ladder-panel";
@@ -94,18 +93,11 @@ interface ToolsProps {
 
 function Tools({ id, detail, current }: ToolsProps) {
   const call = detail?.call;
-  const before = useQuery({
-    queryKey: ["call before", call?.id],
-    queryFn: ({ signal }) => get<Page_>("/calls", { tool: call?.tool, until: call?.started_at, limit: 1 }, signal),
-    select: (page) => page.calls[0]?.id ?? null,
-    enabled: call !== undefined,
-  });
   return (
     <nav className={styles["links"]} aria-label="Call">
       {call && <StatusBadge status={stateOfCall(call)} />}
       <Link href="/calls">All calls</Link>
       {call && current && <Link href={`/live?call=${encodeURIComponent(call.call)}`}>Its entries in Live</Link>}
-      {before.data != null && <Link href={compareHref(before.data, id)}>Compare with the previous {call?.tool}</Link>}
       {call && current && <Link href={`/export?call=${encodeURIComponent(id)}`}>Save as a file</Link>}
       <CopyButton text={() => location.href} label="Copy link" />
       <CopyButton text={() => new URL(apiUrl(`/calls/${encodeURIComponent(id)}`), location.href).href} label="Copy API link" />

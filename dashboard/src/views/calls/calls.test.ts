@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { callRow } from "~/testing/rows";
-import { choose, isCut, isDivider, merged, oneLine, withDividers } from "./calls";
+import { isCut, isDivider, merged, oneLine, withDividers } from "./calls";
 
 const ids = (lines: readonly { id: string }[]) => lines.map(({ id }) => id);
 const call = (id: string, started_at: number, more: object = {}) => callRow({ call: id, started_at, seq: started_at, ...more });
@@ -21,12 +21,6 @@ test("a line divides the calls of each run from those of the one after it", () =
   expect(lines.filter(isDivider).map(({ divides }) => divides)).toEqual([expect.stringMatching(/^Before the restart at 1 Jan 1970 /), "Before another restart: run older"]);
   expect(ids(withDividers(calls.slice(1, 2), "run", 8))).toEqual(["before old.c9", "old.c9"]);
   expect(ids(withDividers(calls, "", 0))).toEqual(ids(calls));
-});
-
-test("two calls are chosen; a third takes the place of the older choice", () => {
-  expect(choose([], "a")).toEqual(["a"]);
-  expect(choose(["a", "b"], "c")).toEqual(["b", "c"]);
-  expect(choose(["a", "b"], "a")).toEqual(["b"]);
 });
 
 test("only what the server cut is taken for cut", () => {

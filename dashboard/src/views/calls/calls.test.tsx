@@ -4,7 +4,6 @@ import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { callRow, cancelledCall, entry, progressEntry, sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
 import CallsView from "./calls-view";
-import CompareView from "./compare";
 
 beforeEach(() => {
   answerApi((path) => (path === "/api/calls" ? { calls: [], next: null } : undefined));
@@ -70,19 +69,6 @@ test("Enter on a row opens the call", async () => {
   await userEvent.keyboard("{Enter}");
   await expect.element(page.getByRole("heading", { name: "Call run.c1" })).toBeVisible();
   expect(location.pathname).toBe("/dashboard/calls/run.c1");
-});
-
-test("two checked calls lead to their comparison, and checking opens no call", async () => {
-  const { show } = await openView(CallsView, ROUTE, "/calls");
-  show({ calls: [callRow(), callRow({ call: "c2", seq: 4 })] }, "run");
-  const pushed = vi.spyOn(history, "pushState");
-  await page.getByRole("checkbox", { name: "compare call run.c1" }).click();
-  await page.getByRole("checkbox", { name: "compare call run.c2" }).click();
-  await expect.element(page.getByRole("link", { name: "Compare run.c1 with run.c2" })).toHaveAttribute(
-    "href",
-    "/dashboard/calls/compare?a=run.c1&b=run.c2",
-  );
-  expect(pushed).not.toHaveBeenCalled();
 });
 
 test("filters go to the API and into the URL and the exports", async () => {
@@ -186,10 +172,6 @@ test("one call shows every group, its evidence with times, and links to each ent
   const evidence = page.getByRole("region", { name: "Evidence" });
   await expect.element(evidence).toMatchTextContent(/5 entries, incomplete.*−2 ms#1.*\+12 ms#4.*notifications\/progress · 1\/10/);
   await expect.element(evidence.getByRole("link", { name: "#4" })).toHaveAttribute("href", "/dashboard/live?at=4");
-  await expect.element(page.getByRole("link", { name: "Compare with the previous progress" })).toHaveAttribute(
-    "href",
-    "/dashboard/calls/compare?a=run.c0&b=run.c1",
-  );
   await inBothThemes(() => expectAccessible());
 });
 
@@ -238,23 +220,6 @@ test("a call that is not kept says so", async () => {
   answerApi(() => undefined);
   await openView(CallsView, ROUTE, "/calls/run.c77");
   await expect.element(page.getByRole("heading", { name: "This call is not known" })).toBeVisible();
-});
-
-test("two calls beside each other: what differs is marked in words", async () => {
-  answerApi((path) =>
-    path === "/api/calls/run.c1"
-      ? { call: callRow(), evidence: { complete: true, events: EVENTS.slice(0, 3) } }
-      : { call: cancelledCall({ call: "c2", arguments: { steps: 5, step_ms: 200 } }), evidence: { complete: true, events: EVENTS } },
-  );
-  await openView(CompareView, "/calls/compare", "/calls/compare?a=run.c1&b=run.c2");
-  const fields = page.getByRole("table", { name: "Fields" });
-  await expect.element(fields.getByRole("row", { name: /^Outcome/ })).toMatchTextContent(/completed.*cancelled.*≠ differs/);
-  await expect.element(fields.getByRole("row", { name: /^Tool progress/ })).toMatchTextContent(/same/);
-  await expect.element(page.getByRole("table", { name: "Arguments" }).getByRole("row", { name: /^steps/ })).toMatchTextContent(/105≠ differs/);
-  await inBothThemes(() => expectAccessible());
-  await page.getByRole("radio", { name: "Differences" }).click({ force: true });
-  await expect.element(fields.getByRole("row", { name: /^Tool progress/ })).not.toBeInTheDocument();
-  expect(search().get("show")).toBe("differences");
 });
 
 test("the list is accessible, empty and filled", async () => {

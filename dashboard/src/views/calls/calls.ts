@@ -60,15 +60,6 @@ export function withDividers(calls: readonly CallRow[], run: string, startedAt: 
   });
 }
 
-/** The two calls chosen to be compared, after a click on `id`: a third one takes the place of the older choice. */
-export function choose(chosen: readonly string[], id: string): string[] {
-  return chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id].slice(-2);
-}
-
 export function callHref(id: string): string {
   return `/calls/${encodeURIComponent(id)}`;
-}
-
-export function compareHref(a: string, b: string): string {
-  return `/calls/compare?${new URLSearchParams({ a, b })}`;
 }
