@@ -52,8 +52,8 @@ async def paged(
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(disturb)
-            await (backward if newest_first else forward)(log, page, at)
-        numbers = [event_filter.from_json(row)["seq"] for row in page.rows]
+            rows = [row async for row in (backward if newest_first else forward)(log, page, at)]
+        numbers = [event_filter.from_json(row)["seq"] for row in rows]
         assert len(numbers) <= limit
         assert page.looked <= scan
         got += numbers
