@@ -9,6 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from probe.judge.reports.links import link
+
 from .support.schemas import RevisionSchema, SchemaViolationError, schema
 
 REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "ext-tasks"]
@@ -69,3 +71,9 @@ def test_two_validators_agree(revision: str) -> None:
             assert verdict == second.is_valid(value), (definition, value)
             verdicts.add(verdict)
     assert verdicts == {True, False}
+
+
+def test_the_tasks_extension_is_the_dated_text_everywhere() -> None:
+    """Its drafts change; what the judge and the requirements quote does not."""
+    assert "/2026-07-28/" in schema("ext-tasks").document["$id"]
+    assert link("ext-tasks/tasks.md").endswith("/specification/2026-07-28/tasks.md")

@@ -7,7 +7,7 @@ from typing import Final
 _GITHUB: Final = "https://github.com"
 _SITE: Final = "https://modelcontextprotocol.io/specification"
 _SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
-_TASKS: Final = "https://github.com/modelcontextprotocol/ext-tasks"
+_TASKS: Final = "https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/2026-07-28"
 # Pages of the two oldest revisions that lie at the root of the texts and below `basic` on the site.
 _BASIC: Final = frozenset({"lifecycle", "transports"})
 # The site has no page for the schema of the oldest revision.
@@ -18,7 +18,7 @@ def link(doc: str) -> str:
     """The address at which a person reads a file of the specification."""
     revision, _, page = doc.partition("/")
     if revision == "ext-tasks":
-        return _TASKS
+        return f"{_TASKS}/{page}"
     if page == "schema.json":
         return f"{_SCHEMAS}/{doc}" if revision == _WITHOUT_SCHEMA_PAGE else f"{_SITE}/{revision}/schema"
     name = page.removesuffix(".md").removesuffix("/index")
