@@ -29,6 +29,8 @@ EXAMPLES: Mapping[str, dict[str, Any]] = {
         "argument": {"name": "year", "value": "19"},
     },
     "subscriptions/listen": {"notifications": {}},
+    "skills/get": {"uri": "skill://exercise-client/SKILL.md"},
+    "resources/directory/read": {"uri": "skill://exercise-client"},
     "tasks/get": {"taskId": "x"},
     "tasks/update": {"taskId": "x", "inputResponses": {}},
     "tasks/cancel": {"taskId": "x"},
@@ -200,6 +202,10 @@ WRONG: list[tuple[str, str, list[Any]]] = [
             ("taskIds", [*NO_LIST, [5], [None], [["x"]]]),
         ]
     ),
+    ("skills/list", "cursor", NO_STRING[1:]),
+    ("skills/get", "uri", NO_STRING),
+    ("resources/directory/read", "uri", NO_STRING),
+    ("resources/directory/read", "cursor", NO_STRING[1:]),
     ("tasks/get", "taskId", NO_STRING),
     ("tasks/cancel", "taskId", NO_STRING),
     ("tasks/update", "taskId", NO_STRING),
@@ -262,7 +268,7 @@ async def test_a_bad_selection_lists_the_known_names(query: str, probe: Probe) -
         body = await answer.json()
     schema(VERSION).check_message(body)
     assert (answer.status, body["error"]["code"]) == (400, INVALID_PARAMS)
-    assert "known are all, probe, streaming, features, dispatch, conformance, hosts" in body["error"]["message"]
+    assert "known are all, probe, streaming, features, dispatch, conformance, skills, hosts" in body["error"]["message"]
 
 
 @pytest.mark.proves("2026-07-28/basic/13", "2026-07-28/basic/15", "2026-07-28/basic/18")

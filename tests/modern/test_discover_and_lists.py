@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from trio.testing import MockClock
 
 from probe import __version__
+from probe.settings import Settings
 
 from ..support.legacy import ALL_CAPABILITIES, RpcError
 from ..support.modern import PREFIX, SUBSCRIPTION_ID, TASKS, VERSION, Modern
@@ -57,7 +58,7 @@ async def refusal(client: Modern, method: str, params: Mapping[str, Any]) -> Rpc
     "2026-07-28/versioning/3",
 )  # fmt: skip
 async def test_discovery_tells_versions_capabilities_and_who_this_is(probe: Probe) -> None:
-    result = await probe.modern().call("server/discover")
+    result = await probe.modern(tools=Settings().tools).call("server/discover")
     schema(VERSION).check(result, "DiscoverResult")
     assert result["supportedVersions"] == [VERSION]
     assert result["capabilities"] == {
@@ -174,7 +175,7 @@ async def test_the_keys_of_every_meta_are_legal(autojump_clock: MockClock) -> No
         expired = await client.tool("simple_tool", {"delayMs": 5000})
         extensions = (await client.call("server/discover"))["capabilities"]["extensions"]
         keys = {*expired["_meta"], *extensions, SUBSCRIPTION_ID}
-    assert len(keys) == 4
+    assert len(keys) == 5
     label = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
     legal = re.compile(rf"(?:{label}(?:\.{label})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
     assert [key for key in keys if not legal.fullmatch(key)] == []
@@ -192,7 +193,7 @@ async def test_a_list_is_the_same_each_time_for_everybody(method: str, selection
     assert [await everything(client, method), await everything(other, method)] == [first, first]
     async with running() as another:
         assert await everything(another.modern(tools=selection), method) == first
-    names = [item["name"] for item in first]
+    names = [item.get("uri", item["name"]) for item in first]
     assert len(names) == len(set(names))
 
 

@@ -207,6 +207,8 @@ async def test_no_other_method_asks_or_looks_at_what_a_retry_carries(retry: dict
         "tasks/get": {"taskId": task["taskId"]},
         "tasks/update": {"taskId": task["taskId"], "inputResponses": {}},
         "tasks/cancel": {"taskId": task["taskId"]},
+        "skills/get": {"uri": "skill://exercise-client/SKILL.md"},
+        "resources/directory/read": {"uri": "skill://exercise-client"},
     }
     others = [method for method, row in REQUESTS.items() if not row.input_responses and "listen" not in method]
     assert len(others) == len(REQUESTS) - 4

@@ -129,7 +129,8 @@ def _check_result(result: dict[str, Any], request: dict[str, Any]) -> None:
             if method in _OF_EXTENSION:
                 extension.check(result, _OF_EXTENSION[method])
             else:
-                revision.check(result, revision.result_of(method))
+                defining = revision.defining(method)
+                defining.check(result, defining.result_of(method))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -2,7 +2,7 @@
 
 The schemas are part of the package. The draft "Streams" has none: `tests/schemas/streams-draft.json` is made from its
 text, and from what `docs/streams.md` says stands in `_meta`; to the revisions with sessions, its messages are messages
-like their own.
+like their own. So are those of the skills extension to 2026-07-28.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _RESULTS = {
     "tasks/result": "CallToolResult",
 }
 STREAMS_DRAFT = "streams-draft"
+EXT_SKILLS = "ext-skills"
 _WITH_SESSIONS = frozenset({"2025-03-26", "2025-06-18", "2025-11-25"})
 
 
@@ -57,7 +58,7 @@ class RevisionSchema:
     def check_message(self, message: Any, *, method: str | None = None, task: bool = False) -> None:
         """Check a request, notification or response; `method` is the method a response answers."""
         if "method" in message:
-            defining = self._defining(message["method"])
+            defining = self.defining(message["method"])
             name = defining._by_method.get(message["method"])
             if name is None:
                 raise SchemaViolationError(f"{self.revision} defines no {message['method']}")
@@ -69,12 +70,12 @@ class RevisionSchema:
         else:
             self.check(message, self._first("JSONRPCResultResponse", "JSONRPCResponse"))
             if method is not None:
-                defining = self._defining(method)
+                defining = self.defining(method)
                 defining.check(message["result"], "CreateTaskResult" if task else defining.result_of(method))
 
-    def _defining(self, method: str) -> RevisionSchema:
+    def defining(self, method: str) -> RevisionSchema:
         """The schema that defines a method, which need not be this."""
-        extension = schema(STREAMS_DRAFT) if self.revision in _WITH_SESSIONS else self
+        extension = schema(STREAMS_DRAFT if self.revision in _WITH_SESSIONS else EXT_SKILLS)
         return extension if method in extension._by_method else self
 
     def fits(self, value: Any, part: Any) -> bool:

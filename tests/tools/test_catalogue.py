@@ -83,7 +83,7 @@ def named(name: str) -> Tool:
 
 
 def test_the_toolsets_are_in_their_order() -> None:
-    assert [group.name for group in TOOLSETS] == ["probe", "streaming", "features", "dispatch", "conformance"]
+    assert [group.name for group in TOOLSETS] == ["probe", "streaming", "features", "dispatch", "conformance", "skills"]
     assert [tool.name for tool in PROBE.tools] == [
         "simple_tool",
         "sync_with_progress",
@@ -550,6 +550,7 @@ def test_the_documentation_names_nothing_that_does_not_exist() -> None:
     things = [item.uri for item in listed if not re.fullmatch(r"item-(?!1$).*", item.name)]
     things += [item.uri_template for group in TOOLSETS for item in group.templates]
     things += [item.name for group in TOOLSETS for item in group.prompts]
+    things += [skill.uri.removesuffix("/SKILL.md") for group in TOOLSETS for skill in group.skills]
     assert set(ROWS) == {*IDS, *things}
 
 

@@ -44,8 +44,14 @@ SAME: list[tuple[type[BaseModel], type[BaseModel], tuple[str, ...]]] = [
 ]
 """Ours, the official one, and the members that only one of them has, for the reason beside it."""
 
-# The tasks extension is in no official model.
-_EXTENSION = {registry.ListenParams, registry.TaskParams, registry.UpdateTaskParams}
+# The extensions are in no official model.
+_EXTENSION = {
+    registry.ListenParams,
+    registry.TaskParams,
+    registry.UpdateTaskParams,
+    registry.GetSkillParams,
+    registry.ReadDirectoryParams,
+}
 
 
 def shape(model: type[BaseModel]) -> Any:

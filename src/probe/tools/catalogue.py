@@ -43,6 +43,7 @@ from .probe import (
     sync_with_progress,
     task_with_progress,
 )
+from .skills import skills
 from .streaming import chatty, long_output, progress
 
 PROBE: Final = Toolset(
@@ -102,6 +103,9 @@ CONFORMANCE: Final = Toolset(
     resources=resources.RESOURCES,
     templates=resources.TEMPLATES,
     prompts=prompts.PROMPTS,
+    skills=skills.CONFORMANCE_SKILLS,
 )
 
-TOOLSETS: Final[tuple[Toolset, ...]] = (PROBE, STREAMING, FEATURES, DISPATCH, CONFORMANCE)
+SKILLS: Final = Toolset("skills", (), skills=skills.SKILLS)
+
+TOOLSETS: Final[tuple[Toolset, ...]] = (PROBE, STREAMING, FEATURES, DISPATCH, CONFORMANCE, SKILLS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from ...wire.jsonrpc import Json
+from .skills import SKILLS, Skill, SkillSet
 from .tool import Ask, Tool
 
 Answers: TypeAlias = Mapping[str, Json]
@@ -105,13 +106,14 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """A named group with its resources and prompts."""
+    """A named group with its resources, prompts and skills."""
 
     name: str
     tools: tuple[Tool, ...]
     resources: tuple[Resource, ...] = ()
     templates: tuple[Template, ...] = ()
     prompts: tuple[Prompt, ...] = ()
+    skills: tuple[Skill, ...] = ()
 
 
 HOSTS: Final = "hosts"
@@ -138,6 +140,7 @@ class Catalogue:
     """The offer of one selection; `toolset_of` tells where a tool comes from.
 
     `hosts`: whether it has the tools of all tool hosts, whichever are connected; `hosted` are the names of single ones.
+    `declared_skills` are for clients that declare the skills extension, where the selection has no skills.
     """
 
     tools: Mapping[str, Tool]
@@ -145,6 +148,8 @@ class Catalogue:
     resources: Mapping[str, Resource]
     templates: tuple[Template, ...]
     prompts: Mapping[str, Prompt]
+    skills: SkillSet
+    declared_skills: SkillSet
     hosts: bool = False
     hosted: frozenset[str] = frozenset()
 
@@ -172,6 +177,10 @@ def select(toolsets: Sequence[Toolset], selection: str, *, hosted: bool = False)
         resources={item.uri: item for group in whole for item in group.resources},
         templates=tuple(item for group in whole for item in group.templates),
         prompts={item.name: item for group in whole for item in group.prompts},
+        skills=SkillSet(skill for group in whole for skill in group.skills),
+        declared_skills=SkillSet(
+            skill for group in toolsets if group.name == SKILLS for skill in group.skills if skill.conforms
+        ),
         hosts=bool(names & {"all", HOSTS}),
         hosted=single,
     )

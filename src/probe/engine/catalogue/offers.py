@@ -7,7 +7,7 @@ Both eras ask here; results have their 2025-11-25 shape, which the codec of each
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...wire.errors import Code, McpError
@@ -15,20 +15,26 @@ from ...wire.jsonrpc import Json, clip
 from ...wire.parameters import CompleteRequestParams, PromptReference
 from ...wire.revisions import LEGACY
 from ...wire.v2026.header_params import HeaderParam
+from ...wire.v2026.meta import SKILLS_EXTENSION
 from ..host_tools.hosted import HostedTools
 from .catalogue import HOSTS, Answers, Catalogue, Prompt, Resource
 from .paging import cursor, position
+from .skills import SkillSet
 from .tool import Ask, ListKind, Tool
 
 _MAX_COMPLETIONS = 100
 """2025-11-25 and 2026-07-28 server/utilities/completion: "Maximum 100 items per response"."""
+
+# An entry of a skill is a whole manifest; and a small set of skills then has a second page.
+_MOST_SKILLS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A catalogue through the eyes of one revision; `selection` is the text it was selected by.
 
-    Of the tools of tool hosts it always has those that are connected.
+    Of the tools of tool hosts it always has those that are connected. `skills_declared` says that this client declares
+    the skills extension.
     """
 
     catalogue: Catalogue
@@ -36,6 +42,7 @@ class Offer:
     revision: str
     page_size: int
     hosted: HostedTools
+    skills_declared: bool = False
 
     @property
     def legacy(self) -> bool:
@@ -53,13 +60,26 @@ class Offer:
         """Whether tools of tool hosts can be among its own."""
         return self.hosted.enabled and (self.catalogue.hosts or bool(self.catalogue.hosted))
 
+    @property
+    def skills_by_declaration(self) -> bool:
+        """True if this client has skills that another client of the same URL has not."""
+        return self.skills_declared and not self.catalogue.skills
+
+    def declaring_skills(self) -> Offer:
+        """The offer to a client that declares the skills extension."""
+        return replace(self, skills_declared=True)
+
+    def extensions(self) -> Json:
+        """The extensions of the selection with their settings, for the revisions that have extensions."""
+        return {SKILLS_EXTENSION: {"directoryRead": True}} if self._skills else {}
+
     def capabilities(self) -> Json:
         """The server capabilities: what the selection offers is declared, what it does not offer is not."""
         catalogue, announced = self.catalogue, self.announced
         declared: Json = {"logging": {}}
         if catalogue.tools or self.has_hosts:
             declared["tools"] = _changing("tools" in announced)
-        if self._resources() or catalogue.templates:
+        if self._resources() or catalogue.templates or self._skills:
             declared["resources"] = {"subscribe": True, **_changing("resources" in announced)}
         if self._prompts():
             declared["prompts"] = _changing("prompts" in announced)
@@ -89,12 +109,15 @@ class Offer:
 
     def list_tools(self, after: str | None) -> Json:
         """`tools/list`."""
+        self.require("tools")
         return self._page("tools", "tools", [tool.describe() for tool in self._tools()], after)
 
     def list_resources(self, after: str | None) -> Json:
         """`resources/list`."""
         self.require("resources")
-        return self._page("resources", "resources", [item.describe() for item in self._resources()], after)
+        # The list is the same for all clients of a URL, so it has no files of skills that only a declaration asks for.
+        items = [*(item.describe() for item in self._resources()), *self.catalogue.skills.resources]
+        return self._page("resources", "resources", items, after)
 
     def list_templates(self, after: str | None) -> Json:
         """`resources/templates/list`."""
@@ -118,7 +141,7 @@ class Offer:
 
     def has_resource(self, uri: str) -> bool:
         """Whether there is something to read under this uri."""
-        return self.resource(uri) is not None or self._templated(uri) is not None
+        return any(found is not None for found in (self.resource(uri), self._templated(uri), self._skills.file(uri)))
 
     def check_resource(self, uri: str) -> None:
         """Raise unless there is something to read under this uri."""
@@ -142,6 +165,28 @@ class Offer:
         prompt = self.prompt(name, arguments)
         return {"description": prompt.description, "messages": prompt.render(arguments, answers)}
 
+    def list_skills(self, after: str | None) -> Json:
+        """`skills/list`."""
+        self._require_skills()
+        return self._page("skills", "skills", self._skills.entries, after, most=_MOST_SKILLS)
+
+    def get_skill(self, uri: str) -> Json:
+        """`skills/get`."""
+        self._require_skills()
+        entry = self._skills.entry(uri)
+        if entry is None:
+            raise McpError(Code.INVALID_PARAMS, f"No skill is served at {clip(uri)}", {"uri": uri})
+        return {"skill": entry}
+
+    def read_directory(self, uri: str, after: str | None) -> Json:
+        """`resources/directory/read`."""
+        self._require_skills()
+        children = self._skills.directory(uri)
+        if children is None:
+            what = "is no directory resource" if self.has_resource(uri) else "does not exist"
+            raise McpError(Code.INVALID_PARAMS, f"{clip(uri)} {what}", {"uri": uri})
+        return self._page(f"directory {uri}", "resources", children, after, most=_MOST_SKILLS)
+
     def complete(self, params: CompleteRequestParams) -> Json:
         """`completion/complete`."""
         self.require("completions")
@@ -154,6 +199,15 @@ class Offer:
         if capability not in self.capabilities():
             why = f"Method not found: the selection {self.selection!r} offers no {capability}"
             raise McpError(Code.METHOD_NOT_FOUND, why)
+
+    def _require_skills(self) -> None:
+        if not self._skills:
+            why = f"Method not found: neither the selection {self.selection!r} nor this request asks for skills"
+            raise McpError(Code.METHOD_NOT_FOUND, why)
+
+    @property
+    def _skills(self) -> SkillSet:
+        return self.catalogue.declared_skills if self.skills_by_declaration else self.catalogue.skills
 
     def _tools(self) -> list[Tool]:
         tools = [*self.catalogue.tools.values(), *self._hosted().values()]
@@ -175,8 +229,9 @@ class Offer:
     def _prompts(self) -> list[Prompt]:
         return [item for item in self.catalogue.prompts.values() if self._asks(item.inputs)]
 
-    def _page(self, kind: str, member: str, items: Sequence[Json], after: str | None) -> Json:
-        start, size = position(kind, after), self.page_size
+    def _page(self, kind: str, member: str, items: Sequence[Json], after: str | None, most: int | None = None) -> Json:
+        """A page of `page_size` items, or of `most` where that is less."""
+        start, size = position(kind, after), min(self.page_size, most or self.page_size)
         if start >= len(items) and start:
             raise McpError(Code.INVALID_PARAMS, f"Invalid params: params.cursor is beyond the end of this {kind} list")
         page: Json = {member: list(items[start : start + size])}
@@ -186,6 +241,9 @@ class Offer:
         resource = self.resource(uri)
         if resource is not None:
             return {"mimeType": resource.mime_type, **resource.read(now, answers)}
+        file = self._skills.file(uri)
+        if file is not None:
+            return file.contents(now)
         contents = self._templated(uri)
         if contents is None:
             raise self._not_found(uri)
@@ -229,5 +287,8 @@ SIMPLE: Mapping[str, Callable[[Offer, Any], Json]] = {
     "resources/templates/list": lambda offer, params: offer.list_templates(params.cursor),
     "prompts/list": lambda offer, params: offer.list_prompts(params.cursor),
     "completion/complete": lambda offer, params: offer.complete(params),
+    "skills/list": lambda offer, params: offer.list_skills(params.cursor),
+    "skills/get": lambda offer, params: offer.get_skill(params.uri),
+    "resources/directory/read": lambda offer, params: offer.read_directory(params.uri, params.cursor),
 }
-"""The methods whose checked parameters and offer are all they need, in either era."""
+"""The methods whose checked parameters and offer are all they need, in the eras that have them."""

@@ -19,7 +19,7 @@ def position(kind: str, given: str | None) -> int:
         return 0
     try:
         padded = given + "=" * (-len(given) % 4)
-        _, _, number = base64.b64decode(padded, altchars=b"-_", validate=True).decode().partition(":")
+        _, _, number = base64.b64decode(padded, altchars=b"-_", validate=True).decode().rpartition(":")
         after = int(number)
     except (binascii.Error, ValueError):
         after = -1

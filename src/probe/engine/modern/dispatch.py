@@ -31,7 +31,7 @@ from ...wire.errors import Code, McpError
 from ...wire.jsonrpc import Json, Notification, Request, clip, error_response, notification, result_response
 from ...wire.revisions import MODERN, V2026_07_28
 from ...wire.v2026.codec import complete, create_task, input_required, modern_error
-from ...wire.v2026.meta import TASKS_EXTENSION
+from ...wire.v2026.meta import SKILLS_EXTENSION, TASKS_EXTENSION
 from ...wire.v2026.registry import GetPromptParams, ListenParams, ReadResourceParams
 from ..calls.cancellation import read_cancellation
 from ..calls.outcome import Outcome, handled
@@ -89,8 +89,9 @@ def discovered(offer: Offer, instructions: str) -> Json:
     Only revisions without sessions are named: a client chooses "one of these for subsequent requests", and those with
     sessions begin with `initialize`.
     """
-    capabilities = {**offer.capabilities(), "extensions": {TASKS_EXTENSION: {}}}
-    return {"supportedVersions": list(MODERN), "capabilities": capabilities, "instructions": instructions}
+    capabilities = {**offer.capabilities(), "extensions": {TASKS_EXTENSION: {}, **offer.extensions()}}
+    found = {"supportedVersions": list(MODERN), "capabilities": capabilities, "instructions": instructions}
+    return {**found, "cacheScope": "private"} if offer.skills_by_declaration else found
 
 
 class ModernRouter:
@@ -144,7 +145,8 @@ class ModernRouter:
             self._repeats.note(request, context)
         info = inbound.meta.client_info or {}
         context.client = ClientInfo(clip(str(info.get("name", ""))), clip(str(info.get("version", ""))))
-        incoming = Incoming(request, inbound.meta, offer, context)
+        declared = offer.declaring_skills() if inbound.meta.declares(SKILLS_EXTENSION) else offer
+        incoming = Incoming(request, inbound.meta, declared, context)
         outcome = handled(self._handle, incoming, inbound.params)
         if not isinstance(outcome, Outcome):
             return self._launch(incoming, outcome)

@@ -30,6 +30,8 @@ _CACHE: Mapping[str, Json] = {
     "resources/templates/list": _LISTED,
     "prompts/list": _LISTED,
     "resources/read": {"ttlMs": CHANGING_TTL_MS, "cacheScope": "private"},
+    "skills/list": _LISTED,
+    "skills/get": _LISTED,
 }
 
 
@@ -65,12 +67,12 @@ def _signed(result: Mapping[str, Any], kind: str, server_info: Json) -> Json:
 def complete(method: str, result: Mapping[str, Any], *, server_info: Json, lasting: bool = True) -> Json:
     """The final result of `method`; `result` has the shape of 2025-11-25, or of `detailed_task`, and is not changed.
 
-    A list that is not `lasting` may be another one at any moment.
+    A list that is not `lasting` may be another one at any moment. A hint that stands in `result` stays.
     """
     shaped = _SHAPES[method](result) if method in _SHAPES else result
     cached = _CACHE.get(method, {})
     hints = cached if lasting else {**cached, "ttlMs": CHANGING_TTL_MS}
-    return _signed({**shaped, **hints}, "complete", server_info)
+    return _signed({**hints, **shaped}, "complete", server_info)
 
 
 def input_required(requests: Mapping[str, Json], state: str | None, *, server_info: Json) -> Json:

@@ -24,6 +24,7 @@ SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
+SKILLS_EXTENSION: Final = "io.modelcontextprotocol/skills"
 
 _CAPABILITIES = ("elicitation", "experimental", "roots", "sampling", "extensions")
 
@@ -43,8 +44,12 @@ class RequestMeta(Struct, frozen=True):
     @property
     def tasks(self) -> bool:
         """Whether this very request declares the tasks extension; what earlier ones declared does not count."""
+        return self.declares(TASKS_EXTENSION)
+
+    def declares(self, extension: str) -> bool:
+        """True if this very request declares the extension, with an object of settings."""
         extensions = self.capabilities.get("extensions")
-        return isinstance(extensions, dict) and isinstance(extensions.get(TASKS_EXTENSION), dict)
+        return isinstance(extensions, dict) and isinstance(extensions.get(extension), dict)
 
 
 def read_meta(params: Mapping[str, Any] | None) -> RequestMeta:

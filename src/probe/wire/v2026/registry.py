@@ -1,4 +1,4 @@
-"""The methods of 2026-07-28, with the tasks extension, and the models of their parameters.
+"""The methods of 2026-07-28, with the extensions for tasks and skills, and the models of their parameters.
 
 A method that is absent here does not exist: initialize, ping, logging/setLevel, resources/subscribe and unsubscribe,
 tasks/result and tasks/list are -32601, and that is the whole story. Parameters are read strictly, except answers that
@@ -74,6 +74,18 @@ class UpdateTaskParams(TaskParams):
     input_responses: _Answers
 
 
+class GetSkillParams(parameters.RequestParams):
+    """`skills/get`; `uri` is that of the skill's `SKILL.md`."""
+
+    uri: str
+
+
+class ReadDirectoryParams(parameters.PaginatedRequestParams):
+    """`resources/directory/read`."""
+
+    uri: str
+
+
 @dataclass(frozen=True, slots=True)
 class ModernMethod:
     """One method.
@@ -103,6 +115,9 @@ REQUESTS: Mapping[str, ModernMethod] = {
     "tasks/get": ModernMethod(TaskParams, "taskId", extension=True),
     "tasks/update": ModernMethod(UpdateTaskParams, "taskId", extension=True),
     "tasks/cancel": ModernMethod(TaskParams, "taskId", extension=True),
+    "skills/list": ModernMethod(parameters.PaginatedRequestParams),
+    "skills/get": ModernMethod(GetSkillParams),
+    "resources/directory/read": ModernMethod(ReadDirectoryParams),
 }
 """Client to server."""
 

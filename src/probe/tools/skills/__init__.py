@@ -1,0 +1,1 @@
+"""Skills that exercise a client with the skills extension."""
