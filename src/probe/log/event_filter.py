@@ -48,7 +48,7 @@ _READ_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Passes entries of some classes whose `fields` have these values and that contain `text`, which is casefolded.
+    """Passes entries of some classes whose `fields` have these values and that contain `text` (in lower case).
 
     Of messages of tool hosts those of `host_direction` pass.
 
@@ -104,11 +104,11 @@ class RowText:
         self._row = row
 
     def has(self, text: str) -> bool:
-        """Whether the row contains a text, which is casefolded, upper and lower case alike."""
+        """Whether the row contains a text in lower case, of either case in the row."""
         if text.isascii():
             if text.encode() in self._lower:
                 return True
-        elif text in self._folded:
+        elif text in self._lower_text:
             return True
         # This server writes no escapes for printable characters.
         return text in self._read
@@ -118,13 +118,13 @@ class RowText:
         return self._row.lower()
 
     @cached_property
-    def _folded(self) -> str:
-        return self._row[:_READ_BYTES].decode(errors="ignore").casefold()
+    def _lower_text(self) -> str:
+        return self._row[:_READ_BYTES].decode(errors="ignore").lower()
 
     @cached_property
     def _read(self) -> str:
         head = self._row[:_READ_BYTES]
-        return _without_escapes(head).casefold() if b"\\u" in head else ""
+        return _without_escapes(head).lower() if b"\\u" in head else ""
 
 
 def contains(row: bytes, text: str) -> bool:
@@ -153,8 +153,8 @@ def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> Event
     own = fields.keys() - _CONTEXT
     with_fields = frozenset(kind for kind in types if own <= set(kind.__struct_fields__))
     text = given.get("text")
-    folded = None if text is None else text.casefold()
-    return EventFilter(with_fields, tuple(sorted(fields.items())), folded, _OF_HOST.get(given.get("direction", "")))
+    lowered = None if text is None else text.lower()
+    return EventFilter(with_fields, tuple(sorted(fields.items())), lowered, _OF_HOST.get(given.get("direction", "")))
 
 
 def _check(name: str, value: str, given: Mapping[str, str], beside: Iterable[str]) -> None:

@@ -111,7 +111,7 @@ class PathValue:
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """Passes rows for which all `conditions` hold, with all `paths` in them, that contain `text` (casefolded)."""
+    """Passes rows for which all `conditions` hold, with all `paths` in them, that contain `text` (in lower case)."""
 
     conditions: tuple[Condition, ...] = ()
     paths: tuple[PathValue, ...] = ()
@@ -159,7 +159,7 @@ def parse(pairs: Iterable[tuple[str, str]], beside: Iterable[str] = ()) -> CallF
     conditions = (_condition(name, value) for name, value in named if name != "text")
     paths = (_path(name, value) for name, value in given.items() if name.partition(".")[0] in _INSIDE)
     text = given.get("text")
-    return CallFilter(tuple(conditions), tuple(paths), None if text is None else text.casefold())
+    return CallFilter(tuple(conditions), tuple(paths), None if text is None else text.lower())
 
 
 def _check(name: str, value: str, beside: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ r"""The words of a filter line, such as `client:m1 tool:progress -kind:dispatch 
     key:value             of what the key names, one of the values, with commas between them; `*` stands for anything
     -word                 not that
 
-A key that stands several times has all its values. `dashboard/src/filter/words.ts` reads the same lines; tests of both
+A key that stands several times has all its values. `dashboard/src/protocol/filter.ts` reads the same lines; tests of both
 read `dashboard/src/testing/filter-lines.json`.
 """
 
@@ -101,7 +101,7 @@ def read(line: str) -> tuple[Word, ...]:
     if sum(map(len, found.values())) > _MOST_VALUES:
         raise QueryError(f"a filter has at most {_MOST_VALUES} values")
     return tuple(
-        Word(key, tuple(dict.fromkeys(value.casefold() for value in values)), negated)
+        Word(key, tuple(dict.fromkeys(value.lower() for value in values)), negated)
         for (key, negated, _), values in found.items()
     )
 
@@ -194,7 +194,7 @@ def matcher(word: Word) -> Callable[[str], bool]:
     heads = tuple(f"{value}." for value in exact) if word.key == "kind" else ()
 
     def matches(mine: str) -> bool:
-        name = mine.casefold()
+        name = mine.lower()
         return name in exact or name.startswith(heads) or any(_fits(name, parts) for parts in patterns)
 
     return matches
