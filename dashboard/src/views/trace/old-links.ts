@@ -3,14 +3,14 @@ import { quoted } from "~/protocol/filter";
 // what links had for each filter before there was the filter line, and what is the same in it
 const KEYS: Readonly<Record<string, string>> = { session: "client", label: "client", direction: "direction", method: "method", text: "text", call: "call", task: "task", exchange: "exchange", stream: "stream", connection: "connection" };
 
-/** The kinds that each group of entries has. */
+/** The kinds of each group that the server counts, by the names that links have; `messages` includes deliveries. */
 export const GROUPS = {
   messages: ["message", "request"],
   HTTP: ["http", "socket"],
   calls: ["call", "dispatch"],
   tasks: ["task"],
   streams: ["stream", "connection", "websocket", "stdio"],
-  sessions: ["session", "client", "forwarding"],
+  sessions: ["session", "client.seen", "client.process", "forwarding"],
   hosts: ["host"],
   server: ["server", "audit"],
 } as const;

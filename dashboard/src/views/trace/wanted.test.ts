@@ -8,7 +8,7 @@ import { Story } from "~/testing/story";
 import { ExchangesOfRuns } from "./exchanges";
 import { Known } from "./known";
 import type { Line } from "./merge";
-import { lineOf } from "./old-links";
+import { GROUPS, lineOf } from "./old-links";
 import { problemOf } from "./problems";
 import { RelationsOfRuns } from "./relations";
 import { repeated } from "./repeats";
@@ -39,6 +39,14 @@ test.each(table.find)("what the server finds, too: $line", ({ line, exchanges, e
 
 test.each(groups)("whose doing it is, as the server counts it: $entry", ({ entry, problem }) => {
   expect(problemOf(entry as unknown as Entry)).toBe(problem);
+});
+
+test.each(Object.entries(GROUPS))("the chip of %s lists the kinds that the server counts in it", (name, kinds) => {
+  const own = name === "messages" ? ["messages", "deliveries"] : [name.toLowerCase()];
+  const context = { exchange: null, session: null, label: null, call: null, task: null, stream: null, connection: null, cause: null, mono: 0 };
+  const entries = groups.map(({ entry }, index) => ({ ...context, ...entry, seq: index + 1 }) as unknown as Entry);
+  const listed = searched(asLines(entries)).find(`kind:${kinds.join(",")}`).entries.map(({ kind }) => kind);
+  expect(new Set(listed)).toEqual(new Set(groups.filter((each) => own.includes(each.groups[0] ?? "")).map(({ entry }) => entry.kind)));
 });
 
 test("the label of a session of an earlier run is somebody else", () => {

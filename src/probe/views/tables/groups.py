@@ -1,7 +1,7 @@
 """The groups that the dashboard sorts entries of the event log into.
 
 An entry is in the group of its kind; it is a problem as well where it tells of an error, a refusal, a limit, a loss or
-a violation. `dashboard/src/features/live/facts.ts` sorts the entries of its list in the same way; tests of both read
+a violation. `GROUPS` in `dashboard/src/views/trace/old-links.ts` has the same kinds; tests of both read
 `dashboard/src/testing/groups.json`.
 """
 

@@ -6,7 +6,7 @@
     limit     a limit, a deadline or a failure of this server
     other     a tool host's, or an error that a client answered, as it may
 
-`dashboard/src/features/live/problems.ts` says the same of the entries in its list; tests of both read
+`dashboard/src/views/trace/problems.ts` says the same of the entries in its list; tests of both read
 `dashboard/src/testing/groups.json`.
 """
 
