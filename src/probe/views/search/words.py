@@ -4,8 +4,8 @@ r"""The words of a filter line, such as `client:m1 tool:progress -kind:dispatch 
     key:value             of what the key names, one of the values, with commas between them; `*` stands for anything
     -word                 not that
 
-A key that stands several times has all its values. `dashboard/src/protocol/filter.ts` reads the same lines; tests of both
-read `dashboard/src/testing/filter-lines.json`.
+A key that stands several times has all its values. `dashboard/src/protocol/filter.ts` reads the same lines; tests of
+both read `dashboard/src/testing/filter-lines.json`.
 """
 
 from __future__ import annotations
