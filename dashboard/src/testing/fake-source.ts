@@ -26,7 +26,7 @@ export class FakeSource extends EventTarget {
   }
 
   entry(run: string, seq: number, more: object = {}): void {
-    this.say("message", { seq, at: seq, mono: seq, kind: "server.state", ...NO_CONTEXT, ...more }, `${run}-${seq}`);
+    this.say("message", { seq, at: seq, mono: (more as { at?: number }).at ?? seq, kind: "server.state", ...NO_CONTEXT, ...more }, `${run}-${seq}`);
   }
 
   /** The connection is lost and the browser tries again, or (`refused`) gives up. */

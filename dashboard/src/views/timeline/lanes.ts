@@ -19,19 +19,24 @@ function merge(lanes: Map<string, Lane>, row: Lane): void {
     lanes.set(row.key, row);
     return;
   }
-  lane.from = Math.min(lane.from, row.from);
+  // of a call and a stream the entry with which the lane began is at hand
+  if (lane.kind === "task") lane.from = Math.min(lane.from, row.from);
   lane.cancelled ??= row.cancelled;
-  if (lane.to === null && row.to !== null) Object.assign(lane, { to: row.to, state: row.state });
+  if (lane.to === null && row.to !== null) Object.assign(lane, { to: lane.from + row.to - row.from, state: row.state });
 }
 
 /** What the feed knows as lanes, the newest first. Rows tell of what began before the entries that are at hand. */
 export function lanesOf(items: readonly Item[], tables: Snapshot["tables"], run: string): Lane[] {
   const builder = new Builder();
   const ends = new Map<string, number>();
+  // by its newest entry, what its monotonic clock lacks to the time of day, in seconds
+  const clocks = new Map<string, number>();
+  for (const item of items) if (item.type === "entry") clocks.set(item.run, item.entry.at - item.entry.mono);
   for (const item of items) {
     if (item.type !== "entry") continue;
-    builder.take(item.run, item.entry);
-    ends.set(item.run, item.entry.at);
+    const at = item.entry.mono + (clocks.get(item.run) ?? 0);
+    builder.take(item.run, { ...item.entry, at });
+    ends.set(item.run, at);
   }
   const { lanes } = builder;
   for (const row of tables.calls) merge(lanes, fromCall(row));

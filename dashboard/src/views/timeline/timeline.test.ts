@@ -22,6 +22,13 @@ test("a call is a lane from its start to the exit of its scope", () => {
   expect(lane(items, "r/call/c1")).toMatchObject({ from: 10, to: 12, state: "tool_error", href: "/calls/r.c1", session: "s1" });
 });
 
+test("a correction of the server's clock changes no duration, of entries and of rows", () => {
+  const entries = [{ ...started(10, "c1", "s1"), mono: 10 }, { ...settled(3612, "c1", "s1"), mono: 12 }, { ...started(3613, "c2", "s1"), mono: 13 }];
+  const calls = [callRow({ run: "r", call: "c2", started_at: 13, duration_ms: 4000 })];
+  const lanes = lanesOf(itemsOf("r", entries), { ...NONE, calls }, "r");
+  expect(lanes.map(({ id, from, to }) => [id, from, to])).toEqual([["c2", 3613, 3617], ["c1", 3610, 3612]]);
+});
+
 test("emitted and delivered are different facts", () => {
   const items = itemsOf("r", [started(10, "c1", "s1"), progress(11, "c1", "s1", 1), progress(12, "c1", "s1", 2), delivered(12.5, "c1", "s1", 1, 1, 2)]);
   expect(lane(items, "r/call/c1").ticks.map((tick) => [tick.at, tick.delivered])).toEqual([[11, 12.5], [12, null]]);
