@@ -65,10 +65,10 @@ function Finding({ finding, report, open }: { finding: GatewayFinding; report: G
         <span className={styles["title"]}>
           {title} {allowed && <Badge title="accepted with --allow">accepted</Badge>}
         </span>
-        <span className={styles["measured"]}>
+        <span>
           {direct} <span className={styles["quiet"]}>direct</span>
         </span>
-        <span className={styles["measured"]}>
+        <span>
           <strong>{through}</strong> <span className={styles["quiet"]}>through</span>
         </span>
       </summary>

@@ -38,7 +38,7 @@ function Segment({ from, to, state, look }: SegmentProps) {
   return (
     <>
       <rect {...place} className={`${styles["segment"]} ${look ?? styles[stateOf(state).tone]}`} />
-      {pattern !== null && <rect {...place} className={styles["pattern"]} fill={pattern} />}
+      {pattern !== null && <rect {...place} fill={pattern} />}
     </>
   );
 }
@@ -50,7 +50,7 @@ export function Bar({ lane, scale, width, now }: BarProps) {
   const end = x(lane.to ?? Math.max(now, lane.from));
   const stop = lane.cancelled === null ? end : Math.min(end, x(lane.cancelled.at));
   return (
-    <svg className={styles["bar"]} width={width} height={LANE_HEIGHT} aria-hidden="true">
+    <svg width={width} height={LANE_HEIGHT} aria-hidden="true">
       {lane.kind === "stream" && <rect x={x(lane.from)} y={TOP + 4} width={Math.max(LEAST, end - x(lane.from))} height={2} className={styles["thread"]} />}
       {lane.phases.length === 0 && lane.kind !== "stream" && <Segment from={x(lane.from)} to={stop} state={lane.state} />}
       {lane.phases.map((phase) => (
