@@ -91,4 +91,4 @@ export function ruleInfo(more: Partial<RuleInfo> = {}): RuleInfo {
 }
 
 /** What `/api/server` says of a server that judges, or of one that does not. */
-export const serverThat = (judges: boolean) => ({ mcp: "http://probe.example/mcp", settings: [{ name: "judge", value: judges }], toolsets: [{ name: "probe", default: true, tools: [] }] });
+export const serverThat = (judges: boolean) => ({ run: "run", mcp: "http://probe.example/mcp", settings: [{ name: "judge", value: judges }], toolsets: [{ name: "probe", default: true, tools: [] }] });

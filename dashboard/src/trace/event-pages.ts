@@ -1,8 +1,8 @@
 import { type Query, get } from "~/protocol/client";
 import type { Entry, EventPage } from "~/protocol/schema";
 
-// a number larger than any of a log, in as many digits as the API reads
-const NEWEST = 999_999_999_999_999;
+/** A number larger than any of a log, in as many digits as the API reads. */
+export const NEWEST = 999_999_999_999_999;
 // how many pages are asked for at most: a rare kind may be in none of them
 const PAGES = 20;
 

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, createContext, use, useMemo } from "react";
 import { get } from "~/protocol/client";
-import type { JudgeReport, JudgedSubject, Server } from "~/protocol/schema";
+import type { JudgeReport, JudgedSubject } from "~/protocol/schema";
 import { useRefresh } from "~/protocol/use-refresh";
+import { useServer } from "~/protocol/use-server";
 import { type Finding, byEntry, findingsOf } from "./findings";
 import { useFeed } from "./use-feed";
 
@@ -44,14 +45,11 @@ export function useLogEnd(): number {
 
 /** Whether the server judges, by its settings: to ask a server for verdicts that it does not have is an error on the page. */
 function useJudging(run: string | undefined): Judged["state"] {
-  const { data } = useQuery({
-    queryKey: ["judging", run],
-    queryFn: ({ signal }) => get<Server>("/server", {}, signal),
-    enabled: run !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
-    select: ({ settings }) => settings.some(({ name, value }) => name === "judge" && value === true),
-  });
-  return data === undefined ? "waiting" : data ? "on" : "off";
+  const { data } = useServer();
+  useRefresh(["server"], run, 0);
+  // what an earlier run was set to says nothing of this one
+  if (data === undefined || run === undefined || data.run !== run) return "waiting";
+  return data.settings.some(({ name, value }) => name === "judge" && value === true) ? "on" : "off";
 }
 
 /** Keeps the findings on all clients for the pages inside. */

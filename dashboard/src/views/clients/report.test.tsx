@@ -147,3 +147,9 @@ test.each([390, 768, 1440])("a report is accessible in light and dark and fits a
   await inBothThemes(() => expectAccessible());
   expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(width);
 });
+
+test("the server is asked what it is once for all parts of the page", async () => {
+  const { asked } = await opened("/acme");
+  await expect.element(page.getByRole("heading", { name: /^What to try next/ })).toBeInTheDocument();
+  expect(asked.filter((each) => each === "/api/server")).toHaveLength(1);
+});

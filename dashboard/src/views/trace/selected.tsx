@@ -1,6 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
-import { ApiError, get } from "~/protocol/client";
-import type { Entry } from "~/protocol/schema";
+import { ApiError } from "~/protocol/client";
+import { useEntry } from "~/trace/use-entry";
 import { Drawer } from "~/ui/drawer";
 import { EntryPanel } from "./entry-panel";
 import { useKnown } from "./known";
@@ -52,12 +51,7 @@ function neighbour(rows: readonly LiveRow[], index: number, step: number) {
 function Fetched({ place, url, onClose }: { place: Place; url: SelectedProps["url"]; onClose: () => void }) {
   const { run } = useKnown();
   const other = place.run !== null && place.run !== run;
-  const { data, error } = useQuery({
-    queryKey: ["event", run, place.seq],
-    queryFn: ({ signal }) => get<Entry>(`/events/${place.seq}`, {}, signal),
-    enabled: run !== "" && !other,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const { data, error } = useEntry(other ? "" : run, place.seq);
   const title = `#${place.seq}`;
   if (run === "") return <Gone title={title} why="The server has not been reached yet." onClose={onClose} />;
   if (other) {

@@ -1,11 +1,11 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { get } from "~/protocol/client";
 import type { Entry, EventPage } from "~/protocol/schema";
+import { NEWEST } from "~/trace/event-pages";
+import { useEntry } from "~/trace/use-entry";
 import { useLogEnd } from "~/trace/use-judged";
 
-// a number larger than any of a log, in as many digits as the API reads
-const NEWEST = 999_999_999_999_999;
 const PAGE = 500;
 /** As many entries of a client are loaded at most: with usual logs, all of them. */
 export const MOST = 20_000;
@@ -85,11 +85,6 @@ function useNewer(run: string, session: string, from: number | undefined): reado
 
 /** The `initialize` of a session, which came before there was one. */
 function useHandshake(run: string, seq: number | null): readonly Entry[] {
-  const { data } = useQuery({
-    queryKey: ["event", run, seq],
-    queryFn: ({ signal }) => get<Entry>(`/events/${seq}`, {}, signal),
-    enabled: seq !== null,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const { data } = useEntry(seq === null ? "" : run, seq ?? 0);
   return useMemo(() => (data === undefined ? [] : [data]), [data]);
 }
