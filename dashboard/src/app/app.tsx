@@ -7,7 +7,8 @@ import type { Feed } from "~/trace/feed";
 import { FeedContext } from "~/trace/use-feed";
 import { JudgedProvider } from "~/trace/use-judged";
 import { SkipLink } from "~/ui/skip-link";
-import { DroppedFile } from "./dropped-file";
+import { OpenFileContext } from "~/widgets/open-file";
+import { FileMessage, useFileOpener } from "./dropped-file";
 import { FileNotice } from "./file-notice";
 import { Header } from "./header";
 import { News } from "./news";
@@ -29,6 +30,7 @@ const queries = new QueryClient({
 /** The whole page. It starts the feed and stops it with itself. */
 export function App({ feed }: { feed: Feed }) {
   useEffect(() => feed.start(), [feed]);
+  const { open, said, close } = useFileOpener();
   return (
     <QueryClientProvider client={queries}>
       <FeedContext value={feed}>
@@ -40,10 +42,12 @@ export function App({ feed }: { feed: Feed }) {
                 <div>
                   <Header />
                   <FileNotice />
-                  <DroppedFile />
+                  <FileMessage said={said} close={close} />
                 </div>
                 <main id="content" className={styles["main"]} tabIndex={-1}>
-                  <Routes />
+                  <OpenFileContext value={open}>
+                    <Routes />
+                  </OpenFileContext>
                 </main>
                 <Shortcuts />
               </div>

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { page } from "vitest/browser";
 import { answerApi, openView } from "~/testing/view";
-import { DroppedFile } from "./dropped-file";
+import { FileMessage, useFileOpener } from "./dropped-file";
 
 const notice = () => page.getByRole("region", { name: "Dropped file" });
 
@@ -17,7 +17,8 @@ function drop(name: string): DragEvent {
 async function opened(takes: boolean, answer: () => unknown = () => ({ number: 7 })) {
   const asked = answerApi((path) => (path === "/api/server" ? { takes_files: takes } : path === "/opened" ? answer() : undefined));
   const gone: string[] = [];
-  await openView(() => <DroppedFile go={(address) => gone.push(address)} />, "/live", "/live");
+  const go = (address: string) => void gone.push(address);
+  await openView(() => <FileMessage {...useFileOpener(go)} />, "/live", "/live");
   return { asked, gone };
 }
 

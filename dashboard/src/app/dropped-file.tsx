@@ -12,21 +12,23 @@ const SUFFIXES = [".mcpprobe", ".ndjson"];
 
 type Said = { reading: string } | { problem: string } | { command: string };
 
-interface DroppedFileProps {
-  /** Shows another page. */
-  go?: (address: string) => void;
+interface FileOpener {
+  open: (file: File) => void;
+  said: Said | null;
+  close: () => void;
 }
 
 /**
- * Opens a session file that is dropped on a page, where the browser would leave the page for it.
+ * Opens a session file: one that is given to `open`, or dropped on the page, where the browser would leave the page for it.
  *
- * The server reads it. One that others reach takes no files; then the page says how to open it, and sends nothing.
+ * The server reads it. One that others reach takes no files; then the page says how to open it, and sends nothing. `go` shows
+ * another page.
  */
-export function DroppedFile({ go = leaveFor }: DroppedFileProps) {
+export function useFileOpener(go: (address: string) => void = leaveFor): FileOpener {
   const [said, setSaid] = useState<Said | null>(null);
   // of two files that are dropped the last one is shown
   const newest = useRef<File>(null);
-  const open = useCallback(
+  const send = useCallback(
     async (file: File) => {
       newest.current = file;
       const { name } = file;
@@ -52,6 +54,7 @@ export function DroppedFile({ go = leaveFor }: DroppedFileProps) {
     },
     [go],
   );
+  const open = useCallback((file: File) => void send(file), [send]);
   useEffect(() => {
     const over = (event: DragEvent) => {
       if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
@@ -60,7 +63,7 @@ export function DroppedFile({ go = leaveFor }: DroppedFileProps) {
       const file = event.dataTransfer?.files[0];
       if (file === undefined) return;
       event.preventDefault();
-      void open(file);
+      open(file);
     };
     addEventListener("dragover", over);
     addEventListener("drop", dropped);
@@ -69,18 +72,23 @@ export function DroppedFile({ go = leaveFor }: DroppedFileProps) {
       removeEventListener("drop", dropped);
     };
   }, [open]);
+  return { open, said, close: useCallback(() => setSaid(null), []) };
+}
+
+/** What comes of a file that was opened, as long as that is to be read. */
+export function FileMessage({ said, close }: Pick<FileOpener, "said" | "close">) {
   if (said === null) return null;
   return (
     <section className={styles["file"]} aria-label="Dropped file">
-      <What said={said} />{" "}
-      <Button small look="quiet" onClick={() => setSaid(null)}>
+      <MessageText said={said} />{" "}
+      <Button small look="quiet" onClick={close}>
         Close
       </Button>
     </section>
   );
 }
 
-function What({ said }: { said: Said }) {
+function MessageText({ said }: { said: Said }) {
   if ("reading" in said) return <span role="status">The server reads {said.reading} …</span>;
   if ("problem" in said) return <span role="alert">{said.problem}</span>;
   return (

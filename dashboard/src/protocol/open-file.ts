@@ -12,13 +12,6 @@ export async function openFile(file: File): Promise<string> {
   return `${LIVE_ROOT}/opened/${number}/dashboard/live`;
 }
 
-/** Opens a file as if it had been dropped on the page: for those who do not drag. */
-export function drop(file: File): void {
-  const dataTransfer = new DataTransfer();
-  dataTransfer.items.add(file);
-  dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
-}
-
 /** Leaves the live view for the pages of a file, and keeps its address for the way back. */
 export function leaveFor(address: string): void {
   if (DASHBOARD === `${LIVE_ROOT}/dashboard`) sessionStorage.setItem(CAME_FROM, location.pathname + location.search);

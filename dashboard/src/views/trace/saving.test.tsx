@@ -3,6 +3,7 @@ import { page } from "vitest/browser";
 import { expectAccessible, inBothThemes } from "~/testing/axe";
 import { sessionRow } from "~/testing/rows";
 import { answerApi, openView } from "~/testing/view";
+import { OpenFileContext } from "~/widgets/open-file";
 import ExportView from "./saving";
 
 const CONTAINS = {
@@ -55,4 +56,13 @@ test("it is accessible in light and dark", async () => {
   await opened();
   await expect.element(page.getByText("1,412", { exact: true })).toBeVisible();
   await inBothThemes(() => expectAccessible());
+});
+
+test("a file that is chosen with the button is opened as one that is dropped", async () => {
+  const chosen: File[] = [];
+  answerApi(() => undefined);
+  const open = (file: File) => void chosen.push(file);
+  await openView(ExportView, "/export", "/export", ({ children }) => <OpenFileContext value={open}>{children}</OpenFileContext>);
+  await page.getByLabelText("Open a session file").first().upload(new File(["x"], "a.mcpprobe"));
+  expect(chosen.map(({ name }) => name)).toEqual(["a.mcpprobe"]);
 });

@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "wouter";
 import { apiUrl, get, type Query } from "~/protocol/client";
-import { drop } from "~/protocol/open-file";
 import type { ExportOverview, Overview } from "~/protocol/schema";
 import { useFeed } from "~/trace/use-feed";
 import { Select } from "~/ui/choice";
@@ -12,6 +11,7 @@ import { Page } from "~/ui/page";
 import { Panel, Panels } from "~/ui/panel";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
 import { Time } from "~/ui/time";
+import { useOpenFile } from "~/widgets/open-file";
 import { clientOf, clientsOf } from "~/words/client-name";
 import styles from "./saving.module.css";
 
@@ -42,7 +42,7 @@ function Tools(chosen: ClientsProps) {
   return (
     <>
       <Clients {...chosen} />
-      <FileButton label="Open a session file" accept=".mcpprobe,.ndjson" onFile={drop} />
+      <FileButton label="Open a session file" accept=".mcpprobe,.ndjson" onFile={useOpenFile()} />
     </>
   );
 }
