@@ -11,7 +11,7 @@ export async function openView(view: ComponentType, route: string, path: string,
   history.replaceState(null, "", `/dashboard${path}`);
   const fake = new FakeFeed();
   const stop = fake.feed.start();
-  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 2_000 } } });
   const screen = await render(
     <QueryClientProvider client={client}>
       <FeedContext value={fake.feed}>

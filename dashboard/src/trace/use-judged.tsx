@@ -1,5 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, createContext, use, useMemo } from "react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, createContext, use, useEffect, useMemo } from "react";
 import { get } from "~/protocol/client";
 import type { JudgeReport, JudgedSubject } from "~/protocol/schema";
 import { useRefresh } from "~/protocol/use-refresh";
@@ -46,9 +46,13 @@ export function useLogEnd(): number {
 /** Whether the server judges, by its settings: to ask a server for verdicts that it does not have is an error on the page. */
 function useJudging(run: string | undefined): Judged["state"] {
   const { data } = useServer();
-  useRefresh(["server"], run, 0);
+  const queries = useQueryClient();
+  const unknown = run !== undefined && data !== undefined && data.run !== run ? run : "";
+  useEffect(() => {
+    if (unknown !== "") void queries.invalidateQueries({ queryKey: ["server"] });
+  }, [queries, unknown]);
   // what an earlier run was set to says nothing of this one
-  if (data === undefined || run === undefined || data.run !== run) return "waiting";
+  if (data === undefined || run === undefined || unknown !== "") return "waiting";
   return data.settings.some(({ name, value }) => name === "judge" && value === true) ? "on" : "off";
 }
 
