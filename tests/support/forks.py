@@ -83,6 +83,8 @@ def main() -> None:
                 os.dup2(streams[1], 1)
                 for each in streams[:2]:
                     os.close(each)
+                # The inherited object takes its file for what it was: perhaps a file with a position.
+                sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
                 os._exit(serve(["stdio", *json.loads(said)]))
             for each in streams:
                 os.close(each)
